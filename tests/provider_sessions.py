@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeVar
 from jackfield import Mode
 from jackfield.runtime import Runtime
 from jackfield.settings import Settings
-from jackfield.transport.protocol import BrowserTransport, Connection, Opening, Transport
+from jackfield.transport.protocol import BrowserTransport, Connection, ConnectionConfig, Transport
 from jackfield_builder import freeze
 from jackfield_builder.pipeline import build
 from jackfield_scripted import Script, ScriptedModel, UserInput
@@ -57,7 +57,7 @@ class JoinedCall:
         self.adapter = inner.adapter
         self.close = inner.close
 
-    async def connect(self, opening: Opening) -> Connection:
+    async def connect(self, opening: ConnectionConfig) -> Connection:
         if opening.mode == "text":
             return await self._inner.connect(opening)
         call = await self._inner.exchange("v=0 offer", opening)

@@ -12,8 +12,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from jackfield.components import HOOKS
 from jackfield.plugins import load
-from jackfield.provision import HOOKS
 from jackfield.settings import KernelSettings, SettingDescription, describe_settings
 from jackfield_builder.discovery import discover
 from jackfield_host.settings import HostSettings

@@ -269,7 +269,7 @@ def test_the_agent_on_this_machine_finds_out_how_to_book_the_photo_room(
         runtime = await Runtime.start(settings)
         try:
             session = await runtime.open_session("text", user="ada")
-            session.hear("Find out in the background how to book the photo room.")
+            session.add_user_text("Find out in the background how to book the photo room.")
             work = {"title": "Photo room", "instructions": "Find out how to book the photo room."}
             async with asyncio.timeout(60):
                 (answer,) = await runtime.orchestrator.handle(

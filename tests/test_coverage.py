@@ -14,15 +14,15 @@ import click
 import jackfield_host.endpoints.events as streamed
 import pytest
 from jackfield import ToolContext, hookspecs
-from jackfield.contract.errors import ErrorType
 from jackfield.contract.manifest import tool_schema
+from jackfield.contract.tool import ErrorType
 from jackfield.plugins import Plugins, load
 from jackfield.protocol.close_codes import CLOSE_REASONS
 from jackfield.protocol.codec import message_type
 from jackfield.protocol.messages import CLIENT_MESSAGES, HOST_MESSAGES, SESSION_EVENTS
-from jackfield.session.machine import State
+from jackfield.session.session import State
 from jackfield.settings import KEYS, SECTIONS, TABLES, Settings, describe_settings
-from jackfield.transport.troubles import TROUBLES
+from jackfield.transport.provider_errors import PROVIDER_ERRORS
 from jackfield_builder.discovery import Selection, discover
 from jackfield_builder.findings import Code
 from jackfield_builder.pipeline import build
@@ -110,7 +110,7 @@ ENUMERATED: dict[str, Callable[[], set[str]]] = {
     "By name": lambda: offered("jackfield_policies"),
     "Schema adapters": lambda: offered("jackfield_schema_adapters"),
     "Transports": lambda: offered("jackfield_transports"),
-    "Troubles": lambda: set(TROUBLES),
+    "Troubles": lambda: set(PROVIDER_ERRORS),
     "States": lambda: {state.value for state in State},
     "Endpoints": endpoints,
     "What a client says": lambda: {*map(message_type, CLIENT_MESSAGES), "sound"},

@@ -16,11 +16,11 @@ from typing import Any
 import click
 import pytest
 from jackfield import ToolContext, hookspecs
-from jackfield.contract.errors import ErrorType
 from jackfield.contract.manifest import tool_schema
-from jackfield.installed import Distribution, Entry
+from jackfield.contract.tool import ErrorType
+from jackfield.distributions import Distribution, EntryPoint
 from jackfield.offers import Services
-from jackfield.plugins import KINDS, load
+from jackfield.plugins import OFFER_TYPES, load
 from jackfield.settings import KEYS, TABLES, describe_settings, parse_offer
 from jackfield.store import MemoryStore
 from jackfield_builder.discovery import discover
@@ -71,10 +71,10 @@ def test_every_hooks_example_runs(hook: str, tmp_path: Path, monkeypatch: pytest
     (tmp_path / f"{module}.py").write_text(example)
     monkeypatch.syspath_prepend(str(tmp_path))
 
-    plugins = load([Entry("jackfield.plugins", "example", module, Distribution("example", "1.0.0"))])
+    plugins = load([EntryPoint("jackfield.plugins", "example", module, Distribution("example", "1.0.0"))])
 
-    assert plugins.complaints == ()
-    assert [type(each.offer) for each in plugins.offered] == [KINDS[hook]]
+    assert plugins.faults == ()
+    assert [type(each.offer) for each in plugins.offered] == [OFFER_TYPES[hook]]
     for each in plugins.offered:
         if create := getattr(each.offer, "create", None):
             settings = parse_offer("example", each.offer, {})
@@ -291,10 +291,11 @@ def test_every_standard_policy_is_documented_with_its_settings() -> None:
 
 
 def test_every_trouble_is_documented_with_what_is_done_and_what_the_user_is_told() -> None:
-    from jackfield.transport.troubles import TROUBLES
+    from jackfield.transport.provider_errors import PROVIDER_ERRORS
 
     rows = [
-        f"| `{code}` | {kind.remedy} | {kind.sentence} {kind.suggestion} |" for code, kind in TROUBLES.items()
+        f"| `{code}` | {kind.remedy} | {kind.sentence} {kind.suggestion} |"
+        for code, kind in PROVIDER_ERRORS.items()
     ]
     assert [row for row in rows if row not in page("providers.md")] == []
 

@@ -252,7 +252,7 @@ def plugin(site: Any, hook: str) -> Path:
     (site.folder / "fab_plugin").mkdir()
     (site.folder / "fab_plugin" / "__init__.py").write_text(
         "from jackfield import hookimpl\nfrom jackfield.offers import *\n"
-        "from jackfield.governance import Check\nimport fab_rules\n\n"
+        "from jackfield.governance import SyncPolicy\nimport fab_rules\n\n"
         f"@hookimpl\ndef jackfield_{hook}():\n    return [{OFFERS[hook]}]\n"
     )
     rules: Path = site.folder / "fab_rules.py"
@@ -309,7 +309,7 @@ def test_a_provider_whose_plugin_drifted_is_missed_by_name(site: Any) -> None:
     library.write_text("LIMIT = 3\n")
     runtime = start(settings)
     with pytest.raises(SettingsError, match="fab: plugin fab-plugin depends on fab-rules, which is not what"):
-        runtime.provision.without_provider()
+        runtime.components.provider_unavailable_reason()
 
 
 def test_the_tools_of_a_drifted_family_are_withheld_in_production(site: Any, tmp_path: Path) -> None:

@@ -49,7 +49,7 @@ def test_a_trace_counts_a_function_once_and_every_switch() -> None:
         answers = [ok({}) for _ in range(3)]
         json.dumps(len(answers))
     there = CallPath.common([trace])
-    assert there.hops == [Hop("kernel", "kernel/src/jackfield/contract/response.py", "ok")]
+    assert there.hops == [Hop("kernel", "kernel/src/jackfield/contract/tool.py", "ok")]
     assert there.counts == Counts(files=1, functions=1, switches=0)
 
     host, kernel = Hop("host", "a.py", "f"), Hop("kernel", "b.py", "g")

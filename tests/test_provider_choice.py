@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from jackfield.installed import PLUGINS, Distribution, Entry
+from jackfield.components import PluginComponents, ProviderChoice
+from jackfield.distributions import PLUGINS, Distribution, EntryPoint
 from jackfield.offers import Detected, Detector, PluginSettings, TransportOffer, Undetected
-from jackfield.plugins import Offered, Plugins
-from jackfield.provision import ProviderChoice, Provision
+from jackfield.plugins import Plugins, RegisteredOffer
 from jackfield.settings import Settings, SettingsError
 from jackfield_gemini import jackfield_transports as gemini
 from jackfield_local import jackfield_transports as local
@@ -21,10 +21,10 @@ from jackfield_openai import jackfield_transports as openai
 SHIPPED = (*openai(), *gemini(), *local())
 
 
-def _provision(*offers: TransportOffer, **settings: Any) -> Provision:
-    entry = Entry(PLUGINS, "main", "fab", Distribution("fab", "1"))
-    offered = tuple(Offered("jackfield_transports", offer, entry) for offer in offers)
-    return Provision(Plugins((entry,), offered, ()), Settings(**settings))
+def _components(*offers: TransportOffer, **settings: Any) -> PluginComponents:
+    entry = EntryPoint(PLUGINS, "main", "fab", Distribution("fab", "1"))
+    offered = tuple(RegisteredOffer("jackfield_transports", offer, entry) for offer in offers)
+    return PluginComponents(Plugins((entry,), offered, ()), Settings(**settings))
 
 
 def _offer(name: str, *detectors: tuple[int, Callable[[PluginSettings], Any]]) -> TransportOffer:
@@ -59,12 +59,12 @@ def test_a_key_in_the_environment_selects_its_provider(
 ) -> None:
     for variable, value in environ.items():
         monkeypatch.setenv(variable, value)
-    choice = _provision(*SHIPPED).provider_choice
+    choice = _components(*SHIPPED).provider_choice
     assert (choice.name, choice.reason, choice.detected) == (name, reason, True)
 
 
 def test_the_local_agent_says_how_to_get_something_better() -> None:
-    assert _provision(*SHIPPED).provider_choice.hints == (
+    assert _components(*SHIPPED).provider_choice.hints == (
         "set OPENAI_API_KEY to use OpenAI",
         "set GEMINI_API_KEY to use Gemini",
         "start a local server (Ollama, LM Studio, llama.cpp, vLLM) with a model that can call tools",
@@ -78,26 +78,26 @@ def test_the_language_model_is_used_once_it_is_here(tmp_path: Path, monkeypatch:
     file.parent.mkdir()
     file.write_bytes(b"GGUF")
     reason = "no key and no local server was found"
-    assert _told(_provision(*SHIPPED)) == f"{reason}; it uses the local language model"
-    named = _provision(*SHIPPED, provider="local")
+    assert _told(_components(*SHIPPED)) == f"{reason}; it uses the local language model"
+    named = _components(*SHIPPED, provider="local")
     assert _told(named) == "the setting `provider` names it; it uses the local language model"
     router = {"transports": {"local": {"mind": "router"}}}
-    assert _told(_provision(*SHIPPED, tables=router)) == f"{reason}; it uses no language model"
+    assert _told(_components(*SHIPPED, tables=router)) == f"{reason}; it uses no language model"
     monkeypatch.setenv("JACKFIELD_LOCAL_MODEL", "none")
-    assert _told(_provision(*SHIPPED)) == f"{reason}; it uses no language model"
-    assert _provision(*SHIPPED).provider_choice.hints[-1] == (
+    assert _told(_components(*SHIPPED)) == f"{reason}; it uses no language model"
+    assert _components(*SHIPPED).provider_choice.hints[-1] == (
         "unset JACKFIELD_LOCAL_MODEL to use the local language model"
     )
 
 
-def _told(provision: Provision) -> str:
-    return provision.provider_choice.now(provision.transport()).reason
+def _told(components: PluginComponents) -> str:
+    return components.provider_choice.now(components.transport()).reason
 
 
 def test_a_model_that_comes_while_the_host_runs_is_told_without_a_restart(tmp_path: Path) -> None:
     pytest.importorskip("xllamacpp")
-    provision = _provision(*SHIPPED)
-    choice, transport = provision.provider_choice, provision.transport()
+    components = _components(*SHIPPED)
+    choice, transport = components.provider_choice, components.transport()
     before = choice.now(transport)
     assert before.reason.endswith("; it uses no language model")
     ((provider, hint, download),) = choice.downloads
@@ -115,7 +115,7 @@ def test_a_model_that_comes_while_the_host_runs_is_told_without_a_restart(tmp_pa
 
 def test_without_its_engine_the_model_is_not_offered_as_a_download(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mind, "find_spec", lambda _: None)
-    choice = _provision(*SHIPPED).provider_choice
+    choice = _components(*SHIPPED).provider_choice
     assert choice.downloads == ()
     assert choice.hints[-1] == (
         "run `pip install 'jackfield-transport-local[llama]'` and then `jackfield model get` "
@@ -125,12 +125,12 @@ def test_without_its_engine_the_model_is_not_offered_as_a_download(monkeypatch: 
 
 def test_a_provider_that_is_named_is_used_and_nothing_is_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "a")
-    choice = _provision(*SHIPPED, provider="local").provider_choice
+    choice = _components(*SHIPPED, provider="local").provider_choice
     assert choice == ProviderChoice("local", "the setting `provider` names it")
     with pytest.raises(
         SettingsError, match=r"^provider: no installed plugin offers 'nowhere'; choose one of openai"
     ):
-        _ = _provision(*SHIPPED, provider="nowhere").provider_choice
+        _ = _components(*SHIPPED, provider="nowhere").provider_choice
 
 
 def test_detectors_are_asked_by_rank_and_only_once() -> None:
@@ -140,13 +140,13 @@ def test_detectors_are_asked_by_rank_and_only_once() -> None:
         asked.append(settings["place"])
         return Detected("it is here", {"address": "found"})
 
-    provision = _provision(
+    components = _components(
         _offer("one", (20, detect), (5, _none("get one"))),
         _offer("two", (10, _none("get two")), (30, _none("never asked"))),
         tables={"transports": {"one": {"place": "table", "address": "table"}}},
     )
     for _ in range(2):
-        assert provision.provider_choice == (
+        assert components.provider_choice == (
             "one",
             "it is here",
             True,
@@ -154,7 +154,7 @@ def test_detectors_are_asked_by_rank_and_only_once() -> None:
             {"address": "found"},
             (),
         )
-    made: object = provision.transport()
+    made: object = components.transport()
     assert made == {"transport": "one", "place": "table", "address": "found"}
     assert asked == ["table"]
 
@@ -163,8 +163,8 @@ def test_a_detector_that_fails_is_skipped(caplog: pytest.LogCaptureFixture) -> N
     def fail(_: PluginSettings) -> Detected:
         raise OSError("no such device")
 
-    provision = _provision(_offer("one", (1, fail)), _offer("two", (2, lambda _: Detected("it is here"))))
-    assert provision.provider_choice.name == "two"
+    components = _components(_offer("one", (1, fail)), _offer("two", (2, lambda _: Detected("it is here"))))
+    assert components.provider_choice.name == "two"
     assert "the transport one failed while it looked for its provider; it is skipped" in caplog.text
 
 
@@ -174,13 +174,13 @@ def test_a_transport_that_is_switched_off_is_not_found() -> None:
         _offer("one", (1, lambda _: Detected("here"))),
         _offer("two", (2, lambda _: Detected("here too"))),
     )
-    assert _provision(*offers, tables=tables).provider_choice.name == "two"
+    assert _components(*offers, tables=tables).provider_choice.name == "two"
 
 
 def test_where_nothing_is_found_the_error_says_what_to_do() -> None:
     with pytest.raises(
         SettingsError, match=r"^provider: none can be used here; set A KEY; or name one with .*: plain"
     ):
-        _ = _provision(_offer("one", (1, _none("set A KEY"))), _offer("plain")).provider_choice
+        _ = _components(_offer("one", (1, _none("set A KEY"))), _offer("plain")).provider_choice
     with pytest.raises(SettingsError, match=r"^provider: none can be used here; install one"):
-        _ = _provision(provider="").provider_choice
+        _ = _components(provider="").provider_choice

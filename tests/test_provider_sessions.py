@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from jackfield.outcomes import CallState, state_of
-from jackfield.session.machine import State
+from jackfield.session.session import State
 from jackfield_scripted import ScriptedCall, ScriptedModel
 from jackfield_scripted.openai import RealtimeModel
 from jackfield_scripted.openai.realtime_response import RealtimeResponse

@@ -20,7 +20,7 @@ from jackfield import ToolCall
 from jackfield.contract.snapshot import SnapshotError
 from jackfield.registry.registry import Deployment, Registry, RegistryError
 from jackfield.runtime import Runtime
-from jackfield.session.machine import TRANSITIONS, State
+from jackfield.session.session import TRANSITIONS, State
 from jackfield.settings import Settings, SettingsError, SettingsFaults
 from jackfield_builder import freeze
 from jackfield_builder.pipeline import build
@@ -335,7 +335,7 @@ def test_a_table_for_something_nobody_offers_stops_the_start(site: Any, tables: 
     [
         ("lambda settings: 1", "fab-plugin 1.0.0: thing cannot be made: TypeError"),
         ("lambda settings, services: 1 / 0", "thing cannot be made: ZeroDivisionError"),
-        ("lambda settings, services: object()", "thing has no concerns and no apply"),
+        ("lambda settings, services: object()", "thing has no applies_to and no apply"),
     ],
 )
 def test_a_plugin_whose_offer_cannot_be_made_is_named(site: Any, create: str, reason: str) -> None:
@@ -414,7 +414,7 @@ def test_every_way_between_states_is_allowed_or_refused_as_the_table_says(site: 
             for after in State:
                 session = await runtime.open_session("voice")
                 session._state = before
-                assert session.go(after) is (before is after or after in TRANSITIONS[before])
+                assert session.transition(after) is (before is after or after in TRANSITIONS[before])
                 assert session.state is (after if before is after or after in TRANSITIONS[before] else before)
 
     asyncio.run(main())
@@ -694,14 +694,14 @@ class Asked:
     def __init__(self, settings, services):
         pass
 
-    def concerns(self, tool, session):
+    def applies_to(self, tool, session):
         return True
 
     async def apply(self, call, proceed):
         if "please" in call.turn.said:
-            call.vouch("the user said please")
+            call.waive_confirmation("the user said please")
         else:
-            call.remark("You did not say please.")
+            call.add_preview_note("You did not say please.")
         return await proceed(call)
 
 
@@ -712,7 +712,7 @@ def jackfield_policies():
 
 
 @pytest.mark.parametrize("leaves_it", [True, False])
-def test_a_policy_may_vouch_for_a_call_only_where_confirmation_is_left_to_policies(
+def test_a_policy_waives_confirmation_only_where_the_manifest_leaves_it_to_policies(
     site: Any, leaves_it: bool
 ) -> None:
     site.plugin("fab-asked", VOUCHER)
@@ -742,7 +742,7 @@ def test_what_the_user_said_survives_a_restart(site: Any) -> None:
         runtime = await Runtime.start(settings)
         session = await runtime.open_session("text")
         await runtime.begin_turn(session, "draw me")
-        session.hear("a lighthouse")
+        session.add_user_text("a lighthouse")
         await session.save(runtime.store)
         await runtime.close()
         again = await Runtime.start(settings)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from jackfield.transport.troubles import TROUBLES
+from jackfield.transport.provider_errors import PROVIDER_ERRORS
 from jackfield_scripted import ScriptedModel
 from jackfield_sessions import model_connection
 from provider_sessions import WAYS, provider_session
@@ -43,7 +43,7 @@ def test_what_the_user_and_the_log_are_told(
 
     with caplog.at_level(logging.WARNING):
         notice = asyncio.run(main())
-    kind = TROUBLES[code]
+    kind = PROVIDER_ERRORS[code]
     assert (notice["code"], notice["text"], notice["suggestion"]) == (code, kind.sentence, kind.suggestion)
     assert f": {code} " in caplog.text
 
@@ -69,7 +69,7 @@ def test_who_is_not_answered_after_several_tries_is_told_to_wait_no_longer(
             return notices
 
     first, second, last = asyncio.run(main())
-    kind = TROUBLES["server_error"]
+    kind = PROVIDER_ERRORS["server_error"]
     for each in (first, second):
         told = (each["code"], each["text"], each["suggestion"])
         assert told == ("server_error", kind.sentence, kind.suggestion)

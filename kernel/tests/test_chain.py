@@ -8,11 +8,11 @@ from typing import Any, cast
 
 import pytest
 from jackfield import ErrorType, Failure, ToolResponse, fail, ok
-from jackfield.chain import Chain
-from jackfield.governance import Call, Check, Policy, Proceed
+from jackfield.governance import Call, Policy, Proceed, SyncPolicy
+from jackfield.policy_chain import Chain
 
 
-class Noted(Check):
+class Noted(SyncPolicy):
     """Notes what it sees, and answers itself if it is told to."""
 
     def __init__(self, name: str, seen: list[str], *, answers: bool = False) -> None:
@@ -33,7 +33,7 @@ class Around:
     def __init__(self, name: str, seen: list[str]) -> None:
         self.name, self.seen = name, seen
 
-    def concerns(self, tool: Any, session: Any) -> bool:
+    def applies_to(self, tool: Any, session: Any) -> bool:
         return True
 
     async def apply(self, call: Call, proceed: Proceed) -> ToolResponse:
@@ -43,7 +43,7 @@ class Around:
         return response
 
 
-class Again(Check):
+class Again(SyncPolicy):
     """Has a call that failed tried once more, at once."""
 
     def retry_after(self, call: Call, failure: Failure) -> float | None:
@@ -64,7 +64,7 @@ class UnderWay:
         self.deadline = 0.0
 
 
-def run(policies: list[Policy | Check], seen: list[str], *nameless: Check) -> ToolResponse:
+def run(policies: list[Policy | SyncPolicy], seen: list[str], *nameless: SyncPolicy) -> ToolResponse:
     async def handler(_: Call) -> ToolResponse:
         seen.append("handler")
         return ok(1)
@@ -95,7 +95,7 @@ def test_checks_and_policies_that_wrap_are_one_chain() -> None:
 @pytest.mark.parametrize("around", [False, True])
 def test_an_answer_comes_back_through_those_in_front_of_it_alone(around: bool) -> None:
     seen: list[str] = []
-    between: list[Policy | Check] = [Around("w", seen)] if around else []
+    between: list[Policy | SyncPolicy] = [Around("w", seen)] if around else []
     response = run(
         [Noted("a", seen), *between, Noted("b", seen), Noted("c", seen, answers=True), Noted("d", seen)], seen
     )
@@ -108,12 +108,12 @@ def test_an_answer_comes_back_through_those_in_front_of_it_alone(around: bool) -
 
 def test_a_check_that_says_nothing_changes_nothing() -> None:
     seen: list[str] = []
-    assert run([Check(), Check()], seen) == ok(1)
+    assert run([SyncPolicy(), SyncPolicy()], seen) == ok(1)
     assert seen == ["handler"]
 
 
 def test_a_check_that_breaks_lets_nothing_pass() -> None:
-    class Broken(Check):
+    class Broken(SyncPolicy):
         def before(self, call: Call) -> ToolResponse | None:
             raise RuntimeError("broken")
 
@@ -124,7 +124,7 @@ def test_a_check_that_breaks_lets_nothing_pass() -> None:
 
 
 def tried(
-    policies: list[Policy | Check], *answers: ToolResponse, idempotent: bool = True
+    policies: list[Policy | SyncPolicy], *answers: ToolResponse, idempotent: bool = True
 ) -> tuple[ToolResponse, int]:
     """What comes of a call whose handler gives one answer after the other, and how often it ran."""
     left = list(answers)
@@ -153,13 +153,13 @@ GONE = fail(ErrorType.PERMANENT, "gone")
 def test_a_call_that_failed_is_tried_once_more(
     answers: tuple[ToolResponse, ...], last: ToolResponse, runs: int
 ) -> None:
-    assert tried([Check(), Again(), Check()], *answers) == (last, runs)
+    assert tried([SyncPolicy(), Again(), SyncPolicy()], *answers) == (last, runs)
 
 
 @pytest.mark.parametrize("waits", [False, True])
 def test_whoever_stands_behind_the_one_that_tries_again_sees_every_try(waits: bool) -> None:
     seen: list[str] = []
-    behind: Policy | Check = Around("behind", seen) if waits else Noted("behind", seen)
+    behind: Policy | SyncPolicy = Around("behind", seen) if waits else Noted("behind", seen)
     tried([Noted("front", seen), Again(), behind], BUSY, ok(2))
     assert seen == [
         "front before", "behind before", "behind after", "behind before", "behind after", "front after",
@@ -167,7 +167,7 @@ def test_whoever_stands_behind_the_one_that_tries_again_sees_every_try(waits: bo
 
 
 def test_those_behind_that_only_look_at_answers_see_every_try_too() -> None:
-    class Looks(Check):
+    class Looks(SyncPolicy):
         def after(self, call: Call, response: ToolResponse) -> ToolResponse:
             seen.append("busy" if response.failure else "done")
             return response

@@ -7,23 +7,22 @@ from typing import Any, cast
 
 import pytest
 from jackfield import Intent
-from jackfield.context import Context
-from jackfield.session.machine import State
-from jackfield.session.session import Session
+from jackfield.invocation import HandlerContext
+from jackfield.session.session import Session, State
 
 
-def context(session: Session) -> Context:
+def context(session: Session) -> HandlerContext:
     async def nobody(*_: Any) -> Any:
         raise AssertionError("no tool is called here")
 
-    return Context(cast("Any", SimpleNamespace(session=session)), {}, nobody)
+    return HandlerContext(cast("Any", SimpleNamespace(session=session)), {}, nobody)
 
 
 @pytest.mark.parametrize("mode", ["text", "voice"])
 def test_the_voice_is_active_while_a_voice_session_goes_on(mode: Any) -> None:
     session = Session(mode, "1.0.00000000")
     assert context(session).voice.active is (mode == "voice")
-    session.go(State.TERMINATED)
+    session.transition(State.TERMINATED)
     assert context(session).voice.active is False
 
 

@@ -11,7 +11,7 @@ from typing import Any, cast
 
 import pytest
 from jackfield import ErrorType, ToolContext, ToolError, ToolResponse, fail, ok
-from jackfield.registry.invoke import as_handler
+from jackfield.invocation import as_handler
 
 # Where the kernel is tried alone, the kit that has a call without a registry is not there.
 invoke = pytest.importorskip("jackfield_testkit.tool.runner").invoke
@@ -171,7 +171,7 @@ def test_whatever_a_handler_raises_its_call_is_answered(handler: Any) -> None:
 def test_a_handler_that_swallows_its_cancellation_is_told_again_until_it_ends(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("jackfield.registry.invoke.INSIST_SECONDS", 0.01)
+    monkeypatch.setattr("jackfield.invocation.INSIST_SECONDS", 0.01)
     told: list[int] = []
 
     async def stubborn(args: dict[str, Any], ctx: ToolContext) -> ToolResponse:

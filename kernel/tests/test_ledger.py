@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 from jackfield import ToolResponse, fail, ledger, ok
 from jackfield.confirmation import Confirmations, PendingConfirmation, waiting
-from jackfield.contract.errors import ErrorType
+from jackfield.contract.tool import ErrorType
 from jackfield.governance import Call, Proceed
 from jackfield.ledger import CallLedger, CallStatus, stable_key
 from jackfield.offers import PolicyOffer, Stage
-from jackfield.orchestrator import Answer
+from jackfield.orchestrator import CallResult
 from jackfield.outcomes import CallState, declined
 from jackfield.registry.registry import RegisteredTool
 from jackfield.session.session import Session
@@ -43,7 +43,7 @@ class OnceOnly:
     def __init__(self, ledger: CallLedger) -> None:
         self._ledger = ledger
 
-    def concerns(self, tool: RegisteredTool, session: Session) -> bool:
+    def applies_to(self, tool: RegisteredTool, session: Session) -> bool:
         return True
 
     async def apply(self, call: Call, proceed: Proceed) -> ToolResponse:
@@ -59,7 +59,7 @@ class Asks:
     def __init__(self, confirmations: Confirmations) -> None:
         self._confirmations = confirmations
 
-    def concerns(self, tool: RegisteredTool, session: Session) -> bool:
+    def applies_to(self, tool: RegisteredTool, session: Session) -> bool:
         return bool(tool.manifest.requires_confirmation)
 
     async def apply(self, call: Call, proceed: Proceed) -> ToolResponse:
@@ -74,7 +74,7 @@ class Hook:
     def __init__(self, host: Host) -> None:
         self._host = host
 
-    def concerns(self, tool: RegisteredTool, session: Session) -> bool:
+    def applies_to(self, tool: RegisteredTool, session: Session) -> bool:
         return True
 
     async def apply(self, call: Call, proceed: Proceed) -> ToolResponse:
@@ -121,10 +121,10 @@ class Host:
         await self.ends.wait()
         return self.answer
 
-    async def call(self, tool: str = "send") -> Answer:
+    async def call(self, tool: str = "send") -> CallResult:
         return await self._bench.call(self.session, tool, "{}", ID)
 
-    async def decide(self, pending: PendingConfirmation, *, approve: bool = True) -> Answer:
+    async def decide(self, pending: PendingConfirmation, *, approve: bool = True) -> CallResult:
         return await self._bench.orchestrator.resolve_confirmation(
             self.session, pending, self.ledger, approve=approve
         )
@@ -135,7 +135,7 @@ class Host:
         (pending,) = await Confirmations(self.store).of_session("s")
         return pending
 
-    async def hang(self, tool: str = "send") -> asyncio.Task[Answer]:
+    async def hang(self, tool: str = "send") -> asyncio.Task[CallResult]:
         """Begin a call whose handler does not end, and let the others take this process for dead."""
         self.ends.clear()
         calling = asyncio.create_task(self.call(tool))
@@ -143,19 +143,19 @@ class Host:
         self.store.hangs = True
         return calling
 
-    async def go_on(self, calling: asyncio.Task[Answer]) -> Answer:
+    async def go_on(self, calling: asyncio.Task[CallResult]) -> CallResult:
         self.store.hangs = False
         self.passes.set()
         self.ends.set()
         return await calling
 
 
-def envelope(answer: Answer) -> dict[str, Any]:
+def envelope(answer: CallResult) -> dict[str, Any]:
     found: dict[str, Any] = json.loads(answer.wire)
     return found
 
 
-def state(answer: Answer) -> str:
+def state(answer: CallResult) -> str:
     found = envelope(answer)
     return str(found["meta"].get("state", "done" if found["ok"] else "failed"))
 

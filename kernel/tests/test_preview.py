@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from jackfield.contract.preview import render
+from jackfield.confirmation import render
 
 
 def test_moments_are_shown_as_local_time_with_their_zone() -> None:

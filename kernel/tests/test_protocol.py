@@ -7,7 +7,7 @@ import json
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from jackfield.context import KERNEL_EVENTS
+from jackfield.invocation import RESERVED_EVENTS
 from jackfield.protocol import PROTOCOL, messages
 from jackfield.protocol.close_codes import CLOSE_REASONS
 from jackfield.protocol.codec import (
@@ -115,7 +115,7 @@ def test_types_names_and_codes_are_unique() -> None:
 
 def test_tools_cannot_publish_under_the_name_of_a_message() -> None:
     published = (*SESSION_EVENTS, messages.ToolDecisions)
-    assert {message_type(kind) for kind in published} - {"custom"} == KERNEL_EVENTS
+    assert {message_type(kind) for kind in published} - {"custom"} == RESERVED_EVENTS
 
 
 def test_optional_members_are_left_out_and_nullable_ones_are_null() -> None:

@@ -6,8 +6,7 @@ import json
 
 import orjson
 import pytest
-from jackfield.registry.reading import read_arguments
-from jackfield.strict_json import FaultKind, StrictJsonError
+from jackfield.strict_json import JsonFaultKind, StrictJsonError, parse_arguments
 
 
 @pytest.mark.parametrize("depth", [64, 253, 254, 255, 300, 1000, 1023, 1024, 5000, 100_000])
@@ -16,10 +15,10 @@ def test_arguments_nested_too_deep_are_refused_however_deep_they_are(
     depth: int, before: str, behind: str
 ) -> None:
     with pytest.raises(StrictJsonError) as refused:
-        read_arguments(f'{{"x":{before * depth}1{behind * depth}}}')
-    assert refused.value.faults[0].kind is FaultKind.DEPTH
+        parse_arguments(f'{{"x":{before * depth}1{behind * depth}}}')
+    assert refused.value.faults[0].kind is JsonFaultKind.DEPTH
 
 
 def test_arguments_as_deep_as_they_may_be_are_read() -> None:
     text = '{"x":' + "[" * 62 + "]" * 62 + "}"
-    assert read_arguments(text) == (json.loads(text), orjson.dumps(orjson.loads(text)))
+    assert parse_arguments(text) == (json.loads(text), orjson.dumps(orjson.loads(text)))

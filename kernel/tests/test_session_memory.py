@@ -9,8 +9,7 @@ import orjson
 import pytest
 from jackfield import Intent
 from jackfield.session.intents import apply_intents
-from jackfield.session.machine import State
-from jackfield.session.session import Session, SessionFormatError
+from jackfield.session.session import Session, SessionFormatError, State
 from jackfield.store import MemoryStore
 
 DAY = 24 * 3600
@@ -61,9 +60,9 @@ def test_a_session_that_another_version_saved_is_refused_with_a_sentence() -> No
 def test_an_illegal_way_between_states_is_refused_and_logged(caplog: pytest.LogCaptureFixture) -> None:
     session = Session("voice", "1.0.0", session_id="s")
     with caplog.at_level(logging.WARNING):
-        assert session.go(State.READY)
+        assert session.transition(State.READY)
         assert caplog.text == ""
-        assert not session.go(State.EXECUTING_TOOL)
+        assert not session.transition(State.EXECUTING_TOOL)
     assert "session s may not go from ready to executing_tool" in caplog.text
     assert session.state is State.READY
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from jackfield.strict_json import FaultKind, StrictJsonError, loads, pointer
+from jackfield.strict_json import JsonFaultKind, StrictJsonError, loads, pointer
 
 VALUES = st.recursive(
     st.none()
@@ -36,22 +36,22 @@ def test_no_text_makes_it_fail_otherwise(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "kind", "where"),
     [
-        ('{"a": 1, "a": 1}', FaultKind.DUPLICATE_KEY, "/a"),
-        ('[{"x": {"a/b": 1, "a/b": 2}}]', FaultKind.DUPLICATE_KEY, "/0/x/a~1b"),
-        ("[NaN]", FaultKind.NUMBER, "/0"),
-        ("-Infinity", FaultKind.NUMBER, "/"),
-        ("[18446744073709551616]", FaultKind.NUMBER, "/0"),
-        ("9" * 5000, FaultKind.NUMBER, "/"),
-        ("1e400", FaultKind.NUMBER, "/"),
-        (r'["\udc00"]', FaultKind.SURROGATE, "/0"),
-        (r'{"\ud800": 1}', FaultKind.SURROGATE, "/"),
-        ("[" * 70 + "]" * 70, FaultKind.DEPTH, "/0/0/0"),
-        ('{"a": ' * 50_000, FaultKind.DEPTH, "/"),
-        ('{"a": 1,}', FaultKind.SYNTAX, "line 1, column 9"),
-        ("", FaultKind.SYNTAX, "line 1, column 1"),
+        ('{"a": 1, "a": 1}', JsonFaultKind.DUPLICATE_KEY, "/a"),
+        ('[{"x": {"a/b": 1, "a/b": 2}}]', JsonFaultKind.DUPLICATE_KEY, "/0/x/a~1b"),
+        ("[NaN]", JsonFaultKind.NUMBER, "/0"),
+        ("-Infinity", JsonFaultKind.NUMBER, "/"),
+        ("[18446744073709551616]", JsonFaultKind.NUMBER, "/0"),
+        ("9" * 5000, JsonFaultKind.NUMBER, "/"),
+        ("1e400", JsonFaultKind.NUMBER, "/"),
+        (r'["\udc00"]', JsonFaultKind.SURROGATE, "/0"),
+        (r'{"\ud800": 1}', JsonFaultKind.SURROGATE, "/"),
+        ("[" * 70 + "]" * 70, JsonFaultKind.DEPTH, "/0/0/0"),
+        ('{"a": ' * 50_000, JsonFaultKind.DEPTH, "/"),
+        ('{"a": 1,}', JsonFaultKind.SYNTAX, "line 1, column 9"),
+        ("", JsonFaultKind.SYNTAX, "line 1, column 1"),
     ],
 )
-def test_every_hole_is_named_with_its_place(text: str, kind: FaultKind, where: str) -> None:
+def test_every_hole_is_named_with_its_place(text: str, kind: JsonFaultKind, where: str) -> None:
     with pytest.raises(StrictJsonError) as caught:
         loads(text)
     assert [(fault.kind, fault.where) for fault in caught.value.faults] == [(kind, where)]

@@ -32,7 +32,7 @@ MODULES = (
 BESIDES = (
     "jackfield.contract.manifest:ToolManifest",
     "jackfield.governance:Call",
-    "jackfield.governance:Check",
+    "jackfield.governance:SyncPolicy",
     "jackfield.governance:Policy",
     "jackfield.orchestrator:Observer",
     "jackfield.registry.registry:RegisteredTool",
@@ -59,7 +59,7 @@ BESIDES = (
     "jackfield.settings:parse_offer",
     "jackfield.store:Claim",
     "jackfield.store:ClaimState",
-    "jackfield.store:Entry",
+    "jackfield.store:StreamEntry",
     "jackfield.store:MemoryStore",
     "jackfield.store:Store",
     "jackfield.store:StoreUnavailableError",

@@ -88,14 +88,14 @@ def test_a_transport_written_against_the_protocol_carries_a_conversation(
 ) -> None:
     monkeypatch.syspath_prepend(str(SITE))
     from jackfield.transport.events import Closed, TextDelta, TurnComplete
-    from jackfield.transport.protocol import Opening
+    from jackfield.transport.protocol import ConnectionConfig
 
     async def main() -> list[Any]:
         import golden_plugin  # type: ignore[import-not-found]
 
         (offer,) = golden_plugin.jackfield_transports()
         transport = offer.create({})
-        line = await transport.connect(Opening("text", "Be brief.", {}))
+        line = await transport.connect(ConnectionConfig("text", "Be brief.", {}))
         await line.send_text("hello")
         await line.close()
         return [event async for event in line.events()]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import orjson
 
 from jackfield.confirmation import PendingConfirmation
-from jackfield.contract.call import ToolCall
+from jackfield.contract.tool import ToolCall
 from jackfield.outcomes import CallState, state_of
 from jackfield.protocol.codec import event_fields
 from jackfield.protocol.messages import (
@@ -23,7 +23,7 @@ from jackfield.session.session import Session
 from jackfield.truncation import cut
 
 if TYPE_CHECKING:
-    from jackfield.orchestrator import Answer
+    from jackfield.orchestrator import CallResult
 
 SHOWN = 4000
 """How much of arguments and of an answer a client is shown, in characters."""
@@ -42,7 +42,7 @@ def tool_start(registry: Registry, call: ToolCall) -> ToolStart:
     )
 
 
-def tool_end(answer: Answer) -> ToolComplete | ToolErrorEvent:
+def tool_end(answer: CallResult) -> ToolComplete | ToolErrorEvent:
     """The event that a call has ended."""
     envelope = orjson.loads(cut(answer.wire, SHOWN))
     meta = envelope["meta"]
@@ -71,14 +71,14 @@ def confirmation_settled(pending: PendingConfirmation, *, approved: bool) -> Con
     return ConfirmationSettled(tool=pending.tool_id, call_id=pending.call_id, approved=approved)
 
 
-def call_outcome(answer: Answer) -> SessionEvent:
+def call_outcome(answer: CallResult) -> SessionEvent:
     """The event that tells the outcome of a call which needed approval."""
     if state_of(answer.wire) is CallState.DECLINED:
         return ConfirmationSettled(tool=answer.tool_id, call_id=answer.call_id, approved=False)
     return tool_end(answer)
 
 
-def publish_decisions(session: Session, answer: Answer) -> None:
+def publish_decisions(session: Session, answer: CallResult) -> None:
     """Publish what policies decided about a call; clients know no call without an id."""
     if answer.call is not None and answer.call_id is not None:
         decisions = ToolDecisions(tool=answer.tool_id, call_id=answer.call_id, decisions=answer.decisions)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import ClassVar, NamedTuple
 
-from jackfield.contract.response import ToolResponse
-from jackfield.governance import Call, Check
+from jackfield.contract.tool import ToolResponse
+from jackfield.governance import Call, SyncPolicy
 from jackfield.registry.registry import RegisteredTool
 from jackfield.session.session import Session
 
@@ -21,7 +21,7 @@ class Consent(NamedTuple):
     """What the user is told when asked, in sentences."""
 
 
-class ConsentPolicy(Check):
+class ConsentPolicy(SyncPolicy):
     """Waives confirmation, or leaves the call to the confirmation policy, which runs next.
 
     A subclass decides whether the user asked for the call. Doubtful requests should count as not asked for:
@@ -38,7 +38,7 @@ class ConsentPolicy(Check):
     def judge(self, call: Call) -> Consent:
         """Decide whether the user asked for this call."""
 
-    def concerns(self, tool: RegisteredTool, session: Session) -> bool:  # noqa: ARG002
+    def applies_to(self, tool: RegisteredTool, session: Session) -> bool:  # noqa: ARG002
         """Whether the policy applies to a tool."""
         return tool.id in self.tools
 
@@ -46,10 +46,10 @@ class ConsentPolicy(Check):
         """Waive confirmation, or add notes to the preview."""
         consent = self.judge(call)
         if consent.reason:
-            call.vouch(consent.reason)
+            call.waive_confirmation(consent.reason)
             call.decide(self.name, f"vouched: {consent.reason}")
         else:
             for note in consent.notes:
-                call.remark(note)
+                call.add_preview_note(note)
             call.decide(self.name, "left to confirmation")
         return None

@@ -8,8 +8,7 @@ from functools import cached_property, partial
 from typing import Any
 
 from jackfield.contract.snapshot import NOT_CODE, FrozenTool, Snapshot
-from jackfield.installed import Metadata, installed
-from jackfield.packages import drift
+from jackfield.distributions import Metadata, drift, installed
 
 
 class Drift:

@@ -11,11 +11,9 @@ from typing import Any, Protocol
 
 import orjson
 
-from jackfield.contract.errors import ErrorType
-from jackfield.contract.response import ENVELOPE_META, Failure, ToolResponse, fail
+from jackfield.contract.tool import ENVELOPE_META, ErrorType, Failure, ToolResponse, fail
 from jackfield.registry.registry import RegisteredTool
-from jackfield.session.session import Session
-from jackfield.session.turn import Turn
+from jackfield.session.session import Session, Turn
 
 _log = logging.getLogger(__name__)
 
@@ -33,11 +31,11 @@ class Call:
     """One call from its arrival to its answer; everything a policy may look at or change."""
 
     __slots__ = (
-        "_encoded", "answers_for", "approved", "args", "began", "call_id", "children", "claimed", "confirmed",
-        "deadline", "decisions", "defaults_filled", "ended", "ended_by", "fingerprint", "held", "invocations",
-        "key", "meta", "notes", "overdue", "parent", "policies", "ran_for", "remarks", "replayed",
-        "requested", "retried", "returns_violations", "runner", "session", "stopped", "task", "text", "took",
-        "tool", "turn", "vouched", "wire",
+        "_encoded", "approved", "args", "began", "call_id", "cancel_reason", "children", "claimed",
+        "client_call_id", "confirmation_waiver", "confirmed", "deadline", "decisions", "defaults_filled",
+        "ended", "ended_by", "fingerprint", "held", "invocations", "key", "meta", "notes", "overdue",
+        "parent", "policies", "preview_notes", "ran_for", "replayed", "requested", "retried",
+        "returns_violations", "runner", "session", "task", "text", "took", "tool", "turn", "wire",
     )  # fmt: skip
 
     def __init__(
@@ -56,7 +54,7 @@ class Call:
         self.turn: Turn = session.turn
         self.args = args
         self.call_id = call_id
-        self.answers_for = call_id
+        self.client_call_id = call_id
         """The call that a client knows it by; an approved one runs under a name of its own."""
         # Of the arguments as they were written, because a model that repeats itself repeats what it wrote.
         self.fingerprint = hashlib.blake2b(tool.name_bytes + canonical, digest_size=32).digest()
@@ -78,7 +76,7 @@ class Call:
         self.children = 0
         self.task: asyncio.Task[Any] | None = None
         """The task its handler runs in, while it does."""
-        self.stopped = ""
+        self.cancel_reason = ""
         """Why it was told to stop."""
         self.took = 0.0
         """Seconds that its handler took, the last time it ran."""
@@ -90,9 +88,9 @@ class Call:
         self.policies: tuple[str, ...] = ()
         """What stands in its way, in order."""
         self.ended_by = ""
-        self.vouched = ""
+        self.confirmation_waiver = ""
         """Why it may run without the user's word where that is left to policies."""
-        self.remarks: tuple[str, ...] = ()
+        self.preview_notes: tuple[str, ...] = ()
         """What the user is told besides, where he is asked."""
         self.defaults_filled = False
         """Whether arguments that were left out were given their defaults."""
@@ -120,24 +118,24 @@ class Call:
         self.decisions[policy] = decision
         self.ended_by = policy
 
-    def vouch(self, reason: str) -> None:
+    def waive_confirmation(self, reason: str) -> None:
         """Let it run without asking, where its manifest leaves confirmation to policies."""
-        self.vouched = reason
+        self.confirmation_waiver = reason
 
-    def remark(self, line: str) -> None:
+    def add_preview_note(self, line: str) -> None:
         """Add a line to what the user is shown, should he be asked."""
-        self.remarks = (*self.remarks, line)
+        self.preview_notes = (*self.preview_notes, line)
 
-    def trail(self) -> dict[str, str]:
+    def policy_trace(self) -> dict[str, str]:
         """What each policy decided, in the order in which the call met them."""
-        trail: dict[str, str] = {}
+        policy_trace: dict[str, str] = {}
         reached = True
         for name in self.policies:
-            trail[name] = self.decisions.get(name, "pass") if reached else "not reached"
+            policy_trace[name] = self.decisions.get(name, "pass") if reached else "not reached"
             reached = reached and name != self.ended_by
         if self.defaults_filled:
-            trail["validation"] = "defaults filled in"
-        return trail
+            policy_trace["validation"] = "defaults filled in"
+        return policy_trace
 
     @property
     def declined(self) -> bool:
@@ -205,21 +203,21 @@ Proceed = Callable[[Call], Awaitable[ToolResponse]]
 class Policy(Protocol):
     """One decision about calls: answer one, change one, or wrap what follows."""
 
-    def concerns(self, tool: RegisteredTool, session: Session) -> bool:
+    def applies_to(self, tool: RegisteredTool, session: Session) -> bool:
         """Whether this policy can ever have something to say about this tool in this session."""
 
     async def apply(self, call: Call, proceed: Proceed) -> ToolResponse:
         """Decide about one call; `await proceed(call)` lets it go on."""
 
 
-class Check:
+class SyncPolicy:
     """A policy that waits for nothing: it looks at a call before it goes on, at its answer after, or at both.
 
     It can also have a call that failed tried once more. Neighbours in a chain are asked one after the other,
     without a coroutine for each.
     """
 
-    def concerns(self, tool: RegisteredTool, session: Session) -> bool:  # noqa: ARG002
+    def applies_to(self, tool: RegisteredTool, session: Session) -> bool:  # noqa: ARG002
         """Whether this policy can ever have something to say about this tool in this session."""
         return True
 

@@ -13,10 +13,9 @@ import time
 
 import orjson
 
-from jackfield.contract.errors import ErrorType
-from jackfield.contract.response import ToolResponse, fail
+from jackfield import invocation
+from jackfield.contract.tool import ErrorType, ToolResponse, fail
 from jackfield.governance import Call
-from jackfield.registry import invoke
 
 _log = logging.getLogger(__name__)
 
@@ -74,15 +73,15 @@ def grants_retry(call: Call, pause: float) -> bool:
     if not (tool.reads or tool.manifest.idempotent):
         _log.error("no retry of %s, which writes and is not idempotent; %s", tool.id, _policies(call))
         return False
-    if not pause < invoke.POLICY_SECONDS:
-        limit = invoke.POLICY_SECONDS
+    if not pause < invocation.POLICY_SECONDS:
+        limit = invocation.POLICY_SECONDS
         _log.error("no retry of %s after %s s, %s s is the limit; %s", tool.id, pause, limit, _policies(call))
         return False
     if call.task is not None:
         _log.error("no retry of %s, whose handler is still running; %s", tool.id, _policies(call))
         return False
     call.retried = True
-    call.deadline = time.perf_counter() + max(pause, 0) + invoke.POLICY_SECONDS
+    call.deadline = time.perf_counter() + max(pause, 0) + invocation.POLICY_SECONDS
     return True
 
 
@@ -124,14 +123,14 @@ def settle(call: Call) -> None:
     if call.runner is not None:
         call.runner.uncancel()
     if call.task is None:
-        call.deadline = time.perf_counter() + invoke.POLICY_SECONDS
+        call.deadline = time.perf_counter() + invocation.POLICY_SECONDS
 
 
 def give_up(call: Call, policy: str, error: BaseException) -> ToolResponse:
     """Answer for a policy that was cancelled at its deadline; any other error is raised again."""
     if not call.overdue:
         raise error
-    outside = invoke.is_for_others(error, 1)
+    outside = invocation.is_external_cancellation(error, 1)
     settle(call)
     if outside:
         raise error
@@ -146,7 +145,7 @@ def refuse_overdue(call: Call) -> ToolResponse:
 
 def unfinished(call: Call, policy: str) -> ToolResponse:
     """The answer to a call with a policy that did not finish in time; it says whether the handler ran."""
-    seconds, began = invoke.POLICY_SECONDS, "began" if call.invocations else "did not begin"
+    seconds, began = invocation.POLICY_SECONDS, "began" if call.invocations else "did not begin"
     _log.error(
         "policy %s did not finish within %s s in a call of %s, whose handler %s; %s",
         policy, seconds, call.tool.id, began, _policies(call),

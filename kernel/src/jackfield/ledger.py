@@ -30,9 +30,9 @@ from typing import Any, NamedTuple
 import orjson
 
 from jackfield.confirmation import APPROVED, Confirmations, PendingConfirmation, unrun_meta, waiting
-from jackfield.contract.errors import ErrorType
-from jackfield.contract.response import ToolResponse, fail, ok
+from jackfield.contract.tool import ErrorType, ToolResponse, fail, ok
 from jackfield.governance import DUPLICATES, Call, Proceed, policy_failed
+from jackfield.invocation import is_external_cancellation
 from jackfield.outcomes import (
     CallState,
     expired,
@@ -43,7 +43,6 @@ from jackfield.outcomes import (
     still_running,
     unknown,
 )
-from jackfield.registry.invoke import is_for_others
 from jackfield.store import Claim, ClaimState, Doubt, Store, StoreUnavailableError
 
 _log = logging.getLogger(__name__)
@@ -299,7 +298,7 @@ class CallLedger:
 
     async def _answer_for(self, error: BaseException, call: Call) -> ToolResponse:
         """The answer to a call that broke, or the error again where it is not for the model."""
-        gone = is_for_others(error)
+        gone = is_external_cancellation(error)
         may_run_again = may_repeat(call) or not call.invocations
         if may_run_again and (gone or isinstance(error, StoreUnavailableError)):
             # Whatever a store does now, whoever gave up the call has to see that it was given up.
@@ -446,7 +445,7 @@ class CallLedger:
         arguments = orjson.dumps(call.args).decode("utf-8", "replace")
         return orjson.dumps(
             {
-                "callId": call.answers_for,
+                "callId": call.client_call_id,
                 "session": session.id,
                 "user": session.user,
                 "arguments": arguments[:NOTED_CHARACTERS],

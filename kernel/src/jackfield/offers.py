@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 if TYPE_CHECKING:
     import click
 
-    from jackfield.governance import Check, Policy
+    from jackfield.governance import Policy, SyncPolicy
     from jackfield.orchestrator import Observer
     from jackfield.session.intents import IntentHandler
     from jackfield.store import Store
@@ -111,7 +111,7 @@ class PolicyOffer:
     name: str
     stage: Stage
     rank: int
-    create: Callable[[Any, Services], Policy | Check]
+    create: Callable[[Any, Services], Policy | SyncPolicy]
     enforces: tuple[str, ...] = ()
     settings: type | None = None
 

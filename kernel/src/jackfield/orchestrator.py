@@ -11,44 +11,45 @@ from typing import Any, NamedTuple, Protocol
 
 import orjson
 
+from jackfield import invocation
 from jackfield.call_events import call_outcome, confirmation_settled, publish_decisions
-from jackfield.chain import Chain
 from jackfield.confirmation import PendingConfirmation
-from jackfield.context import Context
-from jackfield.contract.call import ToolCall
-from jackfield.contract.errors import ErrorType
-from jackfield.contract.response import ToolResponse, fail
+from jackfield.contract.tool import ErrorType, ToolCall, ToolResponse, fail
 from jackfield.governance import (
     CONFIRMATION,
     DECLINED,
     DUPLICATES,
     MAX_DEPTH,
     Call,
-    Check,
     Policy,
     Proceed,
+    SyncPolicy,
     policy_failed,
 )
 from jackfield.guards import at_once, expire, lost_claim, refusal, unfinished
+from jackfield.invocation import (
+    DeadlineTimer,
+    HandlerContext,
+    cancel_call,
+    cancelled_response,
+    is_external_cancellation,
+    run_handler,
+)
 from jackfield.ledger import CallLedger, DoubtfulCall
 from jackfield.offers import Stage
 from jackfield.outcomes import CallState, declined, in_doubt, not_claimed, response_of, still_running
+from jackfield.policy_chain import VALIDATION, Chain, ResultEncoding, Validation
 from jackfield.protocol.codec import event_fields
-from jackfield.registry import invoke
-from jackfield.registry.invoke import Deadlines, is_for_others, run_handler, stop, stopped
-from jackfield.registry.reading import read_arguments
 from jackfield.registry.registry import MissingTool, RegisteredTool, Registry
 from jackfield.session.intents import IntentHandler
-from jackfield.session.session import Session
-from jackfield.session.turn import Turn
-from jackfield.steps import VALIDATION, Outcome, Validation
+from jackfield.session.session import Session, Turn
 from jackfield.store import StoreUnavailableError
-from jackfield.strict_json import StrictJsonError
+from jackfield.strict_json import StrictJsonError, parse_arguments
 
 _log = logging.getLogger(__name__)
 
 
-class Answer(NamedTuple):
+class CallResult(NamedTuple):
     """What goes back to the model for one call: the envelope, as it is, as bytes and as text."""
 
     tool_id: str
@@ -66,7 +67,7 @@ class Answer(NamedTuple):
     @property
     def decisions(self) -> dict[str, str]:
         """What each policy decided about the call, in the order in which it met them."""
-        return {} if self.call is None else self.call.trail()
+        return {} if self.call is None else self.call.policy_trace()
 
 
 class Observer(Protocol):
@@ -141,7 +142,7 @@ class Orchestrator:
     def __init__(
         self,
         registry: Registry,
-        policies: Sequence[tuple[str, Stage, Policy | Check]] = (),
+        policies: Sequence[tuple[str, Stage, Policy | SyncPolicy]] = (),
         *,
         intents: Mapping[str, IntentHandler] | None = None,
         capabilities: Mapping[str, Any] | None = None,
@@ -156,12 +157,12 @@ class Orchestrator:
         self._capabilities = capabilities or {}
         self.observers = Observers(observers)
         self._chains: dict[tuple[tuple[str, ...], bool], Chain] = {}
-        self._deadlines: Deadlines | None = None
-        self._writing: set[asyncio.Future[Answer]] = set()
+        self._deadlines: DeadlineTimer | None = None
+        self._writing: set[asyncio.Future[CallResult]] = set()
 
     async def handle(
         self, session: Session, calls: Sequence[ToolCall], turn: Turn | None = None
-    ) -> list[Answer]:
+    ) -> list[CallResult]:
         """Answer every call of one message: those that only read side by side, those that write in order.
 
         They count against `turn`, or against the session's own turn.
@@ -169,7 +170,7 @@ class Orchestrator:
         turn = turn or session.turn
         if len(calls) == 1:
             return [await self._answer(session, calls[0], turn)]
-        answers: dict[int, Answer] = {}
+        answers: dict[int, CallResult] = {}
         writes = [index for index, call in enumerate(calls) if self._writes(call)]
 
         # All of the turn they were made in, although the user may begin another one before the last write.
@@ -189,8 +190,8 @@ class Orchestrator:
     ) -> None:
         """Stop what only reads, all or these; what writes goes on to its end and is recorded."""
         for call in (*self.running(session), *session.waiting):
-            if call.tool.reads and not call.stopped and (call_ids is None or call.call_id in call_ids):
-                stop(call, reason)
+            if call.tool.reads and not call.cancel_reason and (call_ids is None or call.call_id in call_ids):
+                cancel_call(call, reason)
 
     def running(self, session: Session) -> list[Call]:
         """The calls of a session whose handlers are under way."""
@@ -205,12 +206,12 @@ class Orchestrator:
         tool = self.registry.get(call.tool_id)
         return tool is not None and not tool.reads
 
-    def _answer(self, session: Session, asked: ToolCall, turn: Turn) -> Awaitable[Answer]:
+    def _answer(self, session: Session, asked: ToolCall, turn: Turn) -> Awaitable[CallResult]:
         tool = self.registry.tools.get(asked.tool_id)
         if tool is None:
             return _at_once(self._unknown(session, asked))
         try:
-            args, canonical = read_arguments(asked.arguments)
+            args, canonical = parse_arguments(asked.arguments)
         except StrictJsonError as error:
             call = Call(tool, session, {}, b"", asked.call_id)
             return _at_once(self._finish(call, _malformed(tool, error)))
@@ -220,7 +221,7 @@ class Orchestrator:
 
     async def resolve_confirmation(
         self, session: Session, pending: PendingConfirmation, ledger: CallLedger, *, approve: bool
-    ) -> Answer:
+    ) -> CallResult:
         """Carry out a user's decision and publish the outcome, which the answer says as well."""
         if not approve and await ledger.settle_unrun(pending, declined()):
             publish_decisions(session, self.record_declined(session, pending))
@@ -239,7 +240,7 @@ class Orchestrator:
 
     async def run_approved(
         self, session: Session, pending: PendingConfirmation, ledger: CallLedger
-    ) -> Answer:
+    ) -> CallResult:
         """Run a call that its user has approved, once; it answers for the call that asked."""
         tool = self.registry.tools.get(pending.tool_id)
         if tool is None:
@@ -260,7 +261,7 @@ class Orchestrator:
 
         return await self._dispatch(call, run_once)
 
-    def record_declined(self, session: Session, pending: PendingConfirmation) -> Answer:
+    def record_declined(self, session: Session, pending: PendingConfirmation) -> CallResult:
         """Let observers know of a call that its user has declined, under the name it was asked by."""
         tool = self.registry.tools.get(pending.tool_id) or MissingTool(pending.tool_id, self.registry.version)
         call = Call(tool, session, pending.args, b"", pending.call_id)
@@ -273,7 +274,7 @@ class Orchestrator:
         call, response = settled_call(doubtful, wire, self.registry.version, by)
         self._finish(call, response)
 
-    def _dispatch(self, call: Call, run: Proceed | None = None) -> Awaitable[Answer]:
+    def _dispatch(self, call: Call, run: Proceed | None = None) -> Awaitable[CallResult]:
         return self._run(call, run) if call.tool.reads else self._run_write(call, run)
 
     def _chain_for(self, call: Call) -> Chain:
@@ -283,14 +284,14 @@ class Orchestrator:
             chain = chains[tool.id] = self._chain(tool, call.session)
         return chain
 
-    async def _run(self, call: Call, run: Proceed | None = None) -> Answer:
+    async def _run(self, call: Call, run: Proceed | None = None) -> CallResult:
         deadlines, loop = self._deadlines, asyncio.get_running_loop()
         if deadlines is None or deadlines.loop is not loop:
             deadlines = self._deadlines_on(loop)
         running = deadlines.running
         running[call] = None
         call.runner = asyncio.current_task(loop)
-        call.deadline = call.began + invoke.POLICY_SECONDS
+        call.deadline = call.began + invocation.POLICY_SECONDS
         if not deadlines.armed:
             deadlines.arm()
         try:
@@ -298,10 +299,12 @@ class Orchestrator:
             call.policies = chain.names
             return self._finish(call, await (run or chain.run)(call))
         except BaseException as error:
-            if is_for_others(error, int(call.overdue)):
+            if is_external_cancellation(error, int(call.overdue)):
                 if isinstance(error, asyncio.CancelledError):
                     # Nobody waits for its answer any more; that it was called is on record all the same.
-                    self._finish(call, stopped("nobody waits for it", 0, writes=not call.tool.reads))
+                    self._finish(
+                        call, cancelled_response("nobody waits for it", 0, writes=not call.tool.reads)
+                    )
                 raise
             # A policy is somebody else's code, and the model gets one answer, free of what it left behind.
             call.wire, call.meta = None, {}
@@ -316,32 +319,32 @@ class Orchestrator:
             if call.task is None:
                 running.pop(call, None)
 
-    async def _run_write(self, call: Call, run: Proceed | None = None) -> Answer:
+    async def _run_write(self, call: Call, run: Proceed | None = None) -> CallResult:
         # A task of its own: whoever waits for it may go away, and the write still ends and is recorded.
         task = asyncio.ensure_future(self._run(call, run))
         self._writing.add(task)
         task.add_done_callback(self._writing.discard)
         return await asyncio.shield(task)
 
-    def _finish(self, call: Call, response: ToolResponse) -> Answer:
+    def _finish(self, call: Call, response: ToolResponse) -> CallResult:
         wire = call.wire or call.seal(response)
         # Once, for whoever sends it and for those who count characters.
         call.text = text = wire.decode()
         call.ended = time.perf_counter()
         self.observers.call_finished(call, response)
         return tuple.__new__(
-            Answer, (call.tool.id, call.call_id, response, wire, text, call.key, call.replayed, call)
+            CallResult, (call.tool.id, call.call_id, response, wire, text, call.key, call.replayed, call)
         )
 
     def _chain(self, tool: RegisteredTool, session: Session) -> Chain:
         """The chain of those who have something to say; the same for every tool and session with the same."""
-        chosen = tuple(each for each in self._policies if each[2].concerns(tool, session))
+        chosen = tuple(each for each in self._policies if each[2].applies_to(tool, session))
         names = tuple(name for name, _, _ in chosen)
         if (names, tool.reads) not in self._chains:
             admit = [(name, policy) for name, stage, policy in chosen if stage is Stage.ADMIT]
             shape = [(name, policy) for name, stage, policy in chosen if stage is Stage.SHAPE]
             steps = [*admit, (VALIDATION, Validation()), *shape]
-            outcome = Outcome(self._intents, enforce_returns=self._enforce_returns)
+            outcome = ResultEncoding(self._intents, enforce_returns=self._enforce_returns)
             self._chains[names, tool.reads] = Chain(steps, self._invoke, outcome, writes=not tool.reads)
         return self._chains[names, tool.reads]
 
@@ -367,7 +370,7 @@ class Orchestrator:
 
     def _run_handler(self, call: Call, args: dict[str, Any]) -> Awaitable[ToolResponse]:
         tool, call.task = call.tool, asyncio.current_task(asyncio.get_running_loop())
-        context = Context(call, self._capabilities, self._call_tool)
+        context = HandlerContext(call, self._capabilities, self._call_tool)
         return run_handler(tool.handler, args, context, call, timeout=tool.timeout, writes=not tool.reads)
 
     async def _run_held(self, call: Call, args: dict[str, Any]) -> ToolResponse:
@@ -389,11 +392,11 @@ class Orchestrator:
                 return other
         return None
 
-    def _deadlines_on(self, loop: asyncio.AbstractEventLoop) -> Deadlines:
+    def _deadlines_on(self, loop: asyncio.AbstractEventLoop) -> DeadlineTimer:
         """The deadlines of a loop, when they are not those at hand."""
         # A script may use several loops, one after the other. A blocking handler that calls a tool brings
         # one of its own, and those who run on the first must still be found by who interrupts them.
-        known, here = self._deadlines, Deadlines(loop, expire)
+        known, here = self._deadlines, DeadlineTimer(loop, expire)
         if known is None or known.loop.is_closed():
             self._deadlines = here
         return here
@@ -406,7 +409,7 @@ class Orchestrator:
         args, canonical = dict[str, Any](), b""
         try:
             # Through JSON, so that a tool cannot hand another anything a model could not.
-            args, canonical = read_arguments(orjson.dumps(arguments))
+            args, canonical = parse_arguments(orjson.dumps(arguments))
         except (TypeError, StrictJsonError) as error:
             refusal = fail(ErrorType.VALIDATION, f"The arguments for {tool_id} are not JSON: {error}")
         parent.children += 1
@@ -417,7 +420,7 @@ class Orchestrator:
         call.parent, call.turn = parent, parent.turn
         return (self._finish(call, refusal) if refusal else await self._dispatch(call)).response
 
-    def _unknown(self, session: Session, asked: ToolCall, parent: Call | None = None) -> Answer:
+    def _unknown(self, session: Session, asked: ToolCall, parent: Call | None = None) -> CallResult:
         missing = MissingTool(asked.tool_id, self.registry.version)
         withdrawn = self.registry.withdrawn.get(asked.tool_id)
         close = get_close_matches(missing.id, self.registry.tools, 1)
@@ -446,9 +449,9 @@ def settled_call(
     return call, response
 
 
-def _of_pending(pending: PendingConfirmation, wire: bytes, *, replayed: bool) -> Answer:
+def _of_pending(pending: PendingConfirmation, wire: bytes, *, replayed: bool) -> CallResult:
     response, text = response_of(wire), wire.decode()
-    return Answer(pending.tool_id, pending.call_id, response, wire, text, pending.run_key, replayed)
+    return CallResult(pending.tool_id, pending.call_id, response, wire, text, pending.run_key, replayed)
 
 
 def _refusal(lineage: list[str], tool_id: str) -> ToolResponse | None:
@@ -459,7 +462,7 @@ def _refusal(lineage: list[str], tool_id: str) -> ToolResponse | None:
     return None
 
 
-async def _at_once(answer: Answer) -> Answer:
+async def _at_once(answer: CallResult) -> CallResult:
     return answer
 
 

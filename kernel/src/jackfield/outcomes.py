@@ -10,9 +10,7 @@ from typing import Any
 
 import orjson
 
-from jackfield.contract.errors import ErrorType
-from jackfield.contract.intents import Intent
-from jackfield.contract.response import Failure, ToolResponse, fail
+from jackfield.contract.tool import ErrorType, Failure, Intent, ToolResponse, fail
 
 
 class CallState(StrEnum):

@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 import pluggy
 
 from jackfield import hookspecs, offers
-from jackfield.installed import Entry
+from jackfield.distributions import EntryPoint
 from jackfield.offers import EndpointOffer, Offer, PolicyOffer, ToolOffer
 
-KINDS: dict[str, type] = {
+OFFER_TYPES: dict[str, type] = {
     "jackfield_tools": offers.ToolOffer,
     "jackfield_schema_adapters": offers.SchemaAdapterOffer,
     "jackfield_policies": offers.PolicyOffer,
@@ -32,7 +32,7 @@ KINDS: dict[str, type] = {
 _PREFIX = re.compile(r"/|(/[A-Za-z0-9._~-]+)+")
 
 
-class Fault(StrEnum):
+class PluginFaultKind(StrEnum):
     """What can be wrong with a plugin."""
 
     BROKEN = "it cannot be loaded, or fails when it is asked"
@@ -41,20 +41,20 @@ class Fault(StrEnum):
     NAME_TAKEN = "another plugin offers the same name"
 
 
-class Complaint(NamedTuple):
+class PluginFault(NamedTuple):
     """One thing that is wrong with one plugin."""
 
-    fault: Fault
-    plugin: Entry
+    kind: PluginFaultKind
+    plugin: EntryPoint
     message: str
 
 
-class Offered(NamedTuple):
+class RegisteredOffer(NamedTuple):
     """An offer and the plugin it comes from."""
 
     hook: str
     offer: Offer
-    plugin: Entry
+    plugin: EntryPoint
 
     @property
     def name(self) -> str:
@@ -65,48 +65,48 @@ class Offered(NamedTuple):
 class Plugins(NamedTuple):
     """Every plugin that could be loaded and what it offers, in an order that is the same on every machine."""
 
-    loaded: tuple[Entry, ...]
-    offered: tuple[Offered, ...]
-    complaints: tuple[Complaint, ...]
+    loaded: tuple[EntryPoint, ...]
+    offered: tuple[RegisteredOffer, ...]
+    faults: tuple[PluginFault, ...]
 
-    def of(self, hook: str) -> tuple[Offered, ...]:
+    def of(self, hook: str) -> tuple[RegisteredOffer, ...]:
         """The answers to one question."""
         return tuple(offered for offered in self.offered if offered.hook == hook)
 
-    def policy_chain(self) -> tuple[tuple[PolicyOffer, Entry], ...]:
+    def policy_chain(self) -> tuple[tuple[PolicyOffer, EntryPoint], ...]:
         """The policies in the order in which every call meets them."""
         chain = [(each.offer, each.plugin) for each in self.offered if isinstance(each.offer, PolicyOffer)]
         return tuple(sorted(chain, key=lambda link: (link[0].stage, link[0].rank, link[0].name)))
 
 
-def load(entries: Iterable[Entry], hooks: Collection[str] = tuple(KINDS)) -> Plugins:
+def load(entries: Iterable[EntryPoint], hooks: Collection[str] = tuple(OFFER_TYPES)) -> Plugins:
     """Import the plugins that entry points name, and ask each these questions once, by default every one."""
     manager = pluggy.PluginManager(hookspecs.PROJECT)
     manager.add_hookspecs(hookspecs)
-    registered: list[tuple[Entry, Any]] = []
-    complaints: list[Complaint] = []
+    registered: list[tuple[EntryPoint, Any]] = []
+    faults: list[PluginFault] = []
     for entry in entries:
         try:
             plugin = _resolve(entry.value)
             manager.register(plugin, name=f"{entry.distribution.name}:{entry.name}")
         except (Exception, SystemExit) as error:  # noqa: BLE001 - a plugin is third-party code
-            complaints.append(Complaint(Fault.BROKEN, entry, f"{type(error).__name__}: {error}"))
+            faults.append(PluginFault(PluginFaultKind.BROKEN, entry, f"{type(error).__name__}: {error}"))
             continue
-        complaints += _unknown_hooks(manager, plugin, entry)
+        faults += _unknown_hooks(manager, plugin, entry)
         registered.append((entry, plugin))
-    offered: list[Offered] = []
+    offered: list[RegisteredOffer] = []
     for entry, plugin in registered:
         others = [other for _, other in registered if other is not plugin]
         for hook in hooks:
             try:
                 answers = manager.subset_hook_caller(hook, others)()
-                offered += [Offered(hook, offer, entry) for answer in answers for offer in answer]
+                offered += [RegisteredOffer(hook, offer, entry) for answer in answers for offer in answer]
             except (Exception, SystemExit) as error:  # noqa: BLE001 - a plugin is third-party code
                 message = f"{hook} raised {type(error).__name__}: {error}"
-                complaints.append(Complaint(Fault.BROKEN, entry, message))
+                faults.append(PluginFault(PluginFaultKind.BROKEN, entry, message))
     sound, unsound = _sound(offered)
-    sound.sort(key=lambda each: (list(KINDS).index(each.hook), each.name, each.plugin))
-    return Plugins(tuple(entry for entry, _ in registered), tuple(sound), (*complaints, *unsound))
+    sound.sort(key=lambda each: (list(OFFER_TYPES).index(each.hook), each.name, each.plugin))
+    return Plugins(tuple(entry for entry, _ in registered), tuple(sound), (*faults, *unsound))
 
 
 def _resolve(value: str) -> Any:
@@ -117,14 +117,14 @@ def _resolve(value: str) -> Any:
     return target() if isinstance(target, type) else target
 
 
-def _unknown_hooks(manager: pluggy.PluginManager, plugin: Any, entry: Entry) -> Iterator[Complaint]:
+def _unknown_hooks(manager: pluggy.PluginManager, plugin: Any, entry: EntryPoint) -> Iterator[PluginFault]:
     for caller in manager.get_hookcallers(plugin) or []:
         if not caller.has_spec():
             from difflib import get_close_matches
 
-            close = get_close_matches(caller.name, KINDS, 1)
+            close = get_close_matches(caller.name, OFFER_TYPES, 1)
             meant = f"; did you mean {close[0]}?" if close else ""
-            yield Complaint(Fault.UNKNOWN_HOOK, entry, f"{caller.name} is not a hook{meant}")
+            yield PluginFault(PluginFaultKind.UNKNOWN_HOOK, entry, f"{caller.name} is not a hook{meant}")
 
 
 def _is_placed(offer: Any) -> bool:
@@ -144,31 +144,31 @@ def _is_declared(offer: Any) -> bool:
     return declaration is None or (isinstance(declaration, type) and is_dataclass(declaration))
 
 
-def _sound(offered: list[Offered]) -> tuple[list[Offered], list[Complaint]]:
+def _sound(offered: list[RegisteredOffer]) -> tuple[list[RegisteredOffer], list[PluginFault]]:
     """The offers that are of the right kind and alone in having their name."""
-    complaints: list[Complaint] = []
-    by_name: dict[tuple[str, str], list[Offered]] = {}
+    faults: list[PluginFault] = []
+    by_name: dict[tuple[str, str], list[RegisteredOffer]] = {}
     for each in offered:
-        kind = KINDS[each.hook]
+        kind = OFFER_TYPES[each.hook]
         if not isinstance(each.offer, kind):
             message = f"{each.hook} returned {type(each.offer).__name__} instead of {kind.__name__}"
-            complaints.append(Complaint(Fault.BAD_OFFER, each.plugin, message))
+            faults.append(PluginFault(PluginFaultKind.BAD_OFFER, each.plugin, message))
         elif isinstance(each.offer, PolicyOffer) and not _is_placed(each.offer):
             message = f"{each.name!r} needs a Stage and a whole number as its rank"
-            complaints.append(Complaint(Fault.BAD_OFFER, each.plugin, message))
+            faults.append(PluginFault(PluginFaultKind.BAD_OFFER, each.plugin, message))
         elif isinstance(each.offer, EndpointOffer) and (wrong := _wrong_endpoint(each.offer)):
-            complaints.append(Complaint(Fault.BAD_OFFER, each.plugin, f"{each.name!r} {wrong}"))
+            faults.append(PluginFault(PluginFaultKind.BAD_OFFER, each.plugin, f"{each.name!r} {wrong}"))
         elif not _is_declared(each.offer):
             message = f"{each.name!r} needs a dataclass as its settings"
-            complaints.append(Complaint(Fault.BAD_OFFER, each.plugin, message))
+            faults.append(PluginFault(PluginFaultKind.BAD_OFFER, each.plugin, message))
         elif not each.name:
             message = f"{each.hook} returned an offer without a name"
-            complaints.append(Complaint(Fault.BAD_OFFER, each.plugin, message))
+            faults.append(PluginFault(PluginFaultKind.BAD_OFFER, each.plugin, message))
         else:
             by_name.setdefault((each.hook, each.name), []).append(each)
     for (hook, name), claimants in by_name.items():
         if len(claimants) > 1:
             owners = " and by ".join(f"{claim.plugin.distribution}" for claim in claimants)
             message = f"{hook}: {name!r} is offered by {owners}"
-            complaints.append(Complaint(Fault.NAME_TAKEN, claimants[0].plugin, message))
-    return [claimants[0] for claimants in by_name.values() if len(claimants) == 1], complaints
+            faults.append(PluginFault(PluginFaultKind.NAME_TAKEN, claimants[0].plugin, message))
+    return [claimants[0] for claimants in by_name.values() if len(claimants) == 1], faults

@@ -7,15 +7,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from jackfield.components import PluginComponents
 from jackfield.confirmation import Confirmations, PendingConfirmation
 from jackfield.contract.context import Mode
 from jackfield.ledger import CallLedger
 from jackfield.offers import Services
-from jackfield.orchestrator import Answer, Observer, Orchestrator
-from jackfield.provision import Provision
+from jackfield.orchestrator import CallResult, Observer, Orchestrator
 from jackfield.registry.registry import Deployment, Registry, RegistryError
-from jackfield.session.machine import State
-from jackfield.session.session import Publish, Session, SessionFormatError
+from jackfield.session.session import Publish, Session, SessionFormatError, State
 from jackfield.settings import Settings, SettingsError, SettingsFaults
 from jackfield.store import Store
 from jackfield.transport.protocol import Transport
@@ -33,7 +32,7 @@ class Runtime:
     confirmations: Confirmations
     ledger: CallLedger
     capabilities: Mapping[str, Any]
-    provision: Provision
+    components: PluginComponents
 
     @classmethod
     async def start(
@@ -49,28 +48,28 @@ class Runtime:
         created.
         """
         registry = Registry.load(settings.registry, Deployment(settings.deployment))
-        provision = Provision.of(registry.snapshot(), settings, registry.drift, faults)
-        return await cls.assemble(registry, provision, settings, observers)
+        components = PluginComponents.of(registry.snapshot(), settings, registry.drift, faults)
+        return await cls.assemble(registry, components, settings, observers)
 
     @classmethod
     async def assemble(
         cls,
         registry: Registry,
-        provision: Provision,
+        components: PluginComponents,
         settings: Settings,
         observers: Sequence[Observer] = (),
     ) -> Runtime:
         """A runtime from plugins whose settings have been read; on failure everything is closed again."""
-        faults = provision.faults
+        faults = components.faults
         try:
             for tool in list(registry.tools.values()):
-                if reason := provision.withheld(tool.frozen):
+                if reason := components.withheld(tool.frozen):
                     registry.withhold(tool.id, reason)
-            provision.check_store()
+            components.check_store()
             faults.check()
             try:
                 runtime = cls._made(
-                    registry, provision, observers, enforce_returns=settings.returns == "enforce"
+                    registry, components, observers, enforce_returns=settings.returns == "enforce"
                 )
             except RegistryError:
                 # A plugin may fail because another one could not be created.
@@ -81,7 +80,7 @@ class Runtime:
             _tell_started(runtime)
         except BaseException:
             # A store has threads and files, and whoever starts again would meet them.
-            await provision.close()
+            await components.close()
             raise
         return runtime
 
@@ -89,35 +88,35 @@ class Runtime:
     def _made(
         cls,
         registry: Registry,
-        provision: Provision,
+        components: PluginComponents,
         observers: Sequence[Observer],
         *,
         enforce_returns: bool,
     ) -> Runtime:
-        store = provision.store()
-        offered = {each.name for each in provision.plugins.of("jackfield_capabilities")}
-        services = Services(store, frozenset(offered - set(provision.unavailable)))
-        capabilities = provision.made("capabilities", services)
+        store = components.store()
+        offered = {each.name for each in components.plugins.of("jackfield_capabilities")}
+        services = Services(store, frozenset(offered - set(components.unavailable)))
+        capabilities = components.made("capabilities", services)
         services = replace(services, lent=capabilities)
-        policies = provision.made("policies", services)
+        policies = components.made("policies", services)
         orchestrator = Orchestrator(
             registry,
             [
                 (offer.name, offer.stage, policies[offer.name])
-                for offer, _ in provision.plugins.policy_chain()
+                for offer, _ in components.plugins.policy_chain()
                 if offer.name in policies
             ],
-            intents=provision.made("intents", services),
+            intents=components.made("intents", services),
             capabilities=capabilities,
-            observers=[*provision.made("observers", services).values(), *map(provision.hold, observers)],
+            observers=[*components.made("observers", services).values(), *map(components.hold, observers)],
             enforce_returns=enforce_returns,
         )
         confirmations, ledger = Confirmations(store), CallLedger(store)
-        return cls(registry, store, orchestrator, confirmations, ledger, capabilities, provision)
+        return cls(registry, store, orchestrator, confirmations, ledger, capabilities, components)
 
     def transport(self) -> Transport:
         """The way to the provider that the settings name; whoever asks closes it."""
-        return self.provision.transport()
+        return self.components.transport()
 
     async def open_session(
         self,
@@ -138,7 +137,7 @@ class Runtime:
 
     async def end_session(self, session: Session) -> None:
         """The conversation is over; it cannot be taken up again."""
-        session.go(State.TERMINATED)
+        session.transition(State.TERMINATED)
         self.orchestrator.interrupt(session, "ended")
         await session.save(self.store)
         self.orchestrator.observers.session_ended(session)
@@ -162,11 +161,11 @@ class Runtime:
     async def begin_turn(self, session: Session, said: str = "") -> None:
         """A user's turn begins; the counter is kept, so that a reconnect does not start it over."""
         session.begin_turn()
-        session.hear(said)
+        session.add_user_text(said)
         await session.save(self.store)
         self.orchestrator.observers.turn_began(session)
 
-    async def resolve_confirmation(self, session: Session, token: str, *, approve: bool) -> Answer | None:
+    async def resolve_confirmation(self, session: Session, token: str, *, approve: bool) -> CallResult | None:
         """Carry out the decision of the user who holds a token; nothing for an unknown token.
 
         This alone redeems the token, publishes the decision, runs the call or records that it was declined,
@@ -178,7 +177,7 @@ class Runtime:
 
     async def resolve_pending(
         self, session: Session, pending: PendingConfirmation, *, approve: bool
-    ) -> Answer:
+    ) -> CallResult:
         """Do the same where the question is known: at a terminal, or for a call that was approved before."""
         return await self.orchestrator.resolve_confirmation(session, pending, self.ledger, approve=approve)
 
@@ -197,7 +196,7 @@ class Runtime:
 
     async def close(self) -> None:
         """Let observers write out, and capabilities and the store let go."""
-        await self.provision.close()
+        await self.components.close()
 
 
 def _tell_started(runtime: Runtime) -> None:
@@ -209,6 +208,6 @@ def _tell_started(runtime: Runtime) -> None:
             except (RegistryError, SettingsError):
                 raise
             except Exception as error:
-                owner = runtime.provision.owner("capabilities", name)
+                owner = runtime.components.owner("capabilities", name)
                 cause = f"{type(error).__name__}: {error}"
                 raise RegistryError(f"plugin {owner}: {name} cannot be started: {cause}") from error

@@ -45,7 +45,7 @@ class Doubt(NamedTuple):
     note: bytes
 
 
-class Entry(NamedTuple):
+class StreamEntry(NamedTuple):
     """One entry of a stream; ids of a stream grow by one from 1 and are never used again."""
 
     id: int
@@ -131,10 +131,10 @@ class Store(Protocol):
     async def append(self, stream: str, value: bytes, *, ttl: float | None = None) -> int:
         """Add to the end of a stream; the id of the entry."""
 
-    async def read(self, stream: str, *, after: int = 0, limit: int = 1000) -> list[Entry]:
+    async def read(self, stream: str, *, after: int = 0, limit: int = 1000) -> list[StreamEntry]:
         """Entries of a stream with larger ids than `after`, oldest first."""
 
-    def follow(self, stream: str, *, after: int = 0) -> AsyncIterator[Entry]:
+    def follow(self, stream: str, *, after: int = 0) -> AsyncIterator[StreamEntry]:
         """Entries with larger ids than `after`, then those to come, without a gap and without end."""
 
     async def streams(self, prefix: str) -> list[str]:
@@ -177,7 +177,7 @@ class MemoryStore:
         self._abandoned: set[str] = set()
         self._notes: dict[str, bytes] = {}
         self._waiting: dict[str, asyncio.Event] = {}
-        self._streams: dict[str, list[tuple[Entry, float]]] = {}
+        self._streams: dict[str, list[tuple[StreamEntry, float]]] = {}
         self._lengths: dict[str, int] = {}
         self._news: dict[str, asyncio.Event] = {}
 
@@ -336,20 +336,20 @@ class MemoryStore:
 
     async def append(self, stream: str, value: bytes, *, ttl: float | None = None) -> int:
         """See `Store.append`."""
-        entry = Entry(self._lengths.get(stream, 0) + 1, value)
+        entry = StreamEntry(self._lengths.get(stream, 0) + 1, value)
         self._lengths[stream] = entry.id
         self._streams.setdefault(stream, []).append((entry, _never if ttl is None else self._clock() + ttl))
         if news := self._news.pop(stream, None):
             news.set()
         return entry.id
 
-    async def read(self, stream: str, *, after: int = 0, limit: int = 1000) -> list[Entry]:
+    async def read(self, stream: str, *, after: int = 0, limit: int = 1000) -> list[StreamEntry]:
         """See `Store.read`."""
         now = self._clock()
         held = self._streams.get(stream, ())
         return [entry for entry, expires in held if entry.id > after and expires > now][:limit]
 
-    async def follow(self, stream: str, *, after: int = 0) -> AsyncIterator[Entry]:
+    async def follow(self, stream: str, *, after: int = 0) -> AsyncIterator[StreamEntry]:
         """See `Store.follow`."""
         while True:
             news = self._news.setdefault(stream, asyncio.Event())

@@ -13,11 +13,13 @@ from collections.abc import Iterator
 from enum import StrEnum
 from typing import Any, NamedTuple
 
+import orjson
+
 MAX_DEPTH = 64
 _INT64 = range(-(2**63), 2**64)
 
 
-class FaultKind(StrEnum):
+class JsonFaultKind(StrEnum):
     """What is wrong with a document."""
 
     SYNTAX = "syntax"
@@ -27,10 +29,10 @@ class FaultKind(StrEnum):
     DEPTH = "depth"
 
 
-class Fault(NamedTuple):
+class JsonFault(NamedTuple):
     """One hole in a document: its kind, where it is (a JSON pointer, or line and column) and what it says."""
 
-    kind: FaultKind
+    kind: JsonFaultKind
     where: str
     message: str
 
@@ -38,7 +40,7 @@ class Fault(NamedTuple):
 class StrictJsonError(ValueError):
     """The document cannot be trusted to mean one thing; `faults` lists every reason."""
 
-    def __init__(self, faults: list[Fault]) -> None:
+    def __init__(self, faults: list[JsonFault]) -> None:
         super().__init__("; ".join(f"{fault.where}: {fault.message}" for fault in faults))
         self.faults = faults
 
@@ -68,7 +70,7 @@ def loads(text: str) -> Any:
         where = f"line {error.lineno}, column {error.colno}"
         # Some end in the middle of a sentence, which goes on with the place.
         said = error.msg.removesuffix(" at").removesuffix(" starting").rstrip(": ")
-        raise StrictJsonError([Fault(FaultKind.SYNTAX, where, said)]) from None
+        raise StrictJsonError([JsonFault(JsonFaultKind.SYNTAX, where, said)]) from None
     except RecursionError:
         raise StrictJsonError([_too_deep(())]) from None
     faults = list(_faults(document))
@@ -96,19 +98,21 @@ def _float(literal: str) -> float | _BadNumber:
     return value if math.isfinite(value) else _BadNumber(literal)
 
 
-def _too_deep(path: tuple[str | int, ...]) -> Fault:
-    return Fault(FaultKind.DEPTH, pointer(*path), f"nested deeper than {MAX_DEPTH} levels")
+def _too_deep(path: tuple[str | int, ...]) -> JsonFault:
+    return JsonFault(JsonFaultKind.DEPTH, pointer(*path), f"nested deeper than {MAX_DEPTH} levels")
 
 
-def _faults(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[Fault]:
+def _faults(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[JsonFault]:
     if len(path) > MAX_DEPTH:
         yield _too_deep(path[:3])
     elif isinstance(value, _BadNumber):
         shown = value.literal if len(value.literal) <= 24 else f"{value.literal[:21]}..."
-        yield Fault(FaultKind.NUMBER, pointer(*path), f"{shown} is not a finite number of at most 64 bits")
+        yield JsonFault(
+            JsonFaultKind.NUMBER, pointer(*path), f"{shown} is not a finite number of at most 64 bits"
+        )
     elif isinstance(value, str):
         if _has_lone_surrogate(value):
-            yield Fault(FaultKind.SURROGATE, pointer(*path), "holds half of a surrogate pair")
+            yield JsonFault(JsonFaultKind.SURROGATE, pointer(*path), "holds half of a surrogate pair")
     elif isinstance(value, _Object):
         yield from _object_faults(value, path)
     elif isinstance(value, list):
@@ -116,15 +120,67 @@ def _faults(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[Fault]:
             yield from _faults(item, (*path, index))
 
 
-def _object_faults(value: _Object, path: tuple[str | int, ...]) -> Iterator[Fault]:
+def _object_faults(value: _Object, path: tuple[str | int, ...]) -> Iterator[JsonFault]:
     for key in value.twice:
-        yield Fault(FaultKind.DUPLICATE_KEY, pointer(*path, key), f"the key {key!r} is given twice")
+        yield JsonFault(JsonFaultKind.DUPLICATE_KEY, pointer(*path, key), f"the key {key!r} is given twice")
     for key, member in value.items():
         if _has_lone_surrogate(key):
-            yield Fault(FaultKind.SURROGATE, pointer(*path), "a key holds half of a surrogate pair")
+            yield JsonFault(JsonFaultKind.SURROGATE, pointer(*path), "a key holds half of a surrogate pair")
         else:
             yield from _faults(member, (*path, key))
 
 
 def _has_lone_surrogate(text: str) -> bool:
     return not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text)
+
+
+MAX_BYTES = 1024 * 1024
+
+# Single bytes are looked for as numbers, texts with `find`: `b"..." in data` first tries to read a number.
+_COLON, _BACKSLASH = b":\\"
+
+# Nineteen digits in a row may be an integer beyond 64 bits, which orjson turns into a float without a word.
+_AS_ZEROS = bytes.maketrans(b"123456789", b"000000000")
+_LONG_NUMBER = b"0" * 19
+
+
+def parse_arguments(text: str | bytes) -> tuple[dict[str, Any], bytes]:
+    """The arguments object and its canonical form, or `StrictJsonError` with all that is wrong with it.
+
+    orjson is five times as fast as a strict reading but takes the last of two equal keys. Every key has a
+    colon behind it, so when what was read has as many colons as what was written, no key was lost. Where that
+    cannot be told (an escaped colon, a long number, deep nesting), a strict reading decides.
+    """
+    data = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
+    if not data:
+        return {}, b"{}"
+    if len(data) > MAX_BYTES:
+        raise StrictJsonError([JsonFault(JsonFaultKind.DEPTH, "/", f"more than {MAX_BYTES} bytes")])
+    try:
+        value = orjson.loads(data)
+        canonical = orjson.dumps(value, None, orjson.OPT_SORT_KEYS)
+    except (orjson.JSONDecodeError, orjson.JSONEncodeError):
+        # It reads what is nested four times as deep as what it writes.
+        value = _strictly(data)
+        canonical = orjson.dumps(value, None, orjson.OPT_SORT_KEYS)
+    if canonical.count(_COLON) != data.count(_COLON) or _may_hide_something(data):
+        value = _strictly(data)
+    if not isinstance(value, dict):
+        raise StrictJsonError([JsonFault(JsonFaultKind.SYNTAX, "/", "the arguments are not an object")])
+    return value, canonical
+
+
+def _may_hide_something(data: bytes) -> bool:
+    """Whether there is room for an escaped colon, an integer beyond 64 bits, or nesting without end."""
+    if _BACKSLASH in data and b"\\u" in data:
+        return True
+    if len(data) > 2 * MAX_DEPTH and data.count(b"{") + data.count(b"[") > MAX_DEPTH:
+        return True
+    return data.translate(_AS_ZEROS).find(_LONG_NUMBER) >= 0
+
+
+def _strictly(data: bytes) -> Any:
+    try:
+        return loads(data.decode("utf-8"))
+    except UnicodeDecodeError as error:
+        raise StrictJsonError([JsonFault(JsonFaultKind.SYNTAX, f"byte {error.start}", "not UTF-8")]) from None

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from jackfield.packages import locate
+from jackfield.distributions import locate
 from jackfield_builder.discovery import Selection, discover
 from jackfield_builder.findings import Code, Finding
 from jackfield_builder.sources import sources

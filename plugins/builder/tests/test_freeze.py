@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from jackfield.contract.snapshot import Snapshot, SnapshotError, previous
-from jackfield.packages import package_hash
+from jackfield.distributions import package_hash
 from jackfield_builder import freeze
 
 

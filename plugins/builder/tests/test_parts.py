@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from jackfield.installed import Metadata, installed
+from jackfield.distributions import Metadata, installed
 from jackfield_builder.parts import parts_of
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from jackfield.offers import Stage
-from jackfield.plugins import KINDS, Fault, Plugins, load
+from jackfield.plugins import OFFER_TYPES, PluginFaultKind, Plugins, load
 from jackfield_builder.complaints import findings_about
 from jackfield_builder.discovery import Selection, discover
 from jackfield_builder.findings import Code
@@ -183,7 +183,7 @@ def test_offers_with_a_factory(site: Any, hook: str, offer: str) -> None:
     site.tool("echo")
     plugins = loaded()
     assert [(each.hook, each.name) for each in plugins.offered] == [(hook, "thing")]
-    assert plugins.complaints == ()
+    assert plugins.faults == ()
     listed = site.run_json("plugins")["plugins"]
     assert listed[0]["offers"] == [{"hook": hook, "name": "thing"}]
 
@@ -238,8 +238,8 @@ def test_an_endpoint_with_an_unusable_prefix_or_auth_is_refused(
     site.plugin("fab-reports", ENDPOINTS.format(prefix=prefix, auth=auth))
     plugins = loaded()
     assert plugins.offered == ()
-    (complaint,) = plugins.complaints
-    assert complaint.fault is Fault.BAD_OFFER
+    (complaint,) = plugins.faults
+    assert complaint.kind is PluginFaultKind.BAD_OFFER
     assert fault in complaint.message
 
 
@@ -408,11 +408,11 @@ def test_two_plugins_that_offer_one_name_are_both_named(site: Any) -> None:
         site.plugin(name, SIMPLE.format(hook="jackfield_stores", offer="StoreOffer", name="sqlite"))
     plugins = loaded()
     assert codes(plugins) == [Code.OFFER_TAKEN]
-    assert "fab-one 1.0.0 and by fab-two 1.0.0" in plugins.complaints[0].message
+    assert "fab-one 1.0.0 and by fab-two 1.0.0" in plugins.faults[0].message
 
 
 def test_every_hook_asks_for_one_kind_of_offer() -> None:
     from jackfield import hookspecs
 
     hooks = {name for name in vars(hookspecs) if name.startswith("jackfield_")}
-    assert hooks == set(KINDS)
+    assert hooks == set(OFFER_TYPES)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from importlib_metadata import version as installed
-from jackfield.packages import package_hash
+from jackfield.distributions import package_hash
 
 
 def frozen(site: Any, **environ: str) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from agency import ASKED, agency, run
 from hypothesis import given
 from hypothesis import strategies as st
 from jackfield import ToolCall
-from jackfield.session.machine import State
+from jackfield.session.session import State
 from jackfield_agents.agent import truncated
 from jackfield_scripted import ScriptedCall, ScriptedModel
 from jackfield_testkit.sites import Site

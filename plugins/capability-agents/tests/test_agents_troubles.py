@@ -10,7 +10,7 @@ from agency import agency, run
 from jackfield import ToolError
 from jackfield.store import StoreUnavailableError
 from jackfield.transport.protocol import TransportError
-from jackfield.transport.troubles import TROUBLES
+from jackfield.transport.provider_errors import PROVIDER_ERRORS
 from jackfield_agents import agent, tool_errors
 from jackfield_scripted import Refusal, ScriptedCall, ScriptedModel
 from jackfield_testkit.sites import Site
@@ -89,7 +89,7 @@ def test_a_fault_that_cannot_be_waited_out_is_permanent(
 
 
 def test_every_trouble_of_a_transport_has_a_sentence() -> None:
-    for code, kind in TROUBLES.items():
+    for code, kind in PROVIDER_ERRORS.items():
         told = tool_errors.failure(TransportError(code, "detail"), wrote=False, so_far={})
         if code != "no_audio":  # Agents work in text.
             assert told.message != "The agent could not finish: its model failed."

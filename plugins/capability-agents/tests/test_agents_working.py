@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from agency import agency, run
-from jackfield.session.machine import State
+from jackfield.session.session import State
 from jackfield_scripted import ScriptedCall, ScriptedModel
 from jackfield_testkit.sites import Site
 
@@ -83,7 +83,7 @@ def test_what_may_not_run_unattended_is_refused_though_the_model_asks_for_it(
             assert answer["data"]["tools"] == ["fab_through"]
             assert there.noted == []
             assert len(there.watcher.opened) == 2
-            trails = [call.trail() for call, _ in there.watcher.calls]
+            trails = [call.policy_trace() for call, _ in there.watcher.calls]
             assert sum(trail.get("unattended") == "refused" for trail in trails) == 4
 
     run(act)

@@ -61,7 +61,7 @@ class Studio:
     def ask(self, said: str, **arguments: Any) -> dict[str, Any]:
         async def main() -> bytes:
             self.session.begin_turn()
-            self.session.hear(said)
+            self.session.add_user_text(said)
             given = json.dumps({"prompt": "a lighthouse", **arguments})
             answer = await self.work.call(self.session, "image_generate", given)
             await self.images.close()
@@ -144,7 +144,7 @@ def test_other_tools_are_none_of_its_business(server: ImageServer, tmp_path: Pat
     studio = Studio(server, tmp_path)
 
     async def main() -> dict[str, Any]:
-        studio.session.hear(ASKED)
+        studio.session.add_user_text(ASKED)
         envelope: dict[str, Any] = json.loads((await studio.work.call(studio.session, "other")).wire)
         return envelope
 

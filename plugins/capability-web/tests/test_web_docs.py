@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from jackfield.installed import Distribution, Entry
+from jackfield.distributions import Distribution, EntryPoint
 from jackfield.offers import Services
 from jackfield.plugins import load
 from jackfield.settings import parse_settings
@@ -69,8 +69,10 @@ def test_the_replacement_of_the_page_serves_the_tool(tmp_path: Path, monkeypatch
     (block,) = re.findall(r"^```python\n# bookmarks\.py\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
     (tmp_path / "bookmarks.py").write_text(block)
     monkeypatch.syspath_prepend(str(tmp_path))
-    plugins = load([Entry("jackfield.plugins", "bookmarks", "bookmarks", Distribution("bookmarks", "1.0.0"))])
-    assert plugins.complaints == ()
+    plugins = load(
+        [EntryPoint("jackfield.plugins", "bookmarks", "bookmarks", Distribution("bookmarks", "1.0.0"))]
+    )
+    assert plugins.faults == ()
     offer: Any = plugins.offered[0].offer
     assert "no bookmarks" in offer.unavailable({})
     settings = {"links": {"Harbour museum": "https://museum.example.org/"}}

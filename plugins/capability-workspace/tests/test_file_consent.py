@@ -51,7 +51,7 @@ class Desk:
     def ask(self, said: str, tool_id: str, **arguments: Any) -> dict[str, Any]:
         async def main() -> bytes:
             self.session.begin_turn()
-            self.session.hear(said)
+            self.session.add_user_text(said)
             return (await self.work.call(self.session, tool_id, json.dumps(arguments))).wire
 
         envelope: dict[str, Any] = json.loads(asyncio.run(main()))

@@ -115,7 +115,7 @@ from jackfield.offers import PolicyOffer, Stage
 
 
 class Slow:
-    def concerns(self, tool, session):
+    def applies_to(self, tool, session):
         return True
 
     async def apply(self, call, proceed):

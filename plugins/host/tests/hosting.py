@@ -68,8 +68,8 @@ import os
 from pathlib import Path
 
 from jackfield import fail, ok
-from jackfield.contract.errors import ErrorType
-from jackfield.contract.intents import Intent
+from jackfield.contract.tool import ErrorType
+from jackfield.contract.tool import Intent
 
 def folder():
     return Path(os.environ["HST_FOLDER"])

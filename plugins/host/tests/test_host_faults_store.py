@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from hosting import Hosted, Workshop, hosted, provided
-from jackfield.session.machine import State, may_go
+from jackfield.session.session import State, can_transition
 from jackfield.store import StoreUnavailableError
 from jackfield_scripted import ScriptedCall, ScriptedModel
 
@@ -92,7 +92,7 @@ def test_tools_fail_closed_the_talk_goes_on_and_the_events_come_after(
             await ada.until(lambda: "Now it is." in ada.said("assistant"))
             ids = [event["id"] for event in ada.events]
             assert ids == list(range(1, len(ids) + 1))
-            assert all(may_go(State(one), State(two)) for one, two in itertools.pairwise(ada.states))
+            assert all(can_transition(State(one), State(two)) for one, two in itertools.pairwise(ada.states))
             async with host.client(mode, token=ada.token) as fresh:
                 await fresh.until(lambda: fresh.last_event >= ada.last_event)
                 assert fresh.events[: len(ids)] == ada.events[: len(ids)]

@@ -17,8 +17,8 @@ import jackfield_host
 import pytest
 from asking import asking, told
 from hosting import WRITES, Workshop, hosted, make_doubt, provided
+from jackfield.components import ProviderDownload
 from jackfield.offers import Download
-from jackfield.provision import ProviderDownload
 from jackfield_console.markdown import OPENAPI
 from jackfield_host.endpoints.operation import EVENT_STREAM, Operation
 from jackfield_host.house import House

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import pytest
+from jackfield.components import ProviderDownload
 from jackfield.offers import Download, DownloadError
-from jackfield.provision import ProviderDownload
 from jackfield_host.operations import downloads
 from jackfield_host.operations.downloads import DownloadBusyError, Downloads
 

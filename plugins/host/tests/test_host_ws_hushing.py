@@ -23,7 +23,7 @@ from jackfield.transport.events import (
     Transcript,
     TurnComplete,
 )
-from jackfield.transport.protocol import Connection, Opening
+from jackfield.transport.protocol import Connection, ConnectionConfig
 from jackfield_sessions.hub import ClientQueue, Frame
 
 SECOND = bytes(48_000)
@@ -42,7 +42,7 @@ class Told:
     def adapter(self, mode: Mode) -> str:
         return "openai-realtime" if mode == "voice" else "openai-chat"
 
-    async def connect(self, _: Opening) -> Connection:
+    async def connect(self, _: ConnectionConfig) -> Connection:
         connection: Connection = self  # type: ignore[assignment]
         return connection
 

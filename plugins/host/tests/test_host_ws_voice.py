@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from hosting import Workshop, eventually, hosted, provided
 from jackfield.runtime import Runtime
-from jackfield.session.machine import State, may_go
+from jackfield.session.session import State, can_transition
 from jackfield_scripted import ScriptedCall, ScriptedModel
 from jackfield_sessions.tool_runner import MAX_BATCHES
 
@@ -18,7 +18,7 @@ PROVIDERS = pytest.mark.parametrize("provider", ["openai", "gemini"])
 
 
 def legal(states: list[str]) -> bool:
-    return all(may_go(State(before), State(after)) for before, after in itertools.pairwise(states))
+    return all(can_transition(State(before), State(after)) for before, after in itertools.pairwise(states))
 
 
 @PROVIDERS

@@ -16,7 +16,7 @@ from jackfield import ToolCall, ok
 from jackfield.contract.manifest import ToolManifest
 from jackfield.contract.snapshot import FrozenTool, Snapshot
 from jackfield.offers import Stage
-from jackfield.orchestrator import Answer, Observer, Orchestrator
+from jackfield.orchestrator import CallResult, Observer, Orchestrator
 from jackfield.registry.registry import RegisteredTool, Registry
 from jackfield.session.session import Session
 
@@ -65,12 +65,12 @@ class Exchange:
         self.session = Session("text", VERSION, session_id="session-1", user="ada")
         self._runner = asyncio.Runner()
 
-    def call(self, tool_id: str = "echo", call_id: str | None = None, **arguments: Any) -> Answer:
+    def call(self, tool_id: str = "echo", call_id: str | None = None, **arguments: Any) -> CallResult:
         return self.send(tool_id, orjson.dumps(arguments), call_id)
 
-    def send(self, tool_id: str, arguments: str | bytes, call_id: str | None = None) -> Answer:
+    def send(self, tool_id: str, arguments: str | bytes, call_id: str | None = None) -> CallResult:
         asked = [ToolCall(tool_id, arguments, call_id)]
-        answers: list[Answer] = self.run(self.orchestrator.handle(self.session, asked))
+        answers: list[CallResult] = self.run(self.orchestrator.handle(self.session, asked))
         return answers[0]
 
     def run(self, coroutine: Any) -> Any:

@@ -21,7 +21,7 @@ class Lets:
     def __init__(self, name: str, decision: str | None = None, *, refuses: bool = False) -> None:
         self._name, self._decision, self._refuses = name, decision, refuses
 
-    def concerns(self, tool: Any, session: Any) -> bool:
+    def applies_to(self, tool: Any, session: Any) -> bool:
         return True
 
     async def apply(self, call: Any, proceed: Any) -> ToolResponse:

@@ -257,7 +257,7 @@ def test_unvalidated_arguments_are_searched_for_secrets(
     audited: Callable[..., Any], exchange: ModuleType
 ) -> None:
     class Broken:
-        def concerns(self, tool: Any, session: Any) -> bool:
+        def applies_to(self, tool: Any, session: Any) -> bool:
             return True
 
         async def apply(self, call: Any, proceed: Any) -> Any:

@@ -14,8 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jackfield import ErrorType, ToolResponse, fail, ok
 from jackfield.offers import Stage
-from jackfield.session.machine import State
-from jackfield.session.session import Session
+from jackfield.session.session import Session, State
 from jackfield_observability import metrics as metrics_module
 from jackfield_observability.metrics import CONTENT_TYPE, WINDOW, Metrics, ToolMetrics, percentiles
 from jackfield_observability.settings import MetricsSettings
@@ -114,7 +113,7 @@ def test_loops_budgets_and_confirmations_are_counted_from_their_failures(talk: A
 
 
 class Decides:
-    def concerns(self, tool: Any, session: Any) -> bool:
+    def applies_to(self, tool: Any, session: Any) -> bool:
         return True
 
     async def apply(self, call: Any, proceed: Any) -> ToolResponse:
@@ -162,7 +161,7 @@ def test_sessions_turns_and_initial_tokens_are_counted(metrics: Metrics) -> None
 
 def test_a_write_after_its_session_does_not_reopen_it(talk: Any, metrics: Metrics) -> None:
     metrics.session_opened(talk.session, prompt_tokens=1, declaration_tokens=1)
-    talk.session.go(State.TERMINATED)
+    talk.session.transition(State.TERMINATED)
     metrics.session_ended(talk.session)
     talk.call(text="recorded all the same")
 

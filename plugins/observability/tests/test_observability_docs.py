@@ -13,7 +13,7 @@ from typing import Any
 import jackfield_observability
 import orjson
 import pytest
-from jackfield.installed import PLUGINS, Distribution, Entry
+from jackfield.distributions import PLUGINS, Distribution, EntryPoint
 from jackfield.offers import ObserverOffer, Services
 from jackfield.plugins import load
 from jackfield.settings import SettingsError, parse_offer
@@ -42,9 +42,9 @@ def rows(heading: str) -> dict[str, list[str]]:
 
 
 def offers() -> dict[str, ObserverOffer]:
-    entry = Entry(PLUGINS, "observability", "jackfield_observability", Distribution("x", "1"))
+    entry = EntryPoint(PLUGINS, "observability", "jackfield_observability", Distribution("x", "1"))
     plugins = load([entry])
-    assert plugins.complaints == ()
+    assert plugins.faults == ()
     return {each.name: each.offer for each in plugins.offered if isinstance(each.offer, ObserverOffer)}
 
 

@@ -22,7 +22,7 @@ def test_a_handler_is_offered_for_every_intent_of_the_kernel() -> None:
     plugins = load(discover(Selection(allow=("jackfield-policies",), deny=("policies",))).plugins)
     (entry,) = plugins.loaded
     assert (entry.name, entry.value) == ("intents", "jackfield_policies.intents")
-    assert plugins.complaints == ()
+    assert plugins.faults == ()
     assert [each.name for each in plugins.of("jackfield_intent_handlers")] == INTENTS
     assert len(plugins.offered) == len(INTENTS)
 

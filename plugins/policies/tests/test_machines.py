@@ -26,7 +26,7 @@ from jackfield.confirmation import Confirmations, confirmation_token
 from jackfield.governance import Call, Proceed
 from jackfield.ledger import CallLedger, stable_key
 from jackfield.offers import PolicyOffer, Stage
-from jackfield.orchestrator import Answer
+from jackfield.orchestrator import CallResult
 from jackfield.outcomes import CallState, state_of
 from jackfield_store_sqlite import SqliteStore
 from jackfield_store_sqlite.creation import initialise
@@ -61,7 +61,7 @@ class Halting:
     def __init__(self, host: Host) -> None:
         self._host = host
 
-    def concerns(self, tool: Any, session: Any) -> bool:
+    def applies_to(self, tool: Any, session: Any) -> bool:
         return True
 
     async def apply(self, call: Call, proceed: Proceed) -> ToolResponse:
@@ -261,7 +261,7 @@ class Hosts(RuleBasedStateMachine):
     # What must hold.
 
     def attempt(
-        self, host: Host, n: int, hold: str, make: Callable[[], Coroutine[Any, Any, Answer | None]]
+        self, host: Host, n: int, hold: str, make: Callable[[], Coroutine[Any, Any, CallResult | None]]
     ) -> None:
         """Deliver something; if the host gets stuck in the handler, it hangs from there on."""
         host.held, host.stuck = hold, False

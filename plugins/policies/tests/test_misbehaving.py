@@ -12,7 +12,7 @@ from typing import Any
 import jackfield_policies
 import pytest
 from jackfield import ErrorType, ToolCall, ToolError, ToolResponse, fail, ok
-from jackfield.contract.response import Failure
+from jackfield.contract.tool import Failure
 from jackfield.offers import PolicyOffer, Stage
 from jackfield.store import Claim, ClaimState, MemoryStore, StoreUnavailableError
 from jackfield_store_sqlite import SqliteStore
@@ -151,7 +151,7 @@ class Odd:
     def __init__(self, how: str) -> None:
         self.how = how
 
-    def concerns(self, tool: Any, session: Any) -> bool:
+    def applies_to(self, tool: Any, session: Any) -> bool:
         return bool(tool.id == "tool")
 
     async def apply(self, call: Any, proceed: Any) -> Any:
@@ -229,7 +229,7 @@ def test_no_policy_is_on_record_for_a_call_it_may_never_have_seen(store: Any, pa
 
     class Watcher:
         def call_finished(self, call: Any, response: ToolResponse) -> None:
-            decided.append(call.trail())
+            decided.append(call.policy_trace())
 
     tool = make_tool("tool", fine, **WRITES)
     work = TestRuntime(tool, policies=POLICIES, store=store, observers=[Watcher()])  # type: ignore[list-item]
@@ -328,7 +328,7 @@ def test_a_call_that_was_taken_over_while_it_ran_says_so_in_the_record() -> None
 
     class Watcher:
         def call_finished(self, call: Any, response: ToolResponse) -> None:
-            decided.append(call.trail())
+            decided.append(call.policy_trace())
 
     tool = make_tool("tool", fine, **WRITES)
     work = TestRuntime(tool, policies=POLICIES, store=TakenOver(), observers=[Watcher()])  # type: ignore[list-item]
@@ -411,7 +411,7 @@ def test_a_call_that_may_have_run_is_never_said_not_to_have(state: ClaimState, t
 class LosesTheStore:
     """A policy that finds the store gone after the handler has run."""
 
-    def concerns(self, tool: Any, session: Any) -> bool:
+    def applies_to(self, tool: Any, session: Any) -> bool:
         return True
 
     async def apply(self, call: Any, proceed: Any) -> ToolResponse:

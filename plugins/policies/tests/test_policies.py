@@ -162,10 +162,10 @@ def failure_or_data(answer: Any) -> Any:
 
 def _fingerprint(work: TestRuntime, arguments: str) -> bytes:
     from jackfield.governance import Call
-    from jackfield.registry.reading import read_arguments
+    from jackfield.strict_json import parse_arguments
 
     tool = work.orchestrator.registry.tools["tool"]
-    return Call(tool, work.session(), *read_arguments(arguments), None).fingerprint
+    return Call(tool, work.session(), *parse_arguments(arguments), None).fingerprint
 
 
 class Gone(MemoryStore):
@@ -601,7 +601,7 @@ def test_the_trail_says_who_refused_and_who_was_not_asked() -> None:
 
     class Watcher:
         def call_finished(self, call: Any, response: Any) -> None:
-            seen.append(call.trail())
+            seen.append(call.policy_trace())
 
     work = TestRuntime(
         make_tool("tool", Counted(), category="retrieval"),
@@ -694,7 +694,7 @@ class Breaks:
     def __init__(self, how: str) -> None:
         self.how = how
 
-    def concerns(self, tool: Any, session: Any) -> bool:
+    def applies_to(self, tool: Any, session: Any) -> bool:
         if self.how == "concerns raises":
             raise RuntimeError("secret")
         return True

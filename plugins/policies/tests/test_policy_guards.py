@@ -12,7 +12,7 @@ from typing import Any
 import jackfield_policies
 import pytest
 from jackfield import ErrorType, Failure, ToolCall, ToolResponse, fail, ok
-from jackfield.governance import Call, Check, Proceed
+from jackfield.governance import Call, Proceed, SyncPolicy
 from jackfield.offers import PolicyOffer, Stage
 from jackfield_testkit.runtime import TestRuntime, make_tool
 
@@ -39,7 +39,7 @@ class Around:
     def __init__(self, apply: Apply) -> None:
         self.apply = apply
 
-    def concerns(self, tool: Any, session: Any) -> bool:
+    def applies_to(self, tool: Any, session: Any) -> bool:
         return bool(tool.id == "tool")
 
 
@@ -228,7 +228,7 @@ def test_a_policy_that_exchanges_the_tool_runs_neither(caplog: pytest.LogCapture
 # one retry, and only where a second run does no harm
 
 
-class Again(Check):
+class Again(SyncPolicy):
     """Wants every failure tried again."""
 
     def __init__(self, pause: float = 0.0) -> None:
@@ -355,7 +355,7 @@ def test_arguments_that_changed_after_approval_are_not_run(
         change(call)
         return await proceed(call)
 
-    class Changes(Check):
+    class Changes(SyncPolicy):
         def before(self, call: Call) -> None:
             change(call)
 
@@ -407,8 +407,8 @@ def test_a_tool_that_requires_confirmation_never_runs_without_the_users_word(
 @pytest.fixture
 def brief(monkeypatch: pytest.MonkeyPatch) -> None:
     """Policies get a moment, and are told again soon."""
-    monkeypatch.setattr("jackfield.registry.invoke.POLICY_SECONDS", 0.1)
-    monkeypatch.setattr("jackfield.registry.invoke.INSIST_SECONDS", 0.05)
+    monkeypatch.setattr("jackfield.invocation.POLICY_SECONDS", 0.1)
+    monkeypatch.setattr("jackfield.invocation.INSIST_SECONDS", 0.05)
 
 
 async def hangs_before(call: Call, proceed: Proceed) -> ToolResponse:
@@ -474,7 +474,7 @@ def test_a_policy_that_hangs_before_the_handler_is_given_up_and_nothing_runs(
     assert error(answer)["details"] == {"stopped": "policy"}
     assert "was not run" in error(answer)["message"]
     assert len(watcher.calls) == 1
-    assert watcher.calls[0][0].trail()["odd"] == "did not finish"
+    assert watcher.calls[0][0].policy_trace()["odd"] == "did not finish"
     assert "odd" in caplog.text
 
 
@@ -564,7 +564,7 @@ def test_a_delivery_that_waits_for_the_first_one_is_not_cut() -> None:
     first, second = asyncio.run(main())
     assert first.wire == second.wire
     assert first.response.ok
-    assert sorted(call.trail()["duplicates"] for call, _ in watcher.calls) == ["pass", "replayed"]
+    assert sorted(call.policy_trace()["duplicates"] for call, _ in watcher.calls) == ["pass", "replayed"]
 
 
 @pytest.mark.usefixtures("brief")

@@ -64,7 +64,7 @@ def test_the_time_of_a_turn_is_told_to_the_model_and_stands_in_the_record(
 
     class Watcher:
         def call_finished(self, call: Any, response: Any) -> None:
-            seen.append(call.trail())
+            seen.append(call.policy_trace())
 
     work = TestRuntime(
         make_tool("tool", fine, parameters=PARAMETERS),
@@ -152,7 +152,7 @@ def test_how_long_it_waits_before_it_tries_again(monkeypatch: pytest.MonkeyPatch
     async def busy(args: dict[str, Any], ctx: Any) -> ToolResponse:
         return ok({"items": [1]}) if paused else fail(ErrorType.TRANSIENT, "Busy.", retryable=True)
 
-    monkeypatch.setattr("jackfield.chain.asyncio.sleep", sleep)
+    monkeypatch.setattr("jackfield.policy_chain.asyncio.sleep", sleep)
     work = bench(busy, {"recovery": {"pause_ms": 125}})
     answer = asyncio.run(work.call(work.session(), "tool"))
     assert (kind(answer), paused, meta(answer)["retried"]) == ("ok", [0.125], True)

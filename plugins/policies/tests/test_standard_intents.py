@@ -20,8 +20,7 @@ from jackfield import (
 )
 from jackfield.offers import Services
 from jackfield.session.intents import IntentHandler, apply_intents
-from jackfield.session.machine import State
-from jackfield.session.session import Session
+from jackfield.session.session import Session, State
 from jackfield.settings import SettingsError, parse_offer
 from jackfield.store import MemoryStore
 
@@ -43,10 +42,10 @@ def applied(to: Session, *intents: Intent) -> list[Intent]:
 
 def reason(to: Session, intent: Intent) -> str:
     """Why an intent is refused, having changed nothing."""
-    before = dict(to.changes)
+    before = dict(to.flags)
     done, refused = apply_intents((intent,), to, HANDLERS)
     assert not done
-    assert to.changes == before
+    assert to.flags == before
     (one,) = refused
     return one.reason
 
@@ -71,14 +70,14 @@ def reason(to: Session, intent: Intent) -> str:
 def test_an_intent_is_recorded_in_both_modes(mode: Mode, intent: Intent, change: dict[str, Any]) -> None:
     talk = session(mode)
     assert applied(talk, intent) == [intent]
-    assert talk.changes == change
+    assert talk.flags == change
 
 
 @pytest.mark.parametrize("after", ["current_turn", "farewell_spoken"])
 def test_a_voice_session_can_be_ended(after: Any) -> None:
     talk = session()
     assert applied(talk, end_voice_session(after))
-    assert talk.changes == {"end": after}
+    assert talk.flags == {"end": after}
     assert talk.active
 
 
@@ -87,20 +86,20 @@ def test_intents_are_accepted_until_the_session_ends(state: State) -> None:
     talk = session()
     talk._state = state
     assert applied(talk, end_voice_session(), suppress_audio(), set_pending_message("x"))
-    assert set(talk.changes) == {"end", "suppress_audio", "pending_message"}
+    assert set(talk.flags) == {"end", "suppress_audio", "pending_message"}
 
 
 def test_the_last_value_wins() -> None:
     talk = session()
     assert len(applied(talk, suppress_audio(), suppress_audio(False))) == 2
     assert len(applied(talk, set_pending_message("one"), set_pending_message("two"))) == 2
-    assert talk.changes == {"suppress_audio": False, "pending_message": "two"}
+    assert talk.flags == {"suppress_audio": False, "pending_message": "two"}
 
 
 def test_a_farewell_replaces_an_earlier_end() -> None:
     talk = session()
     assert len(applied(talk, end_voice_session("current_turn"), end_voice_session("farewell_spoken"))) == 2
-    assert talk.changes == {"end": "farewell_spoken"}
+    assert talk.flags == {"end": "farewell_spoken"}
 
 
 # What is not
@@ -131,7 +130,7 @@ def test_a_text_session_has_no_voice_to_end() -> None:
 @pytest.mark.parametrize("mode", ["text", "voice"])
 def test_a_closed_session_refuses_intents(mode: Mode, intent: Intent) -> None:
     talk = session(mode)
-    talk.go(State.TERMINATED)
+    talk.transition(State.TERMINATED)
     assert reason(talk, intent) == "the session is over"
 
 
@@ -172,7 +171,7 @@ def test_a_refusal_reason_is_always_short() -> None:
 def test_a_refused_intent_does_not_stop_the_others() -> None:
     talk = session("text")
     assert applied(talk, end_voice_session(), suppress_audio()) == [suppress_audio()]
-    assert talk.changes == {"suppress_audio": True}
+    assert talk.flags == {"suppress_audio": True}
 
 
 # Whatever comes
@@ -205,9 +204,9 @@ class Watched:
         self.applied: list[Any] = []
 
     def refusal(self, session: Session, params: Mapping[str, Any]) -> str | None:
-        before = dict(session.changes)
+        before = dict(session.flags)
         answer = self._handler.refusal(session, params)
-        assert session.changes == before
+        assert session.flags == before
         return answer
 
     def apply(self, session: Session, params: Mapping[str, Any]) -> None:
@@ -224,7 +223,7 @@ def is_legal(kind: str, params: Any, talk: Session) -> bool:
     match kind:
         case "END_VOICE_SESSION":
             order = [None, "current_turn", "farewell_spoken"]
-            later = value in order[1:] and order.index(value) > order.index(talk.changes.get("end"))
+            later = value in order[1:] and order.index(value) > order.index(talk.flags.get("end"))
             return talk.mode == "voice" and later
         case "SET_PENDING_MESSAGE":
             return isinstance(value, str) and len(value) <= 500 and _is_unicode(value)
@@ -248,16 +247,16 @@ def test_only_valid_intents_are_applied(mode: Mode, state: State, intents: list[
     talk = session(mode)
     talk._state = state
     for kind, params in intents:
-        before, legal = dict(talk.changes), is_legal(kind, params, talk)
+        before, legal = dict(talk.flags), is_legal(kind, params, talk)
         watched = Watched(HANDLERS[kind])
 
         done, refused = apply_intents((Intent(kind, params),), talk, {kind: watched})
 
         assert (len(done), len(refused), watched.applied) == ((1, 0, [params]) if legal else (0, 1, []))
         name, change = LEGAL[kind]
-        assert talk.changes == ({**before, change: params[name]} if legal else before)
+        assert talk.flags == ({**before, change: params[name]} if legal else before)
     kept = asyncio.run(_kept(talk))
-    assert kept.changes == talk.changes
+    assert kept.flags == talk.flags
 
 
 @given(mode=MODES, name=st.sampled_from(sorted(LEGAL)), value=VALUES)
@@ -323,6 +322,6 @@ def test_an_intent_without_a_handler_is_refused_and_the_others_apply(intent: Any
     both = (intent, set_pending_message("tell a joke"))
     done, refused = apply_intents(both, talk, {**HANDLERS, "CARELESS": careless})
     assert done == both[1:]
-    assert talk.changes == {"pending_message": "tell a joke"}
+    assert talk.flags == {"pending_message": "tell a joke"}
     assert len(refused) == 1
     assert not careless.applied

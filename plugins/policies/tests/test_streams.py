@@ -128,7 +128,7 @@ def test_streams_of_calls(mode: Any, outcomes: list[str], steps: list[tuple[list
                 session.begin_turn()
         assert work.orchestrator.running(session) == []
         # No intent handler is installed here, so nothing a handler returned may have changed the session.
-        assert session.changes == {}
+        assert session.flags == {}
 
     asyncio.run(main())
     writes = {effect: count for effect, count in world.effects.items() if effect.startswith("write")}
@@ -250,7 +250,7 @@ def test_an_interruption_holds_while_a_read_waits_to_be_tried_again(
     async def sleep(_seconds: float) -> None:
         work.orchestrator.interrupt(session, reason, call_ids)
 
-    monkeypatch.setattr("jackfield.chain.asyncio.sleep", sleep)
+    monkeypatch.setattr("jackfield.policy_chain.asyncio.sleep", sleep)
     failure = asyncio.run(work.call(session, "read", "{}", "call_read_1")).response.failure
     assert failure is not None
     assert failure.details == ({"stopped": reason} if tries == 1 else None)

@@ -38,7 +38,7 @@ def owned(epoch: int, told: list[Mapping[str, Any]]) -> Session:
         told.append(fields)
 
     session = Session("text", "1.0.0", session_id="s", publish=publish)
-    session.holder = epoch
+    session.epoch = epoch
     return session
 
 

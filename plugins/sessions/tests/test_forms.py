@@ -14,7 +14,7 @@ from jackfield.protocol.close_codes import RESTARTING
 from jackfield.runtime import Runtime
 from jackfield.session.session import Session
 from jackfield.settings import Settings
-from jackfield.transport.protocol import Connection, Opening
+from jackfield.transport.protocol import Connection, ConnectionConfig
 from jackfield_scripted.form_transport import FormTransport
 from jackfield_sessions.checkpoint import Checkpoint
 from jackfield_sessions.forms import CLOSED, FormError, Forms, Submission
@@ -270,7 +270,7 @@ class Plain:
     def adapter(self, mode: Any) -> str:
         return self.inner.adapter(mode)
 
-    async def connect(self, opening: Opening) -> Connection:
+    async def connect(self, opening: ConnectionConfig) -> Connection:
         made = await self.inner.connect(opening)
         return cast("Connection", _WithoutForms(made))
 

@@ -10,8 +10,8 @@ import pytest
 from jackfield import Mode
 from jackfield.session.session import Session
 from jackfield.store import MemoryStore
-from jackfield.transport.events import Closed, Event, TextDelta, Trouble
-from jackfield.transport.protocol import Connection, Opening, TransportError
+from jackfield.transport.events import Closed, Event, ProviderError, TextDelta
+from jackfield.transport.protocol import Connection, ConnectionConfig, TransportError
 from jackfield_sessions import model_connection
 from jackfield_sessions.checkpoint import Checkpoint
 from jackfield_sessions.model_connection import ModelConnection, Reconnected
@@ -47,12 +47,12 @@ class Transport:
 
     def __init__(self, *prepared: Any) -> None:
         self._prepared = list(prepared)
-        self.openings: list[Opening] = []
+        self.openings: list[ConnectionConfig] = []
 
     def adapter(self, mode: str) -> str:
         return mode
 
-    async def connect(self, opening: Opening) -> Connection:
+    async def connect(self, opening: ConnectionConfig) -> Connection:
         self.openings.append(opening)
         given = self._prepared.pop(0)
         if isinstance(given, TransportError):
@@ -68,7 +68,7 @@ async def opened(transport: Any) -> ModelConnection:
 
     checkpoint = Checkpoint(Session("text", "1.0.0", session_id="s"), MemoryStore())
     connection = ModelConnection(
-        transport, Opening("text", "", {}), checkpoint, summarize=extractive_summary, notify=notify
+        transport, ConnectionConfig("text", "", {}), checkpoint, summarize=extractive_summary, notify=notify
     )
     await connection.open()
     return connection
@@ -96,7 +96,7 @@ def test_a_broken_connection_is_opened_again_and_nothing_in_between_is_lost() ->
     got = asyncio.run(all_events(transport))
     assert got == [
         TextDelta("a"),
-        Trouble("network"),
+        ProviderError("network"),
         Reconnected(),
         TextDelta("b"),
         Closed("authentication"),
@@ -133,7 +133,7 @@ def test_a_planned_renewal_opens_the_new_connection_before_it_drops_the_old() ->
     new = Scripted([TextDelta("new"), Closed("authentication")])
 
     class Watched(Transport):
-        async def connect(self, opening: Opening) -> Connection:
+        async def connect(self, opening: ConnectionConfig) -> Connection:
             assert not old.closed.is_set()
             return await super().connect(opening)
 
@@ -156,7 +156,7 @@ def test_sending_waits_while_the_connection_is_broken() -> None:
     second = Scripted([Closed("authentication")])
 
     class Slow(Transport):
-        async def connect(self, opening: Opening) -> Connection:
+        async def connect(self, opening: ConnectionConfig) -> Connection:
             if self.openings:
                 await gate.wait()
             return await super().connect(opening)
@@ -164,7 +164,7 @@ def test_sending_waits_while_the_connection_is_broken() -> None:
     async def main() -> None:
         connection = await opened(Slow(Scripted([Closed("network")]), second))
         events = connection.events()
-        assert await anext(events) == Trouble("network")
+        assert await anext(events) == ProviderError("network")
         reading = asyncio.ensure_future(anext(events))
         speaking = asyncio.ensure_future(connection.current())
         await asyncio.sleep(0.01)
@@ -213,7 +213,7 @@ class Gated:
         self.made: list[Ended] = []
         self.connecting, self.may_connect = asyncio.Event(), asyncio.Event()
 
-    async def connect(self, opening: Opening) -> Connection:
+    async def connect(self, opening: ConnectionConfig) -> Connection:
         if self.made:
             self.connecting.set()
             await self.may_connect.wait()
@@ -232,7 +232,7 @@ def test_closing_during_a_pause_ends_the_connection_at_once(monkeypatch: pytest.
         while not connection.broken:  # noqa: ASYNC110 - nobody tells of it
             await asyncio.sleep(0)
         await connection.close()
-        assert await asyncio.wait_for(reading, 20) == [Trouble("network"), Closed()]
+        assert await asyncio.wait_for(reading, 20) == [ProviderError("network"), Closed()]
         assert len(transport.made) == 1
 
     asyncio.run(main())
@@ -248,7 +248,7 @@ def test_a_provider_connection_that_comes_after_the_close_is_closed(monkeypatch:
         await transport.connecting.wait()
         await connection.close()
         transport.may_connect.set()
-        assert await asyncio.wait_for(reading, 20) == [Trouble("network"), Closed()]
+        assert await asyncio.wait_for(reading, 20) == [ProviderError("network"), Closed()]
         assert transport.made[1].closed.is_set()
 
     asyncio.run(main())

@@ -7,7 +7,7 @@ from typing import Any
 
 import orjson
 import pytest
-from jackfield.orchestrator import Answer
+from jackfield.orchestrator import CallResult
 from jackfield.outcomes import response_of
 from jackfield.truncation import LIMIT, cut
 from jackfield_sessions.guides import OmittedGuides, excerpt
@@ -33,8 +33,8 @@ class Connection:
     renewals = 0
 
 
-def answer(tool_id: str, wire: bytes) -> Answer:
-    return Answer(tool_id, "call-1", response_of(wire), wire, wire.decode())
+def answer(tool_id: str, wire: bytes) -> CallResult:
+    return CallResult(tool_id, "call-1", response_of(wire), wire, wire.decode())
 
 
 def failure(error_type: str = "VALIDATION", message: str = "wrong") -> bytes:

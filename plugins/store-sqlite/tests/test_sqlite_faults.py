@@ -14,7 +14,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 
 import pytest
-from jackfield.store import Claim, ClaimState, Entry, StoreUnavailableError
+from jackfield.store import Claim, ClaimState, StoreUnavailableError, StreamEntry
 from jackfield_store_sqlite import SqliteStore, notifier
 from jackfield_store_sqlite import store as module
 from jackfield_store_sqlite.process import Machine
@@ -326,7 +326,7 @@ def test_many_followers_do_not_poll_on_the_loop(path: Path) -> None:
         await other.append("s", b"x")
         async with asyncio.timeout(60):
             await asyncio.gather(*following)
-        assert heard == [Entry(1, b"x")] * 50
+        assert heard == [StreamEntry(1, b"x")] * 50
         await other.close()
         await store.close()
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from jackfield.settings import SettingsError, parse_offer
-from jackfield.store import Entry, StoreUnavailableError
+from jackfield.store import StoreUnavailableError, StreamEntry
 from jackfield_store_sqlite import SqliteStore, jackfield_stores
 from jackfield_store_sqlite.settings import SqliteSettings
 
@@ -20,7 +20,7 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "jackfield.db"
 
 
-async def first(store: SqliteStore, stream: str) -> Entry:
+async def first(store: SqliteStore, stream: str) -> StreamEntry:
     return await anext(aiter(store.follow(stream)))
 
 

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import orjson
-from jackfield.contract.call import ToolCall
+from jackfield.contract.tool import ToolCall
 from jackfield.transport.events import Event, ToolCalls
-from jackfield.transport.protocol import Connection, Opening
+from jackfield.transport.protocol import Connection, ConnectionConfig
 from jackfield_gemini.settings import GeminiSettings
 from jackfield_gemini.transport import GeminiTransport
 from jackfield_scripted.gemini import GeminiServer
@@ -90,7 +90,7 @@ async def _line(
         at = {"base_url": serving.base_url, "ca_file": serving.ca_file}
         transport = GeminiTransport(GeminiSettings(**{**at, **(settings or {})}))
         begun = {"instructions": "You are a clerk.", "declarations": DECLARED, **(opening or {})}
-        connection = await transport.connect(Opening(mode, **begun))  # type: ignore[arg-type]
+        connection = await transport.connect(ConnectionConfig(mode, **begun))  # type: ignore[arg-type]
         events: list[Event] = []
 
         async def read() -> None:

@@ -10,11 +10,11 @@ import pytest
 from gemini_line import KEY, Line, live, run
 from jackfield.transport.events import (
     Closed,
-    GoingAway,
-    Trouble,
+    ConnectionExpiring,
+    ProviderError,
     TurnComplete,
 )
-from jackfield.transport.protocol import Opening, TransportError, Utterance, VoiceSettings
+from jackfield.transport.protocol import ConnectionConfig, TransportError, Utterance, VoiceSettings
 from jackfield_gemini.schemas import native
 from jackfield_gemini.settings import GeminiSettings
 from jackfield_gemini.transport import GeminiTransport
@@ -83,7 +83,9 @@ def test_a_session_is_resumed_with_its_handle() -> None:
             await line.until(lambda: line.connection.resume)
             handle = line.connection.resume
             await line.connection.close()
-            opening = Opening("voice", "", {}, history=(Utterance("user", "I am Ada."),), resume=handle)
+            opening = ConnectionConfig(
+                "voice", "", {}, history=(Utterance("user", "I am Ada."),), resume=handle
+            )
             again = await line.transport.connect(opening)
             old, new = line.server.models
             assert isinstance(new, LiveModel)
@@ -102,7 +104,7 @@ def test_an_unknown_handle_is_an_expired_session() -> None:
     async def talk() -> None:
         async with live(answers) as line:
             with pytest.raises(TransportError) as refused:
-                await line.transport.connect(Opening("voice", "", {}, resume="handle-of-yesterday"))
+                await line.transport.connect(ConnectionConfig("voice", "", {}, resume="handle-of-yesterday"))
             assert refused.value.code == "session_expired"
 
     run(talk())
@@ -118,7 +120,7 @@ def test_going_away_is_announced_and_the_session_can_be_resumed() -> None:
         async with live(leaves) as line:
             await line.connection.send_text("Hello.")
             await line.next(Closed)
-            assert line.of(GoingAway) == [GoingAway(9.5)]
+            assert line.of(ConnectionExpiring) == [ConnectionExpiring(9.5)]
             # The connection's time was up, not the session's, which the handle takes up again.
             assert line.of(Closed)[0].code == "network"
             assert line.connection.resume
@@ -139,10 +141,10 @@ def test_a_refused_turn_is_reported_as_an_error() -> None:
         async with live(refuses) as line:
             for number in (1, 2):
                 await line.connection.send_text("Say something.")
-                await line.next(Trouble, number)
+                await line.next(ProviderError, number)
             await line.connection.send_text("Hello.")
             await line.next(TurnComplete)
-            assert [each.code for each in line.of(Trouble)] == ["content_refused", "server_error"]
+            assert [each.code for each in line.of(ProviderError)] == ["content_refused", "server_error"]
 
     run(talk())
 
@@ -169,7 +171,7 @@ def test_an_invalid_message_is_reported_and_ends_nothing(nonsense: Any) -> None:
         async with live(babbles) as line:
             await line.connection.send_text("Hello.")
             await line.next(TurnComplete)
-            assert [each.code for each in line.of(Trouble)] == ["server_error"]
+            assert [each.code for each in line.of(ProviderError)] == ["server_error"]
 
     run(talk())
 
@@ -183,7 +185,7 @@ def test_errors_never_contain_the_key(caplog: pytest.LogCaptureFixture) -> None:
             settings = GeminiSettings(base_url=server.base_url, ca_file=server.ca_file)
             transport = GeminiTransport(settings)
             with pytest.raises(TransportError) as refused:
-                await transport.connect(Opening("voice", "", {}))
+                await transport.connect(ConnectionConfig("voice", "", {}))
             await transport.close()
         assert refused.value.code == "authentication"
         assert KEY not in f"{refused.value!r} {refused.value.__cause__!r} {refused.value.detail}"
@@ -198,7 +200,7 @@ def test_an_unknown_certificate_is_not_trusted() -> None:
         async with GeminiServer(answers) as server:
             transport = GeminiTransport(GeminiSettings(base_url=server.base_url))
             with pytest.raises(TransportError, match="ca_file"):
-                await transport.connect(Opening("voice", "", {}))
+                await transport.connect(ConnectionConfig("voice", "", {}))
             await transport.close()
             assert server.models == []
 
@@ -210,7 +212,7 @@ def test_a_silent_server_times_out() -> None:
         settings = GeminiSettings(base_url=f"https://127.0.0.1:{port}", connect_timeout=0.2)
         transport = GeminiTransport(settings)
         with pytest.raises(TransportError) as given_up:
-            await transport.connect(Opening("voice", "", {}))
+            await transport.connect(ConnectionConfig("voice", "", {}))
         assert given_up.value.code == "network"
         await transport.close()
 

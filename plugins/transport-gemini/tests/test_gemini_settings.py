@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 from jackfield.settings import SettingsError, parse_settings
-from jackfield.transport.protocol import Opening, TransportError
-from jackfield.transport.troubles import TROUBLES
+from jackfield.transport.protocol import ConnectionConfig, TransportError
+from jackfield.transport.provider_errors import PROVIDER_ERRORS
 from jackfield_gemini import errors
 from jackfield_gemini.settings import GeminiSettings
 from jackfield_gemini.transport import GeminiTransport
@@ -86,7 +86,7 @@ def test_the_key_comes_from_the_variable_that_is_named() -> None:
 def test_a_session_without_a_key_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("GEMINI_API_KEY")
     with pytest.raises(TransportError, match="GEMINI_API_KEY") as refused:
-        asyncio.run(GeminiTransport(GeminiSettings()).connect(Opening("text", "", {})))
+        asyncio.run(GeminiTransport(GeminiSettings()).connect(ConnectionConfig("text", "", {})))
     assert refused.value.code == "authentication"
 
 
@@ -163,4 +163,4 @@ def test_error_details_give_the_retry_delay_and_the_quota() -> None:
 def test_every_table_maps_to_provider_errors() -> None:
     tables = (errors.CLOSE_CODES, errors.STATUSES, errors.FINISH_REASONS, errors.TURN_REASONS)
     codes = {code for table in tables for code in table.values()} | {said.code for said in errors.WORDS}
-    assert codes <= set(TROUBLES)
+    assert codes <= set(PROVIDER_ERRORS)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 
 from gemini_line import live, run, text
-from jackfield.transport.events import Trouble
-from jackfield.transport.protocol import Opening
+from jackfield.transport.events import ProviderError
+from jackfield.transport.protocol import ConnectionConfig
 from jackfield_gemini.settings import GeminiSettings
 from jackfield_gemini.transport import GeminiTransport
 from jackfield_scripted import ScriptedModel
@@ -34,10 +34,10 @@ def test_the_model_of_text_and_the_version_of_the_interface() -> None:
             base_url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
             settings = GeminiSettings(base_url=base_url, text_model="our-own-model", api_version="v1alpha")
             transport = GeminiTransport(settings)
-            connection = await transport.connect(Opening("text", "", {}))
+            connection = await transport.connect(ConnectionConfig("text", "", {}))
             await connection.send_text("Hello.")
             async for event in connection.events():
-                if isinstance(event, Trouble):
+                if isinstance(event, ProviderError):
                     await connection.close()
             await transport.close()
         assert asked[0].startswith("POST /v1alpha/models/our-own-model:")
@@ -66,7 +66,7 @@ def test_a_silent_answer_times_out() -> None:
     async def talk() -> None:
         async with text(silent, settings={"request_timeout": 0.2}) as line:
             await line.connection.send_text("Hello.")
-            assert (await line.next(Trouble)).code == "network"
+            assert (await line.next(ProviderError)).code == "network"
 
     run(talk())
 

@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 import pytest
 from gemini_line import envelope, run, text
-from jackfield.transport.events import Interrupted, TextDelta, ToolCalls, Trouble, TurnComplete, Usage
+from jackfield.transport.events import Interrupted, ProviderError, TextDelta, ToolCalls, TurnComplete, Usage
 from jackfield.transport.protocol import ToolResult
 from jackfield_scripted import Refusal, ScriptedCall, ScriptedModel
 from jackfield_scripted.gemini import GeminiOptions, TextModel
@@ -150,8 +150,8 @@ def test_finish_reasons_are_mapped_to_events(finish: str, said: str, code: str |
     async def talk() -> None:
         async with text(stops) as line:
             await line.connection.send_text("Say something.")
-            await line.until(lambda: line.of(Trouble, TurnComplete))
-            assert [each.code for each in line.of(Trouble)] == ([code] if code else [])
+            await line.until(lambda: line.of(ProviderError, TurnComplete))
+            assert [each.code for each in line.of(ProviderError)] == ([code] if code else [])
             # An answer that failed is still owed, so its turn is not complete.
             assert len(line.of(TurnComplete)) == (0 if code else 1)
             await line.connection.send_text("Hello.")
@@ -194,7 +194,7 @@ def test_a_blocked_message_does_not_block_the_next() -> None:
     async def talk() -> None:
         async with text(blocks, answers) as line:
             await line.connection.send_text("Something terrible.")
-            assert (await line.next(Trouble)).code == "content_refused"
+            assert (await line.next(ProviderError)).code == "content_refused"
             await line.connection.send_text("Hello.")
             await line.next(TurnComplete)
             assert "terrible" not in str(line.model.received)
@@ -239,7 +239,7 @@ def test_a_rate_limit_includes_the_retry_delay_and_keeps_the_connection() -> Non
         limit = Refusal(429, "RESOURCE_EXHAUSTED", "Resource has been exhausted.", retry_after=37)
         async with text(answers, refusals=[limit]) as line:
             await line.connection.send_text("Hello.")
-            trouble = await line.next(Trouble)
+            trouble = await line.next(ProviderError)
             assert (trouble.code, "37 s" in trouble.detail) == ("rate_limit_exceeded", True)
             await line.connection.send_context("Answer now.", respond=True)
             await line.next(TurnComplete)

@@ -11,11 +11,11 @@ from typing import Any, cast
 
 import orjson
 from jackfield import Mode
-from jackfield.contract.call import ToolCall
 from jackfield.contract.snapshot import Snapshot
+from jackfield.contract.tool import ToolCall
 from jackfield.settings import Settings
-from jackfield.transport.events import Event, FormRequest, TextDelta, ToolCalls, Trouble, TurnComplete
-from jackfield.transport.protocol import Connection, Opening, ToolResult
+from jackfield.transport.events import Event, FormRequest, ProviderError, TextDelta, ToolCalls, TurnComplete
+from jackfield.transport.protocol import Connection, ConnectionConfig, ToolResult
 from jackfield_builder.pipeline import build
 from jackfield_local import as_it_is
 from jackfield_local.agent.mind import Agent
@@ -60,7 +60,7 @@ def snapshot() -> Snapshot:
     return built.snapshot
 
 
-def opening(mode: Mode = "text", among: frozenset[str] = TOOLS, **changes: Any) -> Opening:
+def opening(mode: Mode = "text", among: frozenset[str] = TOOLS, **changes: Any) -> ConnectionConfig:
     """What the kernel opens a session with, for tools of this repository."""
     tools = [
         tool
@@ -72,7 +72,7 @@ def opening(mode: Mode = "text", among: frozenset[str] = TOOLS, **changes: Any) 
         for tool in snapshot().tools.values()
         if mode == "voice" and tool.manifest.allowed_modes == ("text",) and tool.manifest.tool_id in among
     }
-    return Opening(
+    return ConnectionConfig(
         mode,
         "You are the assistant of a studio.",
         {tool.manifest.tool_id: tool.provider_schemas["local"] for tool in tools},
@@ -126,7 +126,7 @@ class Session:
             elif isinstance(event, TurnComplete):
                 return said
             else:
-                assert not isinstance(event, Trouble), event
+                assert not isinstance(event, ProviderError), event
         raise AssertionError("the events ended within an answer")
 
     async def gets(self, data: Any = None, error: Any = None) -> str:
@@ -181,7 +181,7 @@ async def offered_by(
         name: dict(as_it_is(name, told, schema).declaration) for name, (told, schema, _) in tools.items()
     }
     guides = {name: guide for name, (_, _, guide) in tools.items()}
-    connection = await transport.connect(Opening("text", "", declared, guides=guides, **changes))
+    connection = await transport.connect(ConnectionConfig("text", "", declared, guides=guides, **changes))
     try:
         yield Session(connection, connection.events())
     finally:

@@ -11,7 +11,7 @@ from functools import cache
 from typing import Any, TypeVar
 
 import numpy as np
-from jackfield.contract.call import ToolCall
+from jackfield.contract.tool import ToolCall
 from jackfield.transport.events import Event, ToolCalls
 from jackfield.transport.protocol import ToolResult, VoiceSettings
 from jackfield_local.mind import Thought, Words

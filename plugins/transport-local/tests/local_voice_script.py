@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 import orjson
-from jackfield.contract.call import ToolCall
+from jackfield.contract.tool import ToolCall
 from jackfield.transport.events import ToolCalls
-from jackfield.transport.protocol import Opening, ToolResult
+from jackfield.transport.protocol import ConnectionConfig, ToolResult
 from jackfield_local.mind import Thought, Words
 from jackfield_local.voice.engines import Engines, Samples, Speech
 from jackfield_scripted import ScriptedCall, ScriptedModel, UnsupportedStepError, UserInput, split_text
@@ -29,7 +29,7 @@ class LoudIsSpeech:
 class LocalModel(ScriptedModel):
     """Plays one script as a dialogue; it is also the recogniser and the synthesiser of its connection."""
 
-    def __init__(self, opening: Opening) -> None:
+    def __init__(self, opening: ConnectionConfig) -> None:
         self._opening = opening
         self._received: list[Mapping[str, Any]] = [
             {"said": said.speaker, "text": said.text} for said in opening.history

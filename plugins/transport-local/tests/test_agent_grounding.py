@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from agent_tools import TOOLS
-from jackfield.transport.protocol import Opening
+from jackfield.transport.protocol import ConnectionConfig
 from jackfield_local.agent.grounding import Grounded, ground
 from jackfield_local.agent.parameters import Kind, Tool, tools_of
 from jackfield_local.agent.prompt import BUDGET, static_prefix
@@ -23,7 +23,9 @@ def _tools(**more: dict[str, Any]) -> dict[str, Tool]:
         name: {"description": told, "parameters": schema} for name, (told, schema, _) in TOOLS.items()
     }
     guides = {name: guide for name, (_, _, guide) in TOOLS.items()}
-    return {each.id: each for each in tools_of(Opening("text", "", {**declared, **more}, guides=guides))}
+    return {
+        each.id: each for each in tools_of(ConnectionConfig("text", "", {**declared, **more}, guides=guides))
+    }
 
 
 def _ground(tool: str, said: str, **raw: Any) -> Grounded:
@@ -141,7 +143,7 @@ def test_nothing_is_shifted_without_a_length_and_a_direction() -> None:
 )
 def test_the_schema_tells_the_kind_of_a_value(schema: dict[str, Any], kind: Kind) -> None:
     parameters = {"type": "object", "properties": {"thing": schema}}
-    (tool,) = tools_of(Opening("text", "", {"t": {"description": "T.", "parameters": parameters}}))
+    (tool,) = tools_of(ConnectionConfig("text", "", {"t": {"description": "T.", "parameters": parameters}}))
     assert tool.parameters[0].kind is kind
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from agent_script import Scripted, agent_session
 from agent_tools import TOOLS, WRITERS, Tool
-from jackfield.transport.protocol import Opening
+from jackfield.transport.protocol import ConnectionConfig
 from jackfield_local.agent.grounding import ground
 from jackfield_local.agent.parameters import tools_of
 from jackfield_local.agent.speech import Speech
@@ -126,7 +126,7 @@ def test_a_failed_call_can_be_made_again() -> None:
 
 
 def test_a_text_that_the_model_shortens_from_an_identifier_is_not_taken_for_it() -> None:
-    tools = {each.id: each for each in tools_of(Opening("text", "", _declared(read=READ)))}
+    tools = {each.id: each for each in tools_of(ConnectionConfig("text", "", _declared(read=READ)))}
     speech = Speech("open page 15", NOW, embed_phrases)
     assert ground(tools["read"], {"page_id": "1"}, speech).args == {}
     assert ground(tools["read"], {"page_id": "15"}, speech).args == {"page_id": "15"}
@@ -138,7 +138,7 @@ def test_a_time_zone_that_was_given_stays() -> None:
         "required": ["time", "zone"],
         "properties": {"time": _text("When, as HH:MM."), "zone": _text("The IANA time zone.")},
     }
-    (tool,) = tools_of(Opening("text", "", _declared(alarm=("Set an alarm.", schema, ""))))
+    (tool,) = tools_of(ConnectionConfig("text", "", _declared(alarm=("Set an alarm.", schema, ""))))
     speech = Speech("make it 5pm", NOW, embed_phrases, zone="Europe/Berlin")
     base = {"time": "16:00", "zone": "Asia/Tokyo"}
     assert ground(tool, None, speech, base).args == {"time": "17:00", "zone": "Asia/Tokyo"}
@@ -160,7 +160,7 @@ def test_a_time_zone_that_was_given_stays() -> None:
     ],
 )
 def test_odd_schemas_break_nothing(schema: dict[str, Any]) -> None:
-    for tool in tools_of(Opening("text", "", _declared(odd=("Do it.", schema, "")))):
+    for tool in tools_of(ConnectionConfig("text", "", _declared(odd=("Do it.", schema, "")))):
         for said in ("do it with 7", "A" * 900, "the second one", ""):
             ground(tool, None, Speech(said, NOW, embed_phrases))
             ground(tool, {"a": 7}, Speech(said, NOW, embed_phrases))
@@ -175,7 +175,7 @@ def test_a_reference_and_an_optional_number_are_filled() -> None:
         "$defs": {"A": {"type": "string", "format": "date"}},
         "required": ["a", "b"],
     }
-    (tool,) = tools_of(Opening("text", "", _declared(odd=("Do it.", schema, ""))))
+    (tool,) = tools_of(ConnectionConfig("text", "", _declared(odd=("Do it.", schema, ""))))
     found = ground(tool, None, Speech("tomorrow with 7 guests", NOW, embed_phrases))
     assert found.args == {"a": "2026-11-17", "b": 7}
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from jackfield.settings import SettingsError, parse_settings
-from jackfield.transport.protocol import Opening, TransportError
+from jackfield.transport.protocol import ConnectionConfig, TransportError
 from jackfield_local import jackfield_schema_adapters, jackfield_transports
 from jackfield_local.settings import LocalSettings
 from jackfield_local.transport import LocalTransport
@@ -46,7 +46,7 @@ def test_voice_without_its_extra_says_how_to_get_it(monkeypatch: pytest.MonkeyPa
     transport = LocalTransport(LocalSettings())
     assert transport.modes == {"text"}
     with pytest.raises(TransportError, match=r"pip install 'jackfield-transport-local\[voice\]'"):
-        asyncio.run(transport.connect(Opening("voice", "", {})))
+        asyncio.run(transport.connect(ConnectionConfig("voice", "", {})))
 
 
 def test_the_zone_of_a_session_is_among_its_facts() -> None:

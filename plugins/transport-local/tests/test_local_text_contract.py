@@ -8,7 +8,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any, ClassVar
 
 from jackfield import Mode
-from jackfield.transport.protocol import Opening
+from jackfield.transport.protocol import ConnectionConfig
 from jackfield_local import as_it_is
 from jackfield_local.mind import Words
 from jackfield_local.settings import LocalSettings
@@ -21,7 +21,7 @@ from local_voice_script import LocalModel
 class _Slow(LocalModel):
     """A mind that takes its time between two pieces of an answer."""
 
-    def __init__(self, opening: Opening, delay: float) -> None:
+    def __init__(self, opening: ConnectionConfig, delay: float) -> None:
         super().__init__(opening)
         self._delay = delay
 
@@ -44,7 +44,7 @@ class _Minds:
         self._playing: list[asyncio.Future[None]] = []
         self.models: list[LocalModel] = []
 
-    async def open(self, opening: Opening) -> LocalModel:
+    async def open(self, opening: ConnectionConfig) -> LocalModel:
         model = _Slow(opening, self._delay)
         script = self._scripts[min(len(self.models), len(self._scripts) - 1)]
         self.models.append(model)

@@ -8,7 +8,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any, ClassVar
 
 from jackfield import Mode
-from jackfield.transport.protocol import Connection, Opening
+from jackfield.transport.protocol import Connection, ConnectionConfig
 from jackfield_local import as_it_is
 from jackfield_local.voice.connection import VoiceConnection
 from jackfield_scripted import Refusal, Script
@@ -29,7 +29,7 @@ class _Scripted:
     def adapter(self, mode: Mode) -> str:
         return "local"
 
-    async def connect(self, opening: Opening) -> Connection:
+    async def connect(self, opening: ConnectionConfig) -> Connection:
         model = LocalModel(opening)
         script = self._scripts[min(len(self.models), len(self._scripts) - 1)]
         self.models.append(model)

@@ -11,10 +11,9 @@ from typing import Any, cast
 from jackfield import Mode
 from jackfield.protocol.close_codes import ENDED, CloseReason
 from jackfield.runtime import Runtime
-from jackfield.session.machine import State
-from jackfield.session.session import Session
+from jackfield.session.session import Session, State
 from jackfield.store import MemoryStore
-from jackfield.transport.protocol import Connection, Opening
+from jackfield.transport.protocol import Connection, ConnectionConfig
 from jackfield_local.mind import Thought, Words
 from jackfield_local.models.speech import engines
 from jackfield_local.voice.connection import VoiceConnection
@@ -37,7 +36,7 @@ class _Transport:
     def adapter(self, mode: Mode) -> str:
         return "local"
 
-    async def connect(self, opening: Opening) -> Connection:
+    async def connect(self, opening: ConnectionConfig) -> Connection:
         return VoiceConnection(self._dialogue, engines(), opening.voice)
 
     async def close(self) -> None:

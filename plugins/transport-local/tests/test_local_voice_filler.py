@@ -9,10 +9,10 @@ from jackfield.transport.events import (
     Audio,
     Event,
     Interrupted,
+    ProviderError,
     SpeechStarted,
     ToolCalls,
     Transcript,
-    Trouble,
     TurnComplete,
 )
 from jackfield.transport.protocol import ToolResult
@@ -169,6 +169,6 @@ async def test_an_answer_without_words_is_a_whole_turn() -> None:
         await asyncio.sleep(0.2)
         await asks(talk)
         await talk.next(TurnComplete, 2)
-    assert not any(isinstance(each, Audio | Trouble | Interrupted) for each in talk.events)
+    assert not any(isinstance(each, Audio | ProviderError | Interrupted) for each in talk.events)
     assert {each.speaker for each in talk.of(Transcript)} == {"user"}
     assert len(talk.dialogue.asked) == 2

@@ -12,14 +12,14 @@ from jackfield.transport.events import (
     Closed,
     Event,
     Interrupted,
+    ProviderError,
     SpeechStarted,
     SpeechStopped,
     ToolCalls,
     Transcript,
-    Trouble,
     TurnComplete,
 )
-from jackfield.transport.protocol import Opening, ToolResult, VoiceSettings
+from jackfield.transport.protocol import ConnectionConfig, ToolResult, VoiceSettings
 from jackfield_local.mind import Thought, Words
 from jackfield_local.models.speech import engines
 from jackfield_local.voice.connection import VoiceConnection
@@ -141,7 +141,7 @@ async def test_what_has_no_words_is_told_as_trouble() -> None:
     having = Engines(engines().detector, Deaf(), engines().synthesiser)
     async with line(saying(ANSWER), having=having) as talk:
         await talk.hear(silence(200) + speech("Hello there.") + silence(700))
-        assert (await talk.next(Trouble)).code == "no_audio"
+        assert (await talk.next(ProviderError)).code == "no_audio"
     assert talk.dialogue.told == []
 
 
@@ -219,7 +219,7 @@ async def test_results_that_wait_for_words_are_told_after_a_noise() -> None:
         await talk.connection.send_results([ToolResult("call-1", "look_up", b"{}")], respond=False)
         await talk.hear(silence(700))
         await talk.next(TurnComplete)
-    assert talk.of(Trouble) == []
+    assert talk.of(ProviderError) == []
     assert [each.text for each in talk.of(Transcript) if each.final] == ["Here it is."]
 
 
@@ -243,7 +243,7 @@ async def test_a_mind_that_fails_leaves_the_line_open() -> None:
 
     async with line(plan) as talk:
         await talk.connection.send_text("Fail.")
-        assert (await talk.next(Trouble)).code == "server_error"
+        assert (await talk.next(ProviderError)).code == "server_error"
         await talk.connection.send_text("Work.")
         await talk.next(TurnComplete)
 
@@ -288,7 +288,7 @@ async def test_an_interrupt_before_the_words_are_known_leaves_them_unanswered() 
 def test_another_language_is_warned_of(caplog: pytest.LogCaptureFixture) -> None:
     @on_a_loop
     async def test() -> None:
-        begun = Opening("voice", "", {}, voice=VoiceSettings(language="de-DE"))
+        begun = ConnectionConfig("voice", "", {}, voice=VoiceSettings(language="de-DE"))
         connection = await VoiceConnection.open(Dialogue(saying(ANSWER)), begun)
         await connection.close()
 

@@ -12,7 +12,7 @@ import pytest
 from agent_tools import TOOLS
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from jackfield.transport.protocol import Opening
+from jackfield.transport.protocol import ConnectionConfig
 from jackfield_local import as_it_is
 from jackfield_local.agent.grounding import ground
 from jackfield_local.agent.parameters import tools_of
@@ -286,7 +286,7 @@ _DECLARED = {
     name: dict(as_it_is(name, told, schema).declaration) for name, (told, schema, _) in TOOLS.items()
 }
 _GUIDES = {name: guide for name, (_, _, guide) in TOOLS.items()}
-_TOOLS = tools_of(Opening("text", "", _DECLARED, guides=_GUIDES, writers=WRITERS))
+_TOOLS = tools_of(ConnectionConfig("text", "", _DECLARED, guides=_GUIDES, writers=WRITERS))
 _WORD = st.sampled_from(
     sorted(
         {word for _, _, guide in TOOLS.values() for word in guide.replace('"', " ").split() if word.isalnum()}

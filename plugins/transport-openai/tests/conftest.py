@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import pytest
 from jackfield import Mode
-from jackfield.transport.protocol import Opening
+from jackfield.transport.protocol import ConnectionConfig
 from jackfield_openai import schemas
 from jackfield_openai.settings import OpenAISettings
 from jackfield_openai.transport import BrowserOpenAITransport
@@ -31,10 +31,10 @@ class Met(NamedTuple):
 class Meeting:
     """Makes openings, and holds talks on them."""
 
-    def opening(self, mode: Mode, **changes: Any) -> Opening:
+    def opening(self, mode: Mode, **changes: Any) -> ConnectionConfig:
         adapt = schemas.realtime if mode == "voice" else schemas.chat
         declarations = {tool: adapt(tool, "A tool.", schema).declaration for tool, schema in TOOLS.items()}
-        return replace(Opening(mode, "Be brief.", declarations), **changes)
+        return replace(ConnectionConfig(mode, "Be brief.", declarations), **changes)
 
     def transport(self, server: OpenAIServer, **options: Any) -> BrowserOpenAITransport:
         return BrowserOpenAITransport(

@@ -7,13 +7,13 @@ from typing import Any
 
 import orjson
 import pytest
-from jackfield.contract.call import ToolCall
+from jackfield.contract.tool import ToolCall
 from jackfield.transport.events import (
     Closed,
     Interrupted,
+    ProviderError,
     TextDelta,
     ToolCalls,
-    Trouble,
     TurnComplete,
 )
 from jackfield.transport.protocol import TransportError
@@ -152,7 +152,7 @@ def test_calls_that_ran_into_the_length_limit_never_run(meeting: Any, run: Any) 
     async def scenario() -> None:
         async with meeting.talk("text", runs_out, answers) as (talk, _):
             await talk.connection.send_text("Look both up.")
-            assert (await talk.collector.next(Trouble)).code == "context_length_exceeded"
+            assert (await talk.collector.next(ProviderError)).code == "context_length_exceeded"
             await talk.send("Never mind.")
             assert talk.collector.calls() == []
 
@@ -167,7 +167,7 @@ def test_a_filtered_answer_is_reported_as_content_refused(meeting: Any, run: Any
     async def scenario() -> None:
         async with meeting.talk("text", is_filtered) as (talk, _):
             await talk.connection.send_text("Say something bad.")
-            assert (await talk.collector.next(Trouble)).code == "content_refused"
+            assert (await talk.collector.next(ProviderError)).code == "content_refused"
             assert talk.collector.text() == "I would"
 
     run(scenario())
@@ -245,7 +245,7 @@ def test_a_message_after_a_failure_is_sent_with_the_first_one(meeting: Any, run:
         failing = {"refusals": [Refusal(503, "server_error", "Overloaded.")]}
         async with meeting.talk("text", answers, server=failing) as (talk, server):
             await talk.connection.send_text("My name is Ada.")
-            assert (await talk.collector.next(Trouble)).code == "server_error"
+            assert (await talk.collector.next(ProviderError)).code == "server_error"
             await talk.send("What is my name?")
             said = [each["content"] for each in server.requests[-1]["messages"]]
             assert said == ["Be brief.", "My name is Ada.", "What is my name?"]
@@ -258,7 +258,7 @@ def test_the_sdk_retries_a_request_that_could_not_start(meeting: Any, run: Any) 
         failing = {"refusals": [Refusal(503, "server_error", "Overloaded.", retry_after=0.01)]}
         async with meeting.talk("text", answers, server=failing, options={"retries": 1}) as (talk, server):
             await talk.send("Hello.")
-            assert talk.collector.of(Trouble) == []
+            assert talk.collector.of(ProviderError) == []
             assert len(server.requests) == 2
 
     run(scenario())

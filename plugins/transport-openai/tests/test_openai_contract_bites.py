@@ -9,21 +9,21 @@ from typing import Any
 
 import pytest
 from jackfield import Mode
-from jackfield.contract.call import ToolCall
+from jackfield.contract.tool import ToolCall
 from jackfield.transport.events import (
     Audio,
     Closed,
     Event,
     Interrupted,
+    ProviderError,
     SpeechStopped,
     TextDelta,
     ToolCalls,
     Transcript,
-    Trouble,
     TurnComplete,
     Usage,
 )
-from jackfield.transport.protocol import Opening, TransportError
+from jackfield.transport.protocol import ConnectionConfig, TransportError
 from jackfield_openai import schemas
 from jackfield_openai.settings import OpenAISettings
 from jackfield_openai.transport import OpenAITransport
@@ -59,7 +59,7 @@ class BrokenTransport(OpenAITransport):
         super().__init__(options)
         self.change, self.verbs = change, verbs
 
-    async def connect(self, opening: Opening) -> Any:
+    async def connect(self, opening: ConnectionConfig) -> Any:
         changed = replace(opening, history=self.verbs.get("history", opening.history))
         try:
             return BrokenConnection(await super().connect(changed), self.change, self.verbs)
@@ -190,9 +190,9 @@ BROKEN: list[tuple[str, Mode, Change, dict[str, Any], str]] = [
     (
         "test_provider_errors_have_error_codes",
         "text",
-        instead(Trouble, lambda e: (Trouble("oops"),)),
+        instead(ProviderError, lambda e: (ProviderError("oops"),)),
         {},
-        "not one of TROUBLES",
+        "not one of PROVIDER_ERRORS",
     ),
 ]
 

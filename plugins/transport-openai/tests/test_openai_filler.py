@@ -9,10 +9,10 @@ import pytest
 from jackfield.transport.events import (
     Audio,
     Interrupted,
+    ProviderError,
     SpeechStarted,
     ToolCalls,
     Transcript,
-    Trouble,
     TurnComplete,
     Usage,
 )
@@ -127,7 +127,7 @@ def test_an_answer_replaces_a_filler_that_is_not_audible_yet(meeting: Any, run: 
             (cancel,) = sent(talk.model, "response.cancel")
             assert cancel["response_id"] == filler.id
             assert not any(each.filler for each in talk.collector.of(Audio))
-            assert talk.collector.of(Interrupted) == talk.collector.of(Trouble) == []
+            assert talk.collector.of(Interrupted) == talk.collector.of(ProviderError) == []
 
     run(scenario())
 
@@ -163,7 +163,7 @@ def test_a_filler_stops_when_the_user_speaks_or_interrupts(meeting: Any, run: An
                 await talk.model.hears_speech("Well?")
                 await talk.model.says("A lamp.")
             await talk.collector.next(TurnComplete)
-            assert talk.collector.of(Trouble) == []
+            assert talk.collector.of(ProviderError) == []
 
     run(scenario())
 
@@ -226,7 +226,7 @@ def test_a_rejected_filler_has_no_effect(meeting: Any, run: Any, code: str) -> N
             await talk.connection.send_results([tool_result(call)])
             await talk.collector.next(TurnComplete)
             assert talk.collector.text() == "A lamp."
-            assert talk.collector.of(Trouble) == []
+            assert talk.collector.of(ProviderError) == []
 
     run(scenario())
 

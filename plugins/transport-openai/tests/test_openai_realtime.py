@@ -9,12 +9,12 @@ import pytest
 from jackfield.transport.events import (
     Audio,
     Closed,
-    GoingAway,
+    ConnectionExpiring,
     Interrupted,
+    ProviderError,
     SpeechStarted,
     SpeechStopped,
     ToolCalls,
-    Trouble,
     TurnComplete,
 )
 from jackfield.transport.protocol import TransportError, VoiceSettings
@@ -59,7 +59,7 @@ def test_the_active_response_race(meeting: Any, run: Any) -> None:
             while "It is a lamp." not in talk.collector.text():
                 await talk.collector.next(TurnComplete)
             assert len(sent(talk.model, "response.create")) == 3
-            assert talk.collector.of(Trouble) == []
+            assert talk.collector.of(ProviderError) == []
 
     run(scenario())
 
@@ -89,7 +89,7 @@ def test_a_rejected_response_is_requested_again(meeting: Any, run: Any) -> None:
             await ear.next(TurnComplete)
             await ear.next(TurnComplete)
             assert ear.text() == "Of my own accord. And as you asked."
-            assert ear.of(Trouble) == []
+            assert ear.of(ProviderError) == []
             assert len(sent(server.models[0], "response.create")) == 2
             await connection.close()
             await ear.all()
@@ -172,7 +172,7 @@ def test_nothing_is_cancelled_without_a_response(meeting: Any, run: Any) -> None
             await talk.connection.interrupt()
             await talk.send("Hello again.")
             assert sent(talk.model, "response.cancel") == []
-            assert talk.collector.of(Trouble) == []
+            assert talk.collector.of(ProviderError) == []
 
     run(scenario())
 
@@ -202,7 +202,7 @@ def test_an_interrupt_cancels_a_response_that_has_not_started(meeting: Any, run:
             await talk.send("Hello.")
             assert talk.collector.text() == "Good day."
             assert len(sent(talk.model, "response.cancel")) == 1
-            assert talk.collector.of(Trouble) == []
+            assert talk.collector.of(ProviderError) == []
 
     run(scenario())
 
@@ -223,7 +223,7 @@ def test_a_late_cancel_is_ignored(meeting: Any, run: Any) -> None:
             await connection.send_text("Still there?")
             await ear.next(TurnComplete)
             assert len(sent(server.models[0], "response.cancel")) == 1
-            assert ear.of(Trouble) == []
+            assert ear.of(ProviderError) == []
             await connection.close()
             await ear.all()
             await transport.close()
@@ -285,10 +285,10 @@ def test_a_rejected_session_is_not_opened(meeting: Any, run: Any) -> None:
 def test_the_end_of_the_session_is_announced(meeting: Any, run: Any) -> None:
     async def scenario() -> None:
         async with meeting.talk("voice", answers, options={"renew_after_minutes": 0.001}) as (talk, _):
-            warning = await talk.collector.next(GoingAway)
+            warning = await talk.collector.next(ConnectionExpiring)
             assert 3500 < warning.seconds <= 3600
             await talk.send("Hello.")
-            assert len(talk.collector.of(GoingAway)) == 1
+            assert len(talk.collector.of(ConnectionExpiring)) == 1
 
     run(scenario())
 
@@ -305,7 +305,7 @@ def test_context_lost_at_session_expiry(meeting: Any, run: Any) -> None:
             await talk.connection.send_text("Hello.")
             end = closed_event(await talk.collector.all())
             assert (end.code, "60 minutes" in end.detail) == ("session_expired", True)
-            assert talk.collector.of(Trouble) == []
+            assert talk.collector.of(ProviderError) == []
 
     run(scenario())
 
@@ -313,9 +313,9 @@ def test_context_lost_at_session_expiry(meeting: Any, run: Any) -> None:
 @pytest.mark.parametrize(
     ("status", "details", "event"),
     [
-        ("incomplete", {"reason": "content_filter"}, Trouble("content_refused")),
+        ("incomplete", {"reason": "content_filter"}, ProviderError("content_refused")),
         ("incomplete", {"reason": "max_output_tokens"}, TurnComplete()),
-        ("failed", {"error": {"code": "insufficient_quota", "type": "x"}}, Trouble("quota_exhausted")),
+        ("failed", {"error": {"code": "insufficient_quota", "type": "x"}}, ProviderError("quota_exhausted")),
         ("cancelled", {"reason": "turn_detected"}, Interrupted()),
     ],
 )
@@ -351,7 +351,7 @@ def test_calls_that_ran_into_the_length_limit_never_run(meeting: Any, run: Any) 
     async def scenario() -> None:
         async with meeting.talk("voice", runs_out) as (talk, _):
             await talk.connection.send_text("Note it.")
-            assert (await talk.collector.next(Trouble)).code == "context_length_exceeded"
+            assert (await talk.collector.next(ProviderError)).code == "context_length_exceeded"
             assert talk.collector.calls() == []
 
     run(scenario())
@@ -373,7 +373,7 @@ def test_an_invalid_event_is_reported_and_ends_nothing(meeting: Any, run: Any) -
         async with meeting.talk("voice", babbles) as (talk, _):
             await talk.send("Hello.")
             assert talk.collector.text() == "Pardon me."
-            assert {each.code for each in talk.collector.of(Trouble)} == {"server_error"}
+            assert {each.code for each in talk.collector.of(ProviderError)} == {"server_error"}
 
     run(scenario())
 

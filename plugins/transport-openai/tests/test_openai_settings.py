@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 from jackfield.settings import SettingsError, parse_settings
-from jackfield.transport.protocol import Opening, TransportError
-from jackfield.transport.troubles import TROUBLES
+from jackfield.transport.protocol import ConnectionConfig, TransportError
+from jackfield.transport.provider_errors import PROVIDER_ERRORS
 from jackfield_openai import errors, jackfield_schema_adapters, jackfield_transports
 from jackfield_openai.settings import OpenAISettings
 
@@ -108,7 +108,7 @@ def test_a_missing_key_is_explained(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OUR_OPENAI_KEY", raising=False)
     transport = create(api_key_env="OUR_OPENAI_KEY")
     with pytest.raises(TransportError) as told:
-        asyncio.run(transport.connect(Opening("text", "", {})))
+        asyncio.run(transport.connect(ConnectionConfig("text", "", {})))
     assert told.value.code == "authentication"
     assert "OUR_OPENAI_KEY is not set" in told.value.detail
 
@@ -165,7 +165,7 @@ def test_close_codes_are_mapped_to_provider_errors(number: int | None, reason: s
 
 def test_every_mapped_error_is_a_provider_error() -> None:
     names = {*errors.CODES.values(), *errors.STATUSES.values(), *errors.CLOSES.values()}
-    assert names <= set(TROUBLES)
+    assert names <= set(PROVIDER_ERRORS)
 
 
 def test_keys_are_removed_from_messages() -> None:

@@ -6,7 +6,7 @@ import asyncio
 from typing import Any
 
 import pytest
-from jackfield.transport.events import Trouble
+from jackfield.transport.events import ProviderError
 from jackfield_openai.settings import OpenAISettings
 from jackfield_openai.transport import OpenAITransport
 from jackfield_scripted import Refusal, ScriptedCall, ScriptedModel
@@ -41,7 +41,7 @@ def test_a_silent_request_times_out(meeting: Any, run: Any) -> None:
     async def scenario() -> None:
         async with meeting.talk("text", silent, options={"request_timeout": 0.2}) as (talk, _):
             await talk.connection.send_text("Hello.")
-            assert (await talk.collector.next(Trouble)).code == "network"
+            assert (await talk.collector.next(ProviderError)).code == "network"
 
     run(scenario())
 
@@ -89,6 +89,6 @@ def test_calls_over_the_answer_limit_do_not_cause_a_summary(
     async def scenario() -> None:
         async with meeting.talk("text", cut_off, answer_tokens=limit) as (talk, _):
             await talk.connection.send_text("Hello.")
-            assert (await talk.collector.next(Trouble)).code == code
+            assert (await talk.collector.next(ProviderError)).code == code
 
     run(scenario())

@@ -7,7 +7,7 @@ from typing import Any
 
 from jackfield import Mode
 from jackfield.transport.events import FormRequest
-from jackfield.transport.protocol import Opening
+from jackfield.transport.protocol import ConnectionConfig
 from jackfield_local.agent.mind import Agent
 
 from bench.agent.judging import differing, exact
@@ -27,7 +27,7 @@ async def third_party(agent: Agent, requests: Sequence[Request], mode: Mode, *, 
     return score.row()
 
 
-def _judge(request: Request, turn: Turn, opening: Opening, score: Score) -> None:
+def _judge(request: Request, turn: Turn, opening: ConnectionConfig, score: Score) -> None:
     score.count("requests")
     score.measure("seconds", turn.seconds)
     right = turn.tool == request.tool
@@ -66,7 +66,7 @@ def _asks(request: Request, turn: Turn) -> bool:
     return turn.question is not None and turn.question.parameter in request.asks
 
 
-def _is_wrong_write(request: Request, tool: str, args: Mapping[str, Any], opening: Opening) -> bool:
+def _is_wrong_write(request: Request, tool: str, args: Mapping[str, Any], opening: ConnectionConfig) -> bool:
     if tool not in opening.writers:
         return False
     return bool(request.asks) or tool != request.tool or not exact(args, request.args, schema_of(tool))
@@ -80,7 +80,7 @@ def _has_wrong_value(request: Request, form: FormRequest) -> bool:
 
 
 async def public(
-    agent: Agent, rows: Sequence[Mapping[str, Any]], openings: Mapping[Mode, Opening], *, shown: bool
+    agent: Agent, rows: Sequence[Mapping[str, Any]], openings: Mapping[Mode, ConnectionConfig], *, shown: bool
 ) -> Row:
     """Requests of which only the tool is labelled; a harmless lookup is right where the label allows it."""
     score = Score(shown=shown)

@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 
 import orjson
 from jackfield import Mode
-from jackfield.contract.call import ToolCall
-from jackfield.transport.events import Event, FormRequest, TextDelta, ToolCalls, Trouble, TurnComplete
-from jackfield.transport.protocol import Opening, ToolResult
+from jackfield.contract.tool import ToolCall
+from jackfield.transport.events import Event, FormRequest, ProviderError, TextDelta, ToolCalls, TurnComplete
+from jackfield.transport.protocol import ConnectionConfig, ToolResult
 from jackfield_local import as_it_is
 from jackfield_local.agent.mind import Agent, with_model
 from jackfield_local.settings import LocalSettings
@@ -152,12 +152,12 @@ class Session:
         elif isinstance(event, ToolCalls):
             self._open = list(event.calls)
             turn.calls += [Call(each.tool_id, orjson.loads(each.arguments)) for each in event.calls]
-        elif isinstance(event, Trouble):
+        elif isinstance(event, ProviderError):
             turn.said += f" [{event.code}: {event.detail}]"
-        return not isinstance(event, ToolCalls | TurnComplete | Trouble)
+        return not isinstance(event, ToolCalls | TurnComplete | ProviderError)
 
 
-def third_party_opening(mode: Mode, *, forms: bool) -> Opening:
+def third_party_opening(mode: Mode, *, forms: bool) -> ConnectionConfig:
     """What a session over the twelve third-party tools begins with."""
     tools = beside("agent_tools")
     declared = {
@@ -165,7 +165,7 @@ def third_party_opening(mode: Mode, *, forms: bool) -> Opening:
         for name, (told, schema, _) in tools.TOOLS.items()
     }
     guides = {name: guide for name, (_, _, guide) in tools.TOOLS.items()}
-    return Opening(mode, "", declared, guides=guides, writers=tools.WRITERS, forms=forms)
+    return ConnectionConfig(mode, "", declared, guides=guides, writers=tools.WRITERS, forms=forms)
 
 
 def schema_of(tool: str) -> dict[str, Any]:
@@ -175,7 +175,7 @@ def schema_of(tool: str) -> dict[str, Any]:
 
 
 @asynccontextmanager
-async def session(agent: Agent, opening: Opening) -> AsyncIterator[Session]:
+async def session(agent: Agent, opening: ConnectionConfig) -> AsyncIterator[Session]:
     """A conversation with an agent that is ready; voice without sound, for its words."""
     connection = TextConnection(await agent.open(opening))
     await agent.ready()

@@ -21,8 +21,8 @@ from jackfield.protocol.close_codes import CloseReason
 from jackfield.runtime import Runtime
 from jackfield.settings import Settings
 from jackfield.transport.events import FormRequest
-from jackfield.transport.protocol import Opening, VoiceSettings
-from jackfield.transport.troubles import TROUBLES
+from jackfield.transport.protocol import ConnectionConfig, VoiceSettings
+from jackfield.transport.provider_errors import PROVIDER_ERRORS
 from jackfield_local.agent.mind import Agent
 from jackfield_local.text import TextConnection
 from jackfield_sessions.hub import ClientQueue
@@ -50,7 +50,7 @@ class SilentTransport:
         """The schema adapter whose declarations it wants."""
         return "local"
 
-    async def connect(self, opening: Opening) -> TextConnection:
+    async def connect(self, opening: ConnectionConfig) -> TextConnection:
         """A line to the agent, which is the last one that this transport opened."""
         self.connection = TextConnection(await self._agent.open(opening))
         return self.connection
@@ -84,7 +84,7 @@ class Talk(ClientQueue):
                 self._turn.calls.append(Call(message["tool"], orjson.loads(message["arguments"])))
                 # Words before a result are no answer.
                 self._turn.said = ""
-            case "notification" if message["code"] in TROUBLES:
+            case "notification" if message["code"] in PROVIDER_ERRORS:
                 self._turn.said += f" [{message['code']}]"
                 self._ended = True
             case "confirmation_required":
@@ -139,7 +139,7 @@ class Site:
         self.runtime = runtime
         self._folder = folder
 
-    async def opening(self, agent: Agent, mode: Mode) -> Opening:
+    async def opening(self, agent: Agent, mode: Mode) -> ConnectionConfig:
         """What a conversation in a mode begins with."""
         session = await self.runtime.open_session(mode, user=USER)
         config = base_config(

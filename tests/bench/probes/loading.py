@@ -11,8 +11,8 @@ from pathlib import Path
 
 import orjson
 from jackfield.contract.snapshot import NOT_CODE, Snapshot, content_hash
-from jackfield.packages import folder_of, package_hash
-from jackfield.registry.invoke import as_handler
+from jackfield.distributions import folder_of, package_hash
+from jackfield.invocation import as_handler
 from jackfield.registry.registry import Deployment, Registry
 
 from bench.kb_tools import package_of, tool_names

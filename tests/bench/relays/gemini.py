@@ -6,7 +6,7 @@ import os
 from collections.abc import Awaitable, Callable
 
 from jackfield.transport.events import Audio, SpeechStarted, TurnComplete
-from jackfield.transport.protocol import Opening
+from jackfield.transport.protocol import ConnectionConfig
 from jackfield_gemini.settings import GeminiSettings
 from jackfield_gemini.transport import GeminiTransport
 
@@ -16,7 +16,7 @@ from bench.relays.job import FRAME, FRAMES, PORT, measure
 async def program() -> tuple[Callable[[], Awaitable[int]], Callable[[], Awaitable[None]]]:
     settings = GeminiSettings(base_url=f"https://127.0.0.1:{PORT}", ca_file=os.environ["BENCH_CA"])
     transport = GeminiTransport(settings)
-    connection = await transport.connect(Opening("voice", "", {}))
+    connection = await transport.connect(ConnectionConfig("voice", "", {}))
     events = connection.events()
 
     async def take() -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 
 from jackfield.transport.events import Audio, Transcript, TurnComplete
-from jackfield.transport.protocol import Opening
+from jackfield.transport.protocol import ConnectionConfig
 from jackfield_openai.settings import OpenAISettings
 from jackfield_openai.transport import OpenAITransport
 
@@ -14,7 +14,7 @@ from bench.relays.job import FRAME, FRAMES, PORT, measure
 
 async def program() -> tuple[Callable[[], Awaitable[int]], Callable[[], Awaitable[None]]]:
     transport = OpenAITransport(OpenAISettings(base_url=f"http://127.0.0.1:{PORT}/v1"))
-    connection = await transport.connect(Opening("voice", "", {}))
+    connection = await transport.connect(ConnectionConfig("voice", "", {}))
     events = connection.events()
 
     async def take() -> int:

@@ -8,8 +8,8 @@ from collections.abc import Awaitable, Callable
 from importlib import resources
 from typing import Any
 
+from jackfield.confirmation import render
 from jackfield.contract.manifest import ToolManifest
-from jackfield.contract.preview import render
 from jackfield_capability_types.workspace import Finished
 from jackfield_testkit import ToolTestContext
 from jackfield_tool_bash.handler import execute

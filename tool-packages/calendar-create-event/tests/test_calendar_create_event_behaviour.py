@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 from jackfield import ErrorType, ToolError
+from jackfield.confirmation import render
 from jackfield.contract.manifest import ToolManifest
-from jackfield.contract.preview import render
 from jackfield.offers import Services
 from jackfield.settings import parse_offer
 from jackfield.store import MemoryStore

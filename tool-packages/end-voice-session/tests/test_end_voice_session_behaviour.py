@@ -11,11 +11,10 @@ from typing import Any, cast
 
 import pytest
 from jackfield import ErrorType, Failure, Mode, ToolResponse, end_voice_session, fail
-from jackfield.context import Context
 from jackfield.contract.manifest import ToolManifest
 from jackfield.governance import Call
-from jackfield.session.machine import State
-from jackfield.session.session import Session
+from jackfield.invocation import HandlerContext
+from jackfield.session.session import Session, State
 from jackfield_tool_end_voice_session.handler import execute
 
 PACKAGE = resources.files("jackfield_tool_end_voice_session")
@@ -40,7 +39,7 @@ class Conversation:
         args = {"reason": reason, "closing_message": closing, "text_message": text}
         tool = SimpleNamespace(id="end_voice_session", manifest=MANIFEST)
         call = cast("Call", SimpleNamespace(tool=tool, session=self.session, notes=self.notes))
-        return asyncio.run(execute(args, Context(call, {}, _no_other_tool)))
+        return asyncio.run(execute(args, HandlerContext(call, {}, _no_other_tool)))
 
 
 async def _no_other_tool(call: Call, tool_id: str, arguments: Mapping[str, Any]) -> ToolResponse:
@@ -111,7 +110,7 @@ def test_the_reason_is_audited(reason: str) -> None:
 
 def test_a_session_that_is_over_is_not_ended_again() -> None:
     talk = Conversation()
-    talk.session.go(State.TERMINATED)
+    talk.session.transition(State.TERMINATED)
     failure = failure_of(talk.end(text="Booked for Friday."))
     assert failure.type is ErrorType.SESSION_INACTIVE
     assert not failure.retryable

@@ -11,11 +11,10 @@ from typing import Any, cast
 
 import pytest
 from jackfield import ErrorType, Failure, Intent, Mode, ToolResponse, end_voice_session, fail
-from jackfield.context import Context
 from jackfield.contract.manifest import ToolManifest
 from jackfield.governance import Call
-from jackfield.session.machine import State
-from jackfield.session.session import Session
+from jackfield.invocation import HandlerContext
+from jackfield.session.session import Session, State
 from jackfield.store import StoreUnavailableError
 from jackfield_tool_ignore_user.handler import execute
 
@@ -65,7 +64,7 @@ class Conversation:
         args = {"duration_seconds": seconds, "farewell_message": farewell, "reason": reason}
         tool = SimpleNamespace(id="ignore_user", manifest=MANIFEST)
         call = cast("Call", SimpleNamespace(tool=tool, session=self.session, notes=self.notes))
-        return asyncio.run(execute(args, Context(call, {"bans": self.bans}, _no_other_tool)))
+        return asyncio.run(execute(args, HandlerContext(call, {"bans": self.bans}, _no_other_tool)))
 
 
 async def _no_other_tool(call: Call, tool_id: str, arguments: Mapping[str, Any]) -> ToolResponse:
@@ -160,7 +159,7 @@ def test_who_closes_the_window_is_banned_all_the_same() -> None:
 
 def test_a_session_that_is_over_bans_nobody() -> None:
     talk = Conversation()
-    talk.session.go(State.TERMINATED)
+    talk.session.transition(State.TERMINATED)
     failure = failure_of(talk.ignore())
     assert failure.type is ErrorType.SESSION_INACTIVE
     assert not failure.retryable

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 from jackfield import ErrorType, ToolError, ToolResponse
+from jackfield.confirmation import render
 from jackfield.contract.manifest import ToolManifest
-from jackfield.contract.preview import render
 from jackfield_capability_types.images import ImageOrder, StoredImage
 from jackfield_testkit import MemoryImages, ToolTestContext
 from jackfield_tool_image_generate.handler import execute

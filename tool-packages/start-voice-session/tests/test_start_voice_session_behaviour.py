@@ -11,11 +11,10 @@ from typing import Any, cast
 
 import pytest
 from jackfield import ErrorType, Failure, Intent, Mode, ToolResponse, fail, set_pending_message
-from jackfield.context import Context
 from jackfield.contract.manifest import ToolManifest
 from jackfield.governance import Call
-from jackfield.session.machine import State
-from jackfield.session.session import Session
+from jackfield.invocation import HandlerContext
+from jackfield.session.session import Session, State
 from jackfield_tool_start_voice_session.handler import execute
 
 PACKAGE = resources.files("jackfield_tool_start_voice_session")
@@ -40,7 +39,7 @@ class Conversation:
         args = {"pending_request": pending_request}
         tool = SimpleNamespace(id="start_voice_session", manifest=MANIFEST)
         call = cast("Call", SimpleNamespace(tool=tool, session=self.session, notes=self.notes))
-        return asyncio.run(execute(args, Context(call, {}, _no_other_tool)))
+        return asyncio.run(execute(args, HandlerContext(call, {}, _no_other_tool)))
 
 
 async def _no_other_tool(call: Call, tool_id: str, arguments: Mapping[str, Any]) -> ToolResponse:
@@ -87,7 +86,7 @@ def test_in_a_voice_session_it_says_so_and_sends_nothing() -> None:
 @pytest.mark.parametrize("mode", ["text", "voice"])
 def test_a_session_that_is_over_starts_nothing(mode: Mode) -> None:
     talk = Conversation(mode)
-    talk.session.go(State.TERMINATED)
+    talk.session.transition(State.TERMINATED)
     assert failure_of(talk.start()).type is ErrorType.SESSION_INACTIVE
     assert talk.sent == []
 

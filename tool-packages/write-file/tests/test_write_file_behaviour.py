@@ -7,8 +7,8 @@ import json
 from importlib import resources
 from typing import Any
 
+from jackfield.confirmation import render
 from jackfield.contract.manifest import ToolManifest
-from jackfield.contract.preview import render
 from jackfield_capability_types.workspace import Change
 from jackfield_testkit import StubWorkspace, ToolTestContext
 from jackfield_tool_write_file.handler import execute

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal, Protocol
 
-from jackfield.contract.intents import Intent, end_voice_session, suppress_audio
-from jackfield.contract.response import ToolResponse
+from jackfield.contract.tool import Intent, ToolResponse, end_voice_session, suppress_audio
 
 Mode = Literal["text", "voice"]
 
@@ -46,7 +45,7 @@ class Messaging(Protocol):
         """Tell the client something that is not for the model; `ConnectionError` when none is connected."""
 
 
-class Voice:
+class VoiceControl:
     """The voice of a session. Intents alone change it, so a verb makes one, to be returned with `ok`."""
 
     __slots__ = ("_session",)
@@ -64,7 +63,7 @@ class Voice:
         return end_voice_session(after)
 
 
-class Audio:
+class AudioControl:
     """What is heard of a turn."""
 
     __slots__ = ()
@@ -89,11 +88,11 @@ class ToolContext(Protocol):
         """A way to the user's client."""
 
     @property
-    def voice(self) -> Voice:
+    def voice(self) -> VoiceControl:
         """The session's voice, if it has one."""
 
     @property
-    def audio(self) -> Audio:
+    def audio(self) -> AudioControl:
         """What is heard of this turn."""
 
     async def progress(self, message: str, *, fraction: float | None = None) -> None:

@@ -17,11 +17,11 @@ import orjson
 
 from jackfield.contract.context import Mode, ToolContext
 from jackfield.contract.manifest import ToolManifest
-from jackfield.contract.response import RESPONSE_SCHEMA_VERSION, ToolResponse
 from jackfield.contract.snapshot import API_VERSION, FrozenTool, Snapshot
+from jackfield.contract.tool import RESPONSE_SCHEMA_VERSION, ToolResponse
 from jackfield.drift import Drift
+from jackfield.invocation import Handler, as_handler
 from jackfield.registry.arguments import Arguments, Violation
-from jackfield.registry.invoke import Handler, as_handler
 from jackfield.registry.returns import Returns
 
 _log = logging.getLogger(__name__)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Protocol
 
 import orjson
 
-from jackfield.contract.intents import Intent
+from jackfield.contract.tool import Intent
 from jackfield.session.session import Session
 
 _log = logging.getLogger(__name__)
@@ -24,7 +24,7 @@ class IntentHandler(Protocol):
         """Apply it; called only when `refusal` had nothing to say."""
 
 
-class Refused(NamedTuple):
+class RefusedIntent(NamedTuple):
     """An intent that was not applied, and why."""
 
     type: str
@@ -33,10 +33,10 @@ class Refused(NamedTuple):
 
 def apply_intents(
     intents: tuple[Intent, ...], session: Session, handlers: Mapping[str, IntentHandler]
-) -> tuple[tuple[Intent, ...], list[Refused]]:
+) -> tuple[tuple[Intent, ...], list[RefusedIntent]]:
     """Apply what can be applied, in order; what was, and what was refused."""
     applied: list[Intent] = []
-    refused: list[Refused] = []
+    refused: list[RefusedIntent] = []
     for intent in intents:
         try:
             handler = handlers.get(intent.type)
@@ -49,7 +49,7 @@ def apply_intents(
             _log.exception("session %s: intent %r", session.id, intent)
             reason = "it is not what an intent has to be, or its handler failed"
         if reason:
-            refused.append(Refused(str(getattr(intent, "type", intent)), reason))
+            refused.append(RefusedIntent(str(getattr(intent, "type", intent)), reason))
             _log.warning("session %s: intent %s refused: %s", session.id, refused[-1].type, reason)
         else:
             applied.append(intent)

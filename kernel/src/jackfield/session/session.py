@@ -1,4 +1,4 @@
-"""A session: who talks, in which mode, on which registry, and where the conversation stands."""
+"""A session: its user, mode, registry version, state machine and turns."""
 
 from __future__ import annotations
 
@@ -10,19 +10,18 @@ import os
 import secrets
 from collections import deque
 from collections.abc import Mapping
+from enum import StrEnum
 from typing import Any, Protocol
 
 import orjson
 
 from jackfield.contract.context import Mode
-from jackfield.session import record
-from jackfield.session.machine import State, may_go
-from jackfield.session.turn import HISTORY, Turn
+from jackfield.session import fenced_record
 from jackfield.store import Store
 
 RECOVERY_SECONDS = 24 * 3600
 
-FORMAT = 2
+FORMAT = 3
 """The format of everything that is saved of a session; it grows with every change of a stored name."""
 
 SAID_LIMIT = 4000
@@ -54,7 +53,7 @@ class Session:
     """One conversation. The mode, the user and the registry version are fixed when it is made."""
 
     __slots__ = (
-        "_changes", "_digest", "_revision", "_secret", "_state", "began", "chains", "history", "holder", "id",
+        "_digest", "_flags", "_revision", "_secret", "_state", "began", "chains", "epoch", "history", "id",
         "mode", "publish", "registry_version", "roles", "turn", "user", "waiting",
     )  # fmt: skip
 
@@ -73,7 +72,7 @@ class Session:
         self.id = session_id or os.urandom(16).hex()
         self.began = began
         """When it was opened, by the store's clock."""
-        self.holder = 0
+        self.epoch = 0
         """The number of whoever carries it; who takes it over has a larger one, and a record of its own."""
         self._revision = 0
         """How often it was saved."""
@@ -90,16 +89,16 @@ class Session:
         """The calls that wait to be tried again: no handler of theirs could be stopped."""
         self.chains: dict[str, Any] = {}
         self._state = State.INITIALIZING
-        self._changes: dict[str, Any] = {}
+        self._flags: dict[str, Any] = {}
 
     @property
     def state(self) -> State:
         """What the session is doing."""
         return self._state
 
-    def go(self, state: State) -> bool:
+    def transition(self, state: State) -> bool:
         """Go to another state; an illegal way is refused and logged."""
-        if not may_go(self._state, state):
+        if not can_transition(self._state, state):
             _log.warning("session %s may not go from %s to %s", self.id, self._state, state)
             return False
         self._state = state
@@ -111,20 +110,20 @@ class Session:
         return self._state is not State.TERMINATED
 
     @property
-    def changes(self) -> Mapping[str, Any]:
+    def flags(self) -> Mapping[str, Any]:
         """What intents have asked for, by name: an end, suppressed audio, a pending message."""
-        return self._changes
+        return self._flags
 
-    def change(self, name: str, value: Any) -> None:
+    def set_flag(self, name: str, value: Any) -> None:
         """Record what an intent asked for; only intent handlers call this."""
-        self._changes[name] = value
+        self._flags[name] = value
 
     @property
     def token(self) -> str:
         """What its client holds to take it up again; only a hash of it is kept."""
         return f"{self.id}.{self._secret}"
 
-    def admits(self, secret: str) -> bool:
+    def verify_secret(self, secret: str) -> bool:
         """Whether this is the second half of its token; from here on the session can derive again."""
         if not hmac.compare_digest(_digest(secret), self._digest):
             return False
@@ -132,7 +131,7 @@ class Session:
         return True
 
     def derive(self, name: str) -> str:
-        """A secret for one purpose that only the holder of the token, and this session, can know."""
+        """A secret for one purpose that only the epoch of the token, and this session, can know."""
         derived = hmac.digest(self._secret.encode(), name.encode(), "sha256")
         return base64.urlsafe_b64encode(derived).rstrip(b"=").decode()
 
@@ -143,14 +142,14 @@ class Session:
 
     def begin_turn(self) -> Turn:
         """The user spoke: a new turn with a fresh budget, and nothing of the last one suppressed."""
-        if self._changes:
+        if self._flags:
             for name in _OF_A_TURN:
-                self._changes.pop(name, None)
+                self._flags.pop(name, None)
         self.history.append(self.turn)
         self.turn = Turn(self.turn.number + 1)
         return self.turn
 
-    def hear(self, words: str) -> None:
+    def add_user_text(self, words: str) -> None:
         """The user's own words, as they come in; policies ask them what the user wanted."""
         self.turn.said = f"{self.turn.said} {words}".strip()[:SAID_LIMIT]
 
@@ -167,29 +166,29 @@ class Session:
             "token": self._digest,
             "registryVersion": self.registry_version,
             "state": self._state.value,
-            "changes": self._changes,
+            "flags": self._flags,
             "turn": self.turn.to_wire(),
             "history": [turn.to_wire() for turn in self.history],
         }
-        await record.write(store, _name(self.id), self.holder, orjson.dumps(wire), ttl=RECOVERY_SECONDS)
+        await fenced_record.write(store, _name(self.id), self.epoch, orjson.dumps(wire), ttl=RECOVERY_SECONDS)
 
-    async def save_unless_moved(self, store: Store) -> bool:
+    async def save_if_unchanged(self, store: Store) -> bool:
         """The same for one who used it without carrying it; false where somebody saved it meanwhile."""
-        saved = await record.latest(store, _name(self.id))
+        saved = await fenced_record.latest(store, _name(self.id))
         if saved is not None:
             revision = orjson.loads(saved.value).get("revision", 0)
-            if (saved.holder, revision) != (self.holder, self._revision):
+            if (saved.epoch, revision) != (self.epoch, self._revision):
                 return False
         await self.save(store)
         return True
 
     @classmethod
     async def resume(cls, session_id: str, store: Store, publish: Publish = _nobody) -> Session | None:
-        """A session as its latest holder saved it, or nothing when it was not or is too old.
+        """A session as its latest epoch saved it, or nothing when it was not or is too old.
 
         `SessionFormatError` when another version of Jackfield saved it.
         """
-        saved = await record.latest(store, _name(session_id))
+        saved = await fenced_record.latest(store, _name(session_id))
         if saved is None:
             return None
         wire = orjson.loads(saved.value)
@@ -199,11 +198,11 @@ class Session:
             )
         session = cls(wire["mode"], wire["registryVersion"], session_id=session_id, publish=publish)
         session.user, session.roles, session.began = wire["user"], frozenset(wire["roles"]), wire["began"]
-        session.holder = saved.holder
+        session.epoch = saved.epoch
         session._revision = wire.get("revision", 0)
         session._digest = wire["token"]
         session._state = State(wire["state"])
-        session._changes = wire["changes"]
+        session._flags = wire["flags"]
         session.turn = Turn.from_wire(wire["turn"])
         session.history.extend(Turn.from_wire(turn) for turn in wire["history"])
         return session
@@ -215,3 +214,82 @@ def _digest(secret: str) -> str:
 
 def _name(session_id: str) -> str:
     return f"session/{session_id}"
+
+
+HISTORY = 5
+"""How many turns a session remembers."""
+
+
+class Turn:
+    """What the user said in one turn, and its counters; policies keep those, and they end with it."""
+
+    __slots__ = ("calls", "empty", "group", "number", "repeated", "retrievals", "said", "tool_ms")
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        self.group: str | None = None
+        """The name under which a client groups calls of its own into one turn."""
+        self.said = ""
+        self.calls = 0
+        self.retrievals = 0
+        self.tool_ms = 0.0
+        self.repeated: dict[bytes, int] = {}
+        self.empty: dict[str, int] = {}
+
+    def to_wire(self) -> dict[str, Any]:
+        """The turn as it is kept for a session that is taken up again."""
+        return {
+            "number": self.number,
+            "group": self.group,
+            "said": self.said,
+            "calls": self.calls,
+            "retrievals": self.retrievals,
+            "toolMs": self.tool_ms,
+            "repeated": {key.hex(): count for key, count in self.repeated.items()},
+            "empty": self.empty,
+        }
+
+    @classmethod
+    def from_wire(cls, wire: dict[str, Any]) -> Turn:
+        """A turn as `to_wire` wrote it."""
+        turn = cls(wire["number"])
+        turn.said, turn.group = wire.get("said", ""), wire.get("group")
+        turn.calls, turn.retrievals, turn.tool_ms = wire["calls"], wire["retrievals"], wire["toolMs"]
+        turn.repeated = {bytes.fromhex(key): count for key, count in wire["repeated"].items()}
+        turn.empty = dict(wire["empty"])
+        return turn
+
+
+class State(StrEnum):
+    """What a session is doing."""
+
+    INITIALIZING = "initializing"
+    READY = "ready"
+    LISTENING = "listening"
+    PROCESSING = "processing"
+    SPEAKING = "speaking"
+    EXECUTING_TOOL = "executing_tool"
+    RECONNECTING = "reconnecting"
+    TERMINATED = "terminated"
+
+
+_S = State
+_AWAKE = {_S.READY, _S.LISTENING, _S.PROCESSING, _S.SPEAKING, _S.EXECUTING_TOOL}
+# Any awake state may lose its connection or end; a lost one may come back to where it was.
+_ALWAYS = {_S.RECONNECTING, _S.TERMINATED}
+
+TRANSITIONS: dict[State, frozenset[State]] = {
+    _S.INITIALIZING: frozenset({_S.READY} | _ALWAYS),
+    _S.READY: frozenset({_S.LISTENING, _S.PROCESSING, _S.SPEAKING} | _ALWAYS),
+    _S.LISTENING: frozenset({_S.READY, _S.PROCESSING} | _ALWAYS),
+    _S.PROCESSING: frozenset({_S.READY, _S.LISTENING, _S.SPEAKING, _S.EXECUTING_TOOL} | _ALWAYS),
+    _S.SPEAKING: frozenset({_S.READY, _S.LISTENING, _S.PROCESSING, _S.EXECUTING_TOOL} | _ALWAYS),
+    _S.EXECUTING_TOOL: frozenset({_S.READY, _S.LISTENING, _S.PROCESSING, _S.SPEAKING} | _ALWAYS),
+    _S.RECONNECTING: frozenset(_AWAKE | {_S.TERMINATED}),
+    _S.TERMINATED: frozenset(),
+}
+
+
+def can_transition(before: State, after: State) -> bool:
+    """Whether a session may go from one state to another; staying is always allowed."""
+    return before is after or after in TRANSITIONS[before]

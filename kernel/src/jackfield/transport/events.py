@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple
 
-from jackfield.contract.call import ToolCall
+from jackfield.contract.tool import ToolCall
 
 Speaker = Literal["user", "assistant"]
 
@@ -84,8 +84,8 @@ class Usage(NamedTuple):
     output_tokens: int
 
 
-class Trouble(NamedTuple):
-    """Something went wrong and the connection stands; `code` is one of `troubles.TROUBLES`.
+class ProviderError(NamedTuple):
+    """Something went wrong and the connection stands; `code` is one of `troubles.PROVIDER_ERRORS`.
 
     An answer that was due does not come; `send_context(..., respond=True)` asks for it again.
     """
@@ -94,7 +94,7 @@ class Trouble(NamedTuple):
     detail: str = ""
 
 
-class GoingAway(NamedTuple):
+class ConnectionExpiring(NamedTuple):
     """The provider will end the connection soon."""
 
     seconds: float
@@ -104,12 +104,12 @@ class Closed(NamedTuple):
     """The connection is over; always the last event, and always there."""
 
     code: str = ""
-    """Empty when we closed it, else one of `troubles.TROUBLES`."""
+    """Empty when we closed it, else one of `troubles.PROVIDER_ERRORS`."""
 
     detail: str = ""
 
 
 Event = (
     TextDelta | Audio | Transcript | ToolCalls | FormRequest | ToolCallsCancelled | SpeechStarted
-    | SpeechStopped | TurnComplete | Interrupted | Usage | Trouble | GoingAway | Closed
+    | SpeechStopped | TurnComplete | Interrupted | Usage | ProviderError | ConnectionExpiring | Closed
 )  # fmt: skip

@@ -42,7 +42,7 @@ class ToolResult(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Opening:
+class ConnectionConfig:
     """What a connection begins with."""
 
     mode: Mode
@@ -81,7 +81,7 @@ class Opening:
 
 
 class TransportError(Exception):
-    """A connection could not be opened, or not be used; `code` is one of `troubles.TROUBLES`."""
+    """A connection could not be opened, or not be used; `code` is one of `troubles.PROVIDER_ERRORS`."""
 
     def __init__(self, code: str, detail: str = "", retry_after: float | None = None) -> None:
         super().__init__(f"{code}: {detail}" if detail else code)
@@ -153,7 +153,7 @@ class Transport(Protocol):
     def adapter(self, mode: Mode) -> str:
         """The schema adapter whose declarations it wants."""
 
-    async def connect(self, opening: Opening) -> Connection:
+    async def connect(self, opening: ConnectionConfig) -> Connection:
         """Open a line; `TransportError` when that fails."""
 
     async def close(self) -> None:
@@ -197,13 +197,13 @@ class ClientSecret(NamedTuple):
 class BrowserTransport(Transport, Protocol):
     """A transport whose audio goes from the browser to the provider, with us beside it for the tools."""
 
-    async def mint(self, opening: Opening, *, seconds: int = 60) -> ClientSecret:
+    async def mint(self, opening: ConnectionConfig, *, seconds: int = 60) -> ClientSecret:
         """A key with which a browser may open this session itself."""
 
-    async def exchange(self, offer_sdp: str, opening: Opening) -> BrowserCall:
+    async def exchange(self, offer_sdp: str, opening: ConnectionConfig) -> BrowserCall:
         """Open the session for a browser: its offer in, the provider's answer out."""
 
-    async def attach(self, call_id: str, opening: Opening) -> Connection:
+    async def attach(self, call_id: str, opening: ConnectionConfig) -> Connection:
         """A line beside a browser's own; audio verbs do nothing on it."""
 
     async def hang_up(self, call_id: str) -> None:

@@ -7,13 +7,13 @@ from collections.abc import Iterable
 from typing import Any
 
 from jackfield.offers import CannotExpressError, SchemaAdapterOffer
-from jackfield.plugins import Offered
+from jackfield.plugins import RegisteredOffer
 
 from jackfield_builder.drafts import SCHEMA, Draft
 from jackfield_builder.findings import Code
 
 
-def adapt(draft: Draft, adapters: Iterable[Offered]) -> dict[str, Any]:
+def adapt(draft: Draft, adapters: Iterable[RegisteredOffer]) -> dict[str, Any]:
     """The declarations by adapter; what an adapter cannot express, or lowers, is reported."""
     declarations: dict[str, Any] = {}
     if draft.schema is None:

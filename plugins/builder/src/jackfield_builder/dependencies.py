@@ -6,9 +6,8 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import importlib_metadata
+from jackfield.distributions import KERNEL, Metadata, installed, normalised, package_hash, path_of
 from jackfield.drift import tool_folders
-from jackfield.installed import KERNEL, Metadata, installed, normalised
-from jackfield.packages import package_hash, path_of
 from packaging.requirements import InvalidRequirement, Requirement
 
 from jackfield_builder.parts import parts_of

@@ -8,7 +8,7 @@ from typing import Any
 
 import semver
 from jackfield.contract.snapshot import FrozenTool, Snapshot
-from jackfield.installed import Distribution
+from jackfield.distributions import Distribution
 
 from jackfield_builder.changes import Bump, Change, argument_changes, spelled
 from jackfield_builder.findings import Code, Finding

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from urllib.parse import unquote, urlparse
 
 import importlib_metadata
-from jackfield.installed import PLUGINS, TOOLS, Distribution, Entry
+from jackfield.distributions import PLUGINS, TOOLS, Distribution, EntryPoint
 
 from jackfield_builder.entries import Selection, distributions, entry_points
 from jackfield_builder.findings import Code, Finding
@@ -20,9 +20,9 @@ __all__ = ["Discovery", "Selection", "discover"]
 class Discovery(NamedTuple):
     """What takes part, sorted, what was switched off, and what was wrong."""
 
-    tools: tuple[Entry, ...]
-    plugins: tuple[Entry, ...]
-    switched_off: tuple[Entry, ...]
+    tools: tuple[EntryPoint, ...]
+    plugins: tuple[EntryPoint, ...]
+    switched_off: tuple[EntryPoint, ...]
     findings: tuple[Finding, ...]
 
 
@@ -51,7 +51,7 @@ def discover(selection: Selection | None = None, path: list[str] | None = None) 
     )
 
 
-def _unmatched(selection: Selection, entries: Iterable[Entry]) -> Iterator[Finding]:
+def _unmatched(selection: Selection, entries: Iterable[EntryPoint]) -> Iterator[Finding]:
     for listed, patterns in (("allow", selection.allow), ("deny", selection.deny)):
         for pattern in patterns:
             if not any(entry.matches(pattern) for entry in entries):
@@ -60,7 +60,7 @@ def _unmatched(selection: Selection, entries: Iterable[Entry]) -> Iterator[Findi
                 )
 
 
-def _second_copies(entries: Iterable[Entry], path: list[str] | None) -> Iterator[Finding]:
+def _second_copies(entries: Iterable[EntryPoint], path: list[str] | None) -> Iterator[Finding]:
     for name in sorted({entry.distribution.name for entry in entries}):
         found = list(distributions(path, name=name))
         if len(found) == 1:
@@ -85,8 +85,8 @@ def _editable_source(distribution: importlib_metadata.Distribution) -> Path | No
     return None
 
 
-def _one_owner_each(tools: list[Entry]) -> tuple[list[Entry], list[Finding]]:
-    claims: dict[str, list[Entry]] = defaultdict(list)
+def _one_owner_each(tools: list[EntryPoint]) -> tuple[list[EntryPoint], list[Finding]]:
+    claims: dict[str, list[EntryPoint]] = defaultdict(list)
     for tool in tools:
         claims[tool.name].append(tool)
     owned = [

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from jackfield import strict_json
-from jackfield.strict_json import FaultKind
+from jackfield.strict_json import JsonFaultKind
 
 from jackfield_builder.findings import Code, Finding
 from jackfield_builder.guides import Guide
@@ -20,11 +20,11 @@ MAX_BYTES = {SCHEMA: 256 * 1024, GUIDE: 64 * 1024, HANDLER: 1024 * 1024}
 _MISSING = {SCHEMA: Code.SCHEMA_MISSING, GUIDE: Code.GUIDE_MISSING, HANDLER: Code.HANDLER_MISSING}
 
 _JSON_FAULTS = {
-    FaultKind.SYNTAX: Code.BAD_JSON,
-    FaultKind.DUPLICATE_KEY: Code.DUPLICATE_KEY,
-    FaultKind.NUMBER: Code.BAD_NUMBER,
-    FaultKind.SURROGATE: Code.BAD_TEXT,
-    FaultKind.DEPTH: Code.TOO_DEEP,
+    JsonFaultKind.SYNTAX: Code.BAD_JSON,
+    JsonFaultKind.DUPLICATE_KEY: Code.DUPLICATE_KEY,
+    JsonFaultKind.NUMBER: Code.BAD_NUMBER,
+    JsonFaultKind.SURROGATE: Code.BAD_TEXT,
+    JsonFaultKind.DEPTH: Code.TOO_DEEP,
 }
 
 

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable
 from typing import Any, NamedTuple, cast
 
 import importlib_metadata
-from jackfield.installed import PLUGINS, TOOLS, Distribution, Entry, normalised
+from jackfield.distributions import PLUGINS, TOOLS, Distribution, EntryPoint, normalised
 
 _FIELD = re.compile(r"^(Name|Version):[ \t]*(\S+)", re.MULTILINE)
 
@@ -18,7 +18,7 @@ class Selection(NamedTuple):
     allow: tuple[str, ...] = ()
     deny: tuple[str, ...] = ()
 
-    def admits(self, entry: Entry) -> bool:
+    def admits(self, entry: EntryPoint) -> bool:
         """Whether an entry takes part."""
         if any(entry.matches(pattern) for pattern in self.deny):
             return False
@@ -32,7 +32,7 @@ class Unreadable(NamedTuple):
     cause: str
 
 
-def installed_plugins(selection: Selection) -> tuple[Entry, ...]:
+def installed_plugins(selection: Selection) -> tuple[EntryPoint, ...]:
     """The plugins that take part, for whoever needs only them and needs them at once."""
     entries, _ = entry_points([PLUGINS])
     return tuple(entry for entry in entries if selection.admits(entry))
@@ -40,9 +40,9 @@ def installed_plugins(selection: Selection) -> tuple[Entry, ...]:
 
 def entry_points(
     groups: Collection[str] = (TOOLS, PLUGINS), path: list[str] | None = None
-) -> tuple[list[Entry], list[Unreadable]]:
+) -> tuple[list[EntryPoint], list[Unreadable]]:
     """The entry points in these groups on `path` (the interpreter's own by default), sorted."""
-    entries: list[Entry] = []
+    entries: list[EntryPoint] = []
     unreadable: list[Unreadable] = []
     for distribution in distributions(path):
         try:
@@ -64,7 +64,7 @@ def distributions(path: list[str] | None, **query: str) -> Iterable[importlib_me
     return cast("Iterable[importlib_metadata.Distribution]", importlib_metadata.distributions(**given))
 
 
-def _entries(distribution: importlib_metadata.Distribution, groups: Collection[str]) -> list[Entry]:
+def _entries(distribution: importlib_metadata.Distribution, groups: Collection[str]) -> list[EntryPoint]:
     text = distribution.read_text("entry_points.txt")
     # Many distributions have entry points; only ours are worth parsing.
     if not text or not any(group in text for group in groups):
@@ -73,7 +73,7 @@ def _entries(distribution: importlib_metadata.Distribution, groups: Collection[s
     if not ours:
         raise ValueError("entry_points.txt names our groups, but nothing in them can be read")
     owner = Distribution(*_name_and_version(distribution), str(distribution.locate_file("")))
-    return [Entry(point.group, point.name, point.value, owner) for point in ours]
+    return [EntryPoint(point.group, point.name, point.value, owner) for point in ours]
 
 
 def _name_and_version(distribution: importlib_metadata.Distribution) -> tuple[str, str]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import Enum, StrEnum
 from typing import Any
 
-from jackfield.installed import Distribution
+from jackfield.distributions import Distribution
 
 
 class Severity(StrEnum):

@@ -24,9 +24,9 @@ from jackfield.contract.snapshot import (
     previous,
     seal,
 )
+from jackfield.distributions import package_hash, path_of
 from jackfield.offers import Stage
-from jackfield.packages import package_hash, path_of
-from jackfield.plugins import KINDS, Plugins
+from jackfield.plugins import OFFER_TYPES, Plugins
 
 from jackfield_builder.dependencies import Installation, Owner
 from jackfield_builder.drafts import Draft
@@ -121,7 +121,7 @@ def _plugins(plugins: Plugins, installation: Installation) -> list[dict[str, Any
                 # Observers, endpoints and commands change nothing about a session.
                 "offers": {
                     hook: [each.name for each in plugins.of(hook) if each.plugin == entry]
-                    for hook in KINDS
+                    for hook in OFFER_TYPES
                     if hook not in {"jackfield_observers", "jackfield_endpoints", "jackfield_commands"}
                 },
             }

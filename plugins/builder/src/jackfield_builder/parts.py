@@ -21,8 +21,7 @@ from typing import Any
 from urllib.parse import urlparse
 from urllib.request import url2pathname
 
-from jackfield.installed import Metadata, normalised
-from jackfield.packages import spec_of
+from jackfield.distributions import Metadata, normalised, spec_of
 
 _SUFFIXES = tuple(sorted(all_suffixes(), key=len, reverse=True))
 _METADATA = (".dist-info", ".egg-info", ".data")

@@ -6,7 +6,7 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from jackfield.installed import TOOLS, Distribution, normalised
+from jackfield.distributions import TOOLS, Distribution, normalised
 
 from jackfield_builder.findings import Code, Finding
 from jackfield_builder.sources import ToolSource

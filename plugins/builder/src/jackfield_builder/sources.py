@@ -6,10 +6,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from jackfield.installed import Distribution, Entry
+from jackfield.distributions import Distribution, EntryPoint, locate
 from jackfield.offers import ToolOffer
-from jackfield.packages import locate
-from jackfield.plugins import Offered
+from jackfield.plugins import RegisteredOffer
 
 from jackfield_builder.findings import Code, Finding
 
@@ -33,7 +32,9 @@ class ToolSource:
         return f"{self.package}.handler:execute"
 
 
-def sources(tools: Iterable[Entry], offered: Iterable[Offered]) -> tuple[list[ToolSource], list[Finding]]:
+def sources(
+    tools: Iterable[EntryPoint], offered: Iterable[RegisteredOffer]
+) -> tuple[list[ToolSource], list[Finding]]:
     """The tools of entry points and those that plugins offer, with an owner for every id."""
     found: dict[str, ToolSource] = {}
     findings: list[Finding] = []

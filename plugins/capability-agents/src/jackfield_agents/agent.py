@@ -8,13 +8,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from jackfield.contract.call import ToolCall
+from jackfield.contract.tool import ToolCall
 from jackfield.orchestrator import Orchestrator
 from jackfield.registry.registry import RegisteredTool
 from jackfield.session.session import Session
-from jackfield.transport.events import Closed, Event, TextDelta, ToolCalls, Trouble, TurnComplete
-from jackfield.transport.protocol import Connection, Opening, ToolResult, Transport, TransportError
-from jackfield.transport.troubles import TROUBLES
+from jackfield.transport.events import Closed, Event, ProviderError, TextDelta, ToolCalls, TurnComplete
+from jackfield.transport.protocol import Connection, ConnectionConfig, ToolResult, Transport, TransportError
+from jackfield.transport.provider_errors import PROVIDER_ERRORS
 from jackfield.truncation import cut
 from jackfield_capability_types.agents import Tell
 
@@ -148,7 +148,7 @@ class AgentRun:
         finally:
             await connection.close()
 
-    def _opening(self, transport: Transport, instructions: str) -> Opening:
+    def _opening(self, transport: Transport, instructions: str) -> ConnectionConfig:
         adapter = transport.adapter("text")
         declared = {
             tool.id: tool.frozen.provider_schemas[adapter]
@@ -156,7 +156,7 @@ class AgentRun:
             if adapter in tool.frozen.provider_schemas
         }
         guides = {name: self._tools[name].frozen.documentation for name in declared}
-        return Opening("text", instructions, declared, guides=guides)
+        return ConnectionConfig("text", instructions, declared, guides=guides)
 
     async def _take(self, connection: Connection, event: Event) -> str:
         """Handle an event; return the report once it is written."""
@@ -168,7 +168,7 @@ class AgentRun:
             await self._call(connection, event.calls)
         elif isinstance(event, TurnComplete):
             return await self._end_of_turn(connection)
-        elif isinstance(event, Trouble):
+        elif isinstance(event, ProviderError):
             await self._ask_again(connection, event)
         elif isinstance(event, Closed):
             raise TransportError(event.code or "network", event.detail)
@@ -195,9 +195,9 @@ class AgentRun:
             await connection.send_context(NOTHING_WRITTEN, respond=True)
         return report
 
-    async def _ask_again(self, connection: Connection, trouble: Trouble) -> None:
+    async def _ask_again(self, connection: Connection, trouble: ProviderError) -> None:
         """Request a failed message again, if that can help."""
-        if TROUBLES[trouble.code].remedy not in ("reconnect", "wait") or self._retries == len(PAUSES):
+        if PROVIDER_ERRORS[trouble.code].remedy not in ("reconnect", "wait") or self._retries == len(PAUSES):
             raise TransportError(trouble.code, trouble.detail)
         self._remember()
         await asyncio.sleep(PAUSES[self._retries])
@@ -210,8 +210,8 @@ class AgentRun:
             raise StepLimitError
 
     def _remember(self) -> None:
-        if remark := self._writing.strip():
-            self.remarks.append(remark)
+        if add_preview_note := self._writing.strip():
+            self.remarks.append(add_preview_note)
         self._writing = ""
 
 

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from jackfield import ErrorType, ToolResponse, fail
 from jackfield.consent import Consent, ConsentPolicy
-from jackfield.governance import Call, Check
+from jackfield.governance import Call, SyncPolicy
 from jackfield.offers import Services
 from jackfield.registry.registry import RegisteredTool, Registry
 from jackfield.session.session import Session
@@ -67,13 +67,13 @@ class AgentTools(Protocol):
         """The names of an agent's tools that change something."""
 
 
-class Unattended(Check):
+class Unattended(SyncPolicy):
     """Refuses tools that an agent was not given; a model may call a tool that it was never offered."""
 
     def __init__(self, services: Services) -> None:
         self._agents: AgentTools | None = services.lent.get(CAPABILITY)
 
-    def concerns(self, tool: RegisteredTool, session: Session) -> bool:
+    def applies_to(self, tool: RegisteredTool, session: Session) -> bool:
         """Whether an agent runs in the session and may not use the tool."""
         lease = self._agents.lease(session.id) if self._agents else None
         return lease is not None and tool.id not in lease

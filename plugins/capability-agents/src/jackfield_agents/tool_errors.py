@@ -7,7 +7,7 @@ from typing import Any
 
 from jackfield import ErrorType, ToolError
 from jackfield.transport.protocol import TransportError
-from jackfield.transport.troubles import TROUBLES
+from jackfield.transport.provider_errors import PROVIDER_ERRORS
 
 _SENTENCES: Mapping[str, str] = {
     "network": "the connection to its model was lost",
@@ -27,7 +27,7 @@ _TOO_LONG = "context_length_exceeded"
 
 def failure(error: TransportError, *, wrote: bool, so_far: Mapping[str, Any]) -> ToolError:
     """The model of a task failed; `so_far` holds the partial results."""
-    recoverable = TROUBLES[error.code].recoverable and error.code != _TOO_LONG
+    recoverable = PROVIDER_ERRORS[error.code].recoverable and error.code != _TOO_LONG
     why = _SENTENCES.get(error.code, "its model failed")
     if error.code == _TOO_LONG:
         suggestion = "Hand over a smaller part of the work."

@@ -17,7 +17,7 @@ from jackfield_cli.report import echo
 if TYPE_CHECKING:
     from jackfield.contract.context import Mode
     from jackfield.governance import Call
-    from jackfield.orchestrator import Answer
+    from jackfield.orchestrator import CallResult
     from jackfield.runtime import Runtime
     from jackfield.session.session import Session
     from jackfield.settings import Settings
@@ -132,14 +132,14 @@ class _UnansweredError(Exception):
 
 async def _call(settings: Settings, asked: Mapping[str, Any], *, quiet: bool) -> tuple[dict[str, Any], bool]:
     """What there is to show, and whether it is about a tool that only reads."""
-    from jackfield.contract.call import ToolCall
+    from jackfield.contract.tool import ToolCall
     from jackfield.runtime import Runtime
 
     from jackfield_cli.interrupting import interruptible
 
     runtime = await Runtime.start(settings)
     try:
-        if (asked["session_id"] or asked["user"]) and runtime.provision.store_name == "memory":
+        if (asked["session_id"] or asked["user"]) and runtime.components.store_name == "memory":
             _warn_of_forgetting(settings)
         events: list[dict[str, Any]] = []
 
@@ -159,12 +159,12 @@ async def _call(settings: Settings, asked: Mapping[str, Any], *, quiet: bool) ->
         _warn_of_an_id(asked["call_id"], call)
         answer = await _confirmed(runtime, session, answer, approve=asked["yes"], quiet=quiet)
         call = answer.call or call
-        await session.save_unless_moved(runtime.store)
+        await session.save_if_unchanged(runtime.store)
         shown = {
             "answer": json.loads(answer.wire),
             "session": session.id,
             "turn": session.turn.number,
-            "decisions": call.trail() if call else {},
+            "decisions": call.policy_trace() if call else {},
             "events": [{**event, "token": "(hidden)"} if "token" in event else event for event in events],
         }
         return shown, call is None or call.tool.reads
@@ -211,11 +211,11 @@ async def _session(runtime: Runtime, asked: Mapping[str, Any], publish: Any) -> 
             await runtime.begin_turn(kept, asked["said"])
             kept.turn.group = asked["turn"]
         else:
-            kept.hear(asked["said"])
+            kept.add_user_text(asked["said"])
         return kept
     mode: Mode = asked["mode"] or "text"
     session = await runtime.open_session(mode, user=asked["user"], session_id=session_id, publish=publish)
-    session.hear(asked["said"])
+    session.add_user_text(asked["said"])
     session.turn.group = asked["turn"]
     return session
 
@@ -246,11 +246,11 @@ def _refuse_another(asked: Mapping[str, Any], kept: Session) -> None:
 async def _confirmed(
     runtime: Runtime,
     session: Session,
-    answer: Answer,
+    answer: CallResult,
     *,
     approve: bool,
     quiet: bool,
-) -> Answer:
+) -> CallResult:
     """Ask the person at the terminal where the tool needs it; without one the call stays pending."""
     from jackfield.outcomes import CallState, state_of
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from jackfield.registry.invoke import stop
+from jackfield.invocation import cancel_call
 
 from jackfield_cli.report import echo
 
@@ -61,6 +61,6 @@ def _interrupt(
         echo("There is no answer yet; Ctrl-C again gives it up.", err=True)
     elif told > 1 and running:
         for call in writes:
-            stop(call, "interrupted")
+            cancel_call(call, "interrupted")
     elif told > 1 and waiting is not None:
         waiting.cancel()

@@ -120,7 +120,7 @@ class OfferedCommands(click.Group):
 
         discovery = discover(_selection())
         plugins = load(discovery.plugins)
-        broken = {each.plugin.distribution.name for each in plugins.complaints}
+        broken = {each.plugin.distribution.name for each in plugins.faults}
         owner = COMES_WITH.get(name)
         if owner is None:
             known = [*self.commands, *(each.name for each in plugins.of("jackfield_commands"))]

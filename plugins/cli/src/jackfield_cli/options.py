@@ -49,7 +49,7 @@ def _with(command: Callable[..., Any], options: tuple[Callable[..., Any], ...]) 
         faults = SettingsFaults()
         settings = Settings.load(Path(config) if config else None, faults=faults, **chosen)
         if faults:
-            from jackfield.provision import add_table_faults
+            from jackfield.components import add_table_faults
 
             add_table_faults(settings, faults)
             raise click.UsageError(str(faults))

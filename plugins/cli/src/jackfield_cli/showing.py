@@ -78,14 +78,14 @@ def _withheld(snapshot: Snapshot, settings: Settings) -> dict[str, str]:
     rest = [tool for tool_id, tool in snapshot.tools.items() if tool_id not in reasons]
     if not any(tool.manifest.requires for tool in rest):
         return reasons
-    from jackfield.provision import Provision
+    from jackfield.components import PluginComponents
     from jackfield.registry.registry import RegistryError
     from jackfield.settings import SettingsError
 
     try:
-        provision = Provision.of(snapshot, settings, drift)
-        reasons |= {tool.manifest.tool_id: why for tool in rest if (why := provision.withheld(tool))}
-        provision.faults.check()
+        components = PluginComponents.of(snapshot, settings, drift)
+        reasons |= {tool.manifest.tool_id: why for tool in rest if (why := components.withheld(tool))}
+        components.faults.check()
     except (RegistryError, SettingsError) as error:
         raise click.ClickException(str(error)) from None
     return reasons

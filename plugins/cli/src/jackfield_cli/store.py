@@ -58,20 +58,20 @@ def show(settings: Settings, as_json: bool) -> None:
 
 @contextmanager
 def _offer(settings: Settings) -> Iterator[tuple[StoreOffer, Any]]:
+    from jackfield.components import PluginComponents
     from jackfield.contract.snapshot import Snapshot, SnapshotError
-    from jackfield.provision import Provision
     from jackfield.registry.registry import RegistryError
     from jackfield.settings import SettingsError
     from jackfield.store import StoreUnavailableError
 
     try:
-        provision = Provision.of(Snapshot.load(settings.registry), settings)
-        provision.faults.check()
-        if provision.store_name == "memory":
+        components = PluginComponents.of(Snapshot.load(settings.registry), settings)
+        components.faults.check()
+        if components.store_name == "memory":
             raise click.ClickException(
                 "the store of this deployment is `memory`, which ends with its process and is never created; "
                 "for one that lasts, install jackfield-store-sqlite and run `jackfield build`"
             )
-        yield provision.store_offer()
+        yield components.store_offer()
     except (SnapshotError, RegistryError, SettingsError, StoreUnavailableError) as error:
         raise click.ClickException(str(error)) from None

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import click
 
 if TYPE_CHECKING:
+    from jackfield.components import PluginComponents
     from jackfield.orchestrator import Observer
-    from jackfield.provision import Provision
     from jackfield.settings import Settings
     from jackfield.store import Store
 
@@ -42,9 +42,9 @@ def with_watched_store(settings: Settings, work: Callable[[Watched], Awaitable[_
         from jackfield.contract.snapshot import Snapshot
         from jackfield.offers import Services
 
-        async with _store(settings) as (store, provision):
-            observers = tuple(provision.made("observers", Services(store)).values())
-            provision.faults.check()
+        async with _store(settings) as (store, components):
+            observers = tuple(components.made("observers", Services(store)).values())
+            components.faults.check()
             return await work(Watched(store, observers, Snapshot.load(settings.registry).version))
 
     return _run(worked)
@@ -77,18 +77,18 @@ def _run(work: Callable[[], Coroutine[Any, Any, _T]]) -> _T:
 
 
 @asynccontextmanager
-async def _store(settings: Settings) -> AsyncIterator[tuple[Store, Provision]]:
+async def _store(settings: Settings) -> AsyncIterator[tuple[Store, PluginComponents]]:
+    from jackfield.components import PluginComponents
     from jackfield.contract.snapshot import Snapshot
-    from jackfield.provision import Provision
 
-    provision = Provision.of(Snapshot.load(settings.registry), settings)
-    provision.faults.check()
-    if provision.store_name == "memory":
+    components = PluginComponents.of(Snapshot.load(settings.registry), settings)
+    components.faults.check()
+    if components.store_name == "memory":
         raise click.ClickException(
             "the store of this deployment is `memory`, which ends with its host: nothing is kept for others "
             "to see; install jackfield-store-sqlite, run `jackfield build`, and sessions and bans are kept"
         )
     try:
-        yield provision.store(), provision
+        yield components.store(), components
     finally:
-        await provision.close()
+        await components.close()

@@ -59,15 +59,15 @@ def show_tokens(
 
 def _prompts(snapshot: Snapshot, settings: Settings, withheld: Mapping[str, str]) -> list[FixedPrompt]:
     """The fixed part of the prompt of each mode that the provider carries."""
-    from jackfield.provision import Provision
+    from jackfield.components import PluginComponents
     from jackfield.registry.registry import RegistryError
     from jackfield.settings import SettingsError
     from jackfield_sessions.instructions import fixed_prompt, folders, token_budget
 
     try:
-        provision = Provision.of(snapshot, settings)
-        provision.faults.check()
-        transport = provision.transport()
+        components = PluginComponents.of(snapshot, settings)
+        components.faults.check()
+        transport = components.transport()
         where, budget = folders(settings.prompts), token_budget(settings, transport)
         offered = [tool for tool_id, tool in snapshot.tools.items() if tool_id not in withheld]
         return [

@@ -8,8 +8,7 @@ from functools import cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from jackfield.registry.reading import read_arguments
-from jackfield.strict_json import StrictJsonError
+from jackfield.strict_json import StrictJsonError, parse_arguments
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
@@ -132,7 +131,7 @@ async def _read_markdown(request: Request) -> str | Response:
     except ClientDisconnect:
         return _error(400, "cut_off", "The body was cut off.")
     try:
-        body, _ = read_arguments(content)
+        body, _ = parse_arguments(content)
     except StrictJsonError as error:
         fault = error.faults[0]
         return _error(400, "invalid", f"The body, at {fault.where}: {fault.message}.")

@@ -82,7 +82,7 @@ async def opened(
         rate = options.requests_per_minute / 60
         requests = Allowances(rate, max(1.0, rate * 10))
         trend = Trend(counting(runtime.orchestrator.observers), sessions.live)
-        choice = runtime.provision.provider_choice
+        choice = runtime.components.provider_choice
         downloads = Downloads(choice.downloads, choice.name)
         closing.push_async_callback(downloads.close)
         services = EndpointServices(runtime, sessions, options)

@@ -53,11 +53,11 @@ def create_endpoints(
     services: EndpointServices, own_paths: Iterable[str], faults: SettingsFaults
 ) -> list[PluginEndpoint]:
     """Create the routes of every offer; paths that overlap, or are not below their prefix, are faults."""
-    provision = services.runtime.provision
-    created = provision.made("endpoints", services)
+    components = services.runtime.components
+    created = components.made("endpoints", services)
     endpoints: list[PluginEndpoint] = []
     taken = dict.fromkeys(map(fixed_part, own_paths), "the host")
-    for offered in provision.plugins.of("jackfield_endpoints"):
+    for offered in components.plugins.of("jackfield_endpoints"):
         if offered.name not in created or not isinstance(offered.offer, EndpointOffer):
             continue
         place = f"plugin {offered.plugin.distribution}, endpoint {offered.name}"

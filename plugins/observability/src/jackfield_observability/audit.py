@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 import orjson
-from jackfield.contract.errors import ErrorType
-from jackfield.contract.response import ToolResponse
+from jackfield.contract.tool import ErrorType, ToolResponse
 from jackfield.governance import Call
 from jackfield.registry.registry import RegisteredTool
 from jackfield.settings import SettingsError
@@ -85,7 +84,7 @@ class AuditEncoder:
             # The decisions belong to this call alone; they are encoded off the call path.
             return DeferredLine((b"", own), call, response)
         kind = (
-            tool.id, tool.registry_version, call.session.id, error, call.stopped, call.policies,
+            tool.id, tool.registry_version, call.session.id, error, call.cancel_reason, call.policies,
             call.defaults_filled,
         )  # fmt: skip
         line = (self._shared.get(kind) or self._add_tool(kind, call, error), own)
@@ -166,11 +165,11 @@ def _shared(call: Call, error: ErrorType | None) -> bytes:
         "mode": session.mode,
         "ok": error is None,
         "error": error,
-        "stopped": call.stopped or None,
+        "stopped": call.cancel_reason or None,
         "parent": call.parent.tool.id if call.parent is not None else None,
         "confirmed": call.confirmed,
         "defaultsFilled": call.defaults_filled,
-        "decisions": {policy: name(decision) for policy, decision in call.trail().items()},
+        "decisions": {policy: name(decision) for policy, decision in call.policy_trace().items()},
     }
     return orjson.dumps(shared)[:-1] + b","
 

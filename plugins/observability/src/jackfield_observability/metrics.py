@@ -9,8 +9,7 @@ from collections import Counter, deque
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from jackfield.contract.errors import ErrorType
-from jackfield.contract.response import ToolResponse
+from jackfield.contract.tool import ErrorType, ToolResponse
 from jackfield.governance import Call
 from jackfield.registry.registry import RegisteredTool
 from jackfield.session.session import Session

@@ -7,7 +7,7 @@ import time
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from jackfield.contract.response import ToolResponse
+from jackfield.contract.tool import ToolResponse
 from jackfield.governance import Call
 from opentelemetry import metrics, trace
 from opentelemetry.context import Context, get_current

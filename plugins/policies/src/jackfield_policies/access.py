@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Self
 
 import orjson
 from jackfield import ErrorType, ToolResponse, fail
-from jackfield.governance import Call, Check, Proceed
+from jackfield.governance import Call, Proceed, SyncPolicy
 from jackfield.offers import Services
 from jackfield.registry.registry import RegisteredTool
 from jackfield.session.session import Session
@@ -104,10 +104,10 @@ class StoreLock:
             await self._store.release(self._key)
 
 
-class ModePolicy(Check):
+class ModePolicy(SyncPolicy):
     """Refuses a tool outside its allowed modes; the mode of a session never changes."""
 
-    def concerns(self, tool: RegisteredTool, session: Session) -> bool:
+    def applies_to(self, tool: RegisteredTool, session: Session) -> bool:
         """Apply only if the tool is refused."""
         return session.mode not in tool.manifest.allowed_modes
 
@@ -168,7 +168,7 @@ class BanPolicy:
     def __init__(self, settings: NoSettings, services: Services) -> None:  # noqa: ARG002
         self._store = services.store
 
-    def concerns(self, tool: RegisteredTool, session: Session) -> bool:  # noqa: ARG002
+    def applies_to(self, tool: RegisteredTool, session: Session) -> bool:  # noqa: ARG002
         """Apply to every tool, as a ban can start any time, except tools that ban: they may extend one."""
         return "bans" not in tool.manifest.requires
 
@@ -186,13 +186,13 @@ class BanPolicy:
         )
 
 
-class AvailabilityPolicy(Check):
+class AvailabilityPolicy(SyncPolicy):
     """Refuses a tool to sessions that its `availability` excludes."""
 
     def __init__(self, settings: NoSettings, services: Services) -> None:  # noqa: ARG002
         self._capabilities = services.capabilities
 
-    def concerns(self, tool: RegisteredTool, session: Session) -> bool:
+    def applies_to(self, tool: RegisteredTool, session: Session) -> bool:
         """Apply only if the tool is refused; nothing it depends on changes during a session."""
         return self._refusal(tool, session) is not None
 

@@ -24,7 +24,7 @@ class ConfirmationPolicy:
         self._seconds = settings.expiry_seconds
         self._confirmations = Confirmations(services.store)
 
-    def concerns(self, tool: RegisteredTool, session: Session) -> bool:  # noqa: ARG002
+    def applies_to(self, tool: RegisteredTool, session: Session) -> bool:  # noqa: ARG002
         """Apply to tools that require it, and to those that leave it to the policy and are not trusted."""
         required = tool.manifest.requires_confirmation
         return required is True or (required == "policy" and tool.id not in self._trusted)
@@ -34,8 +34,8 @@ class ConfirmationPolicy:
         if call.confirmed:
             call.decide("confirmation", "approved")
             return await proceed(call)
-        if call.vouched and call.tool.manifest.requires_confirmation == "policy":
-            call.decide("confirmation", f"not asked: {call.vouched}")
+        if call.confirmation_waiver and call.tool.manifest.requires_confirmation == "policy":
+            call.decide("confirmation", f"not asked: {call.confirmation_waiver}")
             return await proceed(call)
         pending = await self._confirmations.ask(call, seconds=self._seconds)
         call.end("confirmation", "pending")

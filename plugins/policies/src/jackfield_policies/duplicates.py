@@ -18,7 +18,7 @@ class DuplicatePolicy:
     def __init__(self, settings: DuplicatesSettings, services: Services) -> None:
         self._ledger = CallLedger(services.store, settings.remember_seconds)
 
-    def concerns(self, tool: RegisteredTool, session: Session) -> bool:  # noqa: ARG002
+    def applies_to(self, tool: RegisteredTool, session: Session) -> bool:  # noqa: ARG002
         """Apply to every call of every tool."""
         return True
 

@@ -107,13 +107,13 @@ class OneValueIntent:
 
     def apply(self, session: Session, params: Mapping[str, Any]) -> None:
         """Record the value; called only if `refusal` returned None."""
-        session.change(self.change, params[self.parameter])
+        session.set_flag(self.change, params[self.parameter])
 
 
 def _cannot_end(session: Session, after: str) -> str | None:
     if session.mode != "voice":
         return "a text session has no voice to end"
-    asked = session.changes.get("end")
+    asked = session.flags.get("end")
     # A later end lets a farewell be heard; an earlier one would cut it off.
     if asked is None or (asked == CURRENT_TURN and after == FAREWELL_SPOKEN):
         return None

@@ -7,7 +7,7 @@ import math
 from typing import Any
 
 from jackfield import ErrorType, Failure, ToolResponse, fail
-from jackfield.governance import Call, Check, Proceed
+from jackfield.governance import Call, Proceed, SyncPolicy
 from jackfield.offers import Services
 from jackfield.registry.registry import RegisteredTool
 from jackfield.session.session import Session
@@ -23,7 +23,7 @@ class RateLimitPolicy:
     def __init__(self, settings: NoSettings, services: Services) -> None:  # noqa: ARG002
         self._store = services.store
 
-    def concerns(self, tool: RegisteredTool, session: Session) -> bool:  # noqa: ARG002
+    def applies_to(self, tool: RegisteredTool, session: Session) -> bool:  # noqa: ARG002
         """Apply to tools with a rate limit."""
         return tool.manifest.rate_limit is not None
 
@@ -50,7 +50,7 @@ class RateLimitPolicy:
 _log = logging.getLogger(__name__)
 
 
-class BudgetPolicy(Check):
+class BudgetPolicy(SyncPolicy):
     """Refuses calls over a turn's budget; 0 is no limit. Tool time over budget is reported, not refused."""
 
     def __init__(self, settings: BudgetsSettings, services: Services) -> None:  # noqa: ARG002
@@ -59,7 +59,7 @@ class BudgetPolicy(Check):
             "text": (settings.text_calls, settings.text_retrievals, settings.text_tool_ms),
         }
 
-    def concerns(self, tool: RegisteredTool, session: Session) -> bool:
+    def applies_to(self, tool: RegisteredTool, session: Session) -> bool:
         """Apply to tools that a limit of the session's mode counts."""
         calls, retrievals, tool_ms = self._limits[session.mode]
         return bool(calls or tool_ms or (retrievals and tool.manifest.category == "retrieval"))
@@ -107,7 +107,7 @@ def _budget_exceeded(call: Call, message: str) -> ToolResponse:
     )
 
 
-class LoopPolicy(Check):
+class LoopPolicy(SyncPolicy):
     """Refuses repeated identical calls of a turn, and repeated empty results of a tool; 0 is never."""
 
     def __init__(self, settings: LoopsSettings, services: Services) -> None:  # noqa: ARG002
@@ -162,13 +162,13 @@ def _loop_detected(message: str, suggestion: str) -> ToolResponse:
     return fail(ErrorType.LOOP_DETECTED, message, suggestion=suggestion)
 
 
-class TopKPolicy(Check):
+class TopKPolicy(SyncPolicy):
     """Lowers `top_k` in voice sessions before the handler runs, and reports it."""
 
     def __init__(self, settings: ClampingSettings, services: Services) -> None:  # noqa: ARG002
         self._top_k = settings.voice_top_k
 
-    def concerns(self, tool: RegisteredTool, session: Session) -> bool:
+    def applies_to(self, tool: RegisteredTool, session: Session) -> bool:
         """Apply to tools with a `top_k` in voice sessions."""
         return session.mode == "voice" and "top_k" in tool.manifest.parameters.get("properties", {})
 
@@ -181,13 +181,13 @@ class TopKPolicy(Check):
             call.meta["clamped"] = {"top_k": {"from": asked, "to": self._top_k}}
 
 
-class RetryPolicy(Check):
+class RetryPolicy(SyncPolicy):
     """Retries once after a pause; not in voice, where the pause would be silence."""
 
     def __init__(self, settings: RecoverySettings, services: Services) -> None:  # noqa: ARG002
         self._pause = settings.pause_ms / 1000
 
-    def concerns(self, tool: RegisteredTool, session: Session) -> bool:
+    def applies_to(self, tool: RegisteredTool, session: Session) -> bool:
         """Apply to idempotent tools in text sessions."""
         return session.mode == "text" and tool.manifest.idempotent
 
@@ -200,7 +200,7 @@ class RetryPolicy(Check):
         return self._pause
 
 
-class LatencyPolicy(Check):
+class LatencyPolicy(SyncPolicy):
     """Compares the handler's time with the tool's latency budget."""
 
     def after(self, call: Call, response: ToolResponse) -> ToolResponse:

@@ -40,7 +40,10 @@ class Annotations:
         """Return these annotations, completed by the other ones."""
         if other is NO_ANNOTATIONS or other is self:
             return self
-        remarks = (*self.notes, *(remark for remark in other.notes if remark not in self.notes))
+        remarks = (
+            *self.notes,
+            *(add_preview_note for add_preview_note in other.notes if add_preview_note not in self.notes),
+        )
         return Annotations(
             self.title or other.title,
             self.description or other.description,

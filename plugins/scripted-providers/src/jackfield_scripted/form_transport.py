@@ -16,10 +16,10 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any
 
 from jackfield import Mode, hookimpl
-from jackfield.contract.call import ToolCall
+from jackfield.contract.tool import ToolCall
 from jackfield.offers import Adapted, PluginSettings, SchemaAdapterOffer, TransportOffer
 from jackfield.transport.events import Closed, Event, FormRequest, TextDelta, ToolCalls, TurnComplete
-from jackfield.transport.protocol import Connection, Opening, ToolResult
+from jackfield.transport.protocol import Connection, ConnectionConfig, ToolResult
 
 __all__ = ["FormTransport", "jackfield_schema_adapters", "jackfield_transports"]
 
@@ -36,7 +36,7 @@ class FormTransport:
         """Return the name of the schema adapter for its tools."""
         return "forms"
 
-    async def connect(self, opening: Opening) -> Connection:
+    async def connect(self, opening: ConnectionConfig) -> Connection:
         """Open a connection."""
         self.connections.append(_Connection(opening))
         return self.connections[-1]
@@ -48,7 +48,7 @@ class FormTransport:
 class _Connection:
     resume = None
 
-    def __init__(self, opening: Opening) -> None:
+    def __init__(self, opening: ConnectionConfig) -> None:
         self.opening = opening
         self.received: list[tuple[str, Any]] = []
         """What the user sent, each entry with its kind: `text` or `form`."""

@@ -55,7 +55,7 @@ def unknown_session() -> SessionRefused:
 def check_access(session: Session, secret: str, identity: Identity, *, ended: bool = False) -> None:
     """Refuse a client that may not use a session; without `ended` also one that has ended."""
     foreign = session.user != identity.user or identity.session not in (None, session.id)
-    if foreign or not session.admits(secret):
+    if foreign or not session.verify_secret(secret):
         raise unknown_session()
     if not (session.active or ended):
         raise SessionRefused(ENDED, "This session has ended; begin a new one.")

@@ -9,12 +9,11 @@ from typing import Any, NamedTuple
 
 import orjson
 from jackfield.confirmation import Confirmations
-from jackfield.contract.errors import ErrorType
+from jackfield.contract.tool import ErrorType
 from jackfield.ledger import CallLedger
 from jackfield.outcomes import CallState
-from jackfield.session import record
-from jackfield.session.machine import State
-from jackfield.session.session import Session
+from jackfield.session import fenced_record
+from jackfield.session.session import Session, State
 from jackfield.store import Store, StoreUnavailableError
 
 from jackfield_sessions import events
@@ -83,14 +82,14 @@ async def all_sessions(store: Store) -> list[StoredSession]:
 
 async def ids_with_prefix(store: Store, prefix: str) -> list[str]:
     """The ids of the sessions that begin with a prefix, sorted."""
-    ids = {record.name_of(key).removeprefix(SESSION) for key in await store.keys(SESSION + prefix)}
+    ids = {fenced_record.name_of(key).removeprefix(SESSION) for key in await store.keys(SESSION + prefix)}
     ids |= {name.removeprefix(transcript("")) for name in await store.streams(transcript(prefix))}
     return sorted(ids)
 
 
 async def find(store: Store, session_id: str) -> StoredSession | None:
     """One session, unless the store knows nothing of it."""
-    saved = await record.latest(store, SESSION + session_id)
+    saved = await fenced_record.latest(store, SESSION + session_id)
     lines = [line async for line in _entries(store, transcript(session_id))]
     if saved is None:
         return _from_transcript(session_id, lines) if lines else None
@@ -197,7 +196,7 @@ async def delete(store: Store, session_id: str) -> None:
     The answers of its calls stay until they expire, because without them a call could run twice.
     """
     for name in (SESSION + session_id, checkpoint_name(session_id)):
-        await record.erase(store, name)
+        await fenced_record.erase(store, name)
     for key in await store.keys(f"{CONFIRMATION}{session_id}/"):
         await store.delete(key)
     for stream in (transcript(session_id), events.stream(session_id)):

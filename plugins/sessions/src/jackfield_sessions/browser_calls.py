@@ -13,7 +13,7 @@ from jackfield.transport.protocol import (
     BrowserTransport,
     ClientSecret,
     Connection,
-    Opening,
+    ConnectionConfig,
     Transport,
     TransportError,
 )
@@ -80,7 +80,7 @@ class BrowserCallTransport:
         """That of the provider."""
         return getattr(self._inner, "prompt_tokens", None)
 
-    async def connect(self, opening: Opening) -> Connection:
+    async def connect(self, opening: ConnectionConfig) -> Connection:
         """A connection that joins the call."""
         if opening.mode != "voice":
             # Summaries are made in text.

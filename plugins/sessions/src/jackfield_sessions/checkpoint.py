@@ -4,8 +4,8 @@ Messages are saved before they are published, in one record with what is still d
 in between finds an answer that was given, and does not ask the model for it again. Messages that were saved
 and not published by then are in the record as well, and the new owner publishes them. Only the end of an
 answer waits for the store; its words and its sound were delivered before. Each owner of a session saves under
-its own epoch (`jackfield.session.record`). The transcript holds published messages alone, and a process that
-has lost the session publishes nothing.
+its own epoch (`jackfield.session.fenced_record`). The transcript holds published messages alone, and a
+process that has lost the session publishes nothing.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import orjson
-from jackfield.contract.call import ToolCall
-from jackfield.session import record
+from jackfield.contract.tool import ToolCall
+from jackfield.session import fenced_record
 from jackfield.session.session import RECOVERY_SECONDS, Session
 from jackfield.store import Store, StoreUnavailableError
 from jackfield.transport.events import Speaker
@@ -137,7 +137,7 @@ class Checkpoint:
     @classmethod
     async def load(cls, session: Session, store: Store) -> Checkpoint:
         """The checkpoint of a session that was live before, in this process or in another."""
-        saved = await record.latest(store, checkpoint_name(session.id))
+        saved = await fenced_record.latest(store, checkpoint_name(session.id))
         checkpoint = cls(session, store)
         if saved is not None:
             checkpoint._restore(orjson.loads(saved.value))
@@ -215,7 +215,7 @@ class Checkpoint:
             message |= {"answer": self.answers, "interrupted": interrupted}
         if client_id is not None:
             message["clientId"] = client_id
-        if speaker == "assistant" and self._session.changes.get("suppress_transcript"):
+        if speaker == "assistant" and self._session.flags.get("suppress_transcript"):
             await self.save()
             return
         self._unpublished.append(message)
@@ -256,8 +256,8 @@ class Checkpoint:
                 return
             # Encoded in here: of two that save at a time, the later one must not save an older state.
             wire, response_pending = orjson.dumps(self._to_wire()), self.response_pending
-            holder, store = self._session.holder, self._store
-            writes = [record.write(store, self._name, holder, wire, ttl=RECOVERY_SECONDS)]
+            epoch, store = self._session.epoch, self._store
+            writes = [fenced_record.write(store, self._name, epoch, wire, ttl=RECOVERY_SECONDS)]
             if session:
                 # Concurrently, so that the store flushes both to the disk at once.
                 writes.append(self._session.save(store))

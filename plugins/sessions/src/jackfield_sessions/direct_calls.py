@@ -14,12 +14,11 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from jackfield.call_events import publish_decisions, tool_end, tool_start
-from jackfield.contract.call import ToolCall
-from jackfield.orchestrator import Answer
+from jackfield.contract.tool import ToolCall
+from jackfield.orchestrator import CallResult
 from jackfield.protocol.codec import event_fields
 from jackfield.runtime import Runtime
-from jackfield.session.session import Session
-from jackfield.session.turn import Turn
+from jackfield.session.session import Session, Turn
 from jackfield.store import StoreUnavailableError
 
 from jackfield_sessions.events import EventLog
@@ -52,14 +51,16 @@ class DirectCalls:
         self._detached: dict[str, _DetachedSession] = {}
         self._running: set[asyncio.Task[Any]] = set()
 
-    async def run(self, session: Session, call: ToolCall, *, again: bool, group: str | None = None) -> Answer:
+    async def run(
+        self, session: Session, call: ToolCall, *, again: bool, group: str | None = None
+    ) -> CallResult:
         """Answer a call; `again` says that events about it were published before.
 
         Every call is a turn of its own; consecutive calls of the same `group` share one.
         """
         return await self.to_the_end(self._run(session, call, again, group))
 
-    async def resolve_confirmation(self, session: Session, token: str, *, approve: bool) -> Answer | None:
+    async def resolve_confirmation(self, session: Session, token: str, *, approve: bool) -> CallResult | None:
         """Carry out a user's decision; what became of the call, or nothing for an unknown token."""
         return await self.to_the_end(self._resolve(session, token, approve))
 
@@ -75,7 +76,7 @@ class DirectCalls:
         task.add_done_callback(self._running.discard)
         return await asyncio.shield(task)
 
-    async def _run(self, session: Session, call: ToolCall, again: bool, group: str | None) -> Answer:
+    async def _run(self, session: Session, call: ToolCall, again: bool, group: str | None) -> CallResult:
         runtime = self._runtime
         async with self._use(session) as used:
             if not again:
@@ -87,7 +88,7 @@ class DirectCalls:
                 used.publish(*event_fields(tool_end(answer)))
             return answer
 
-    async def _resolve(self, session: Session, token: str, approve: bool) -> Answer | None:
+    async def _resolve(self, session: Session, token: str, approve: bool) -> CallResult | None:
         async with self._use(session) as used:
             return await self._runtime.resolve_confirmation(used, token, approve=approve)
 
@@ -132,7 +133,7 @@ class DirectCalls:
             return  # It became live meanwhile, and is saved there.
         try:
             # Another host may own it and have gone on; what that one saved stands.
-            await session.save_unless_moved(self._runtime.store)
+            await session.save_if_unchanged(self._runtime.store)
         except StoreUnavailableError as error:
             _log.error("session %s could not be saved: %s", session.id, error)
 

@@ -2,8 +2,8 @@
 
 Several hosts may own a session, one after the other. A host that claims the ownership appends a claim to the
 log first, and the number of that claim is its epoch. It writes the epoch into every event that it appends,
-and it saves the session's records under it (`jackfield.session.record`). A host may lose a session at any
-moment without knowing it. Readers skip events of an earlier epoch, and nobody reads records of an earlier
+and it saves the session's records under it (`jackfield.session.fenced_record`). A host may lose a session at
+any moment without knowing it. Readers skip events of an earlier epoch, and nobody reads records of an earlier
 epoch, however late they are written: the order of the log alone decides who owns a session. So a new owner
 claims first and reads then.
 
@@ -19,10 +19,10 @@ from typing import Any, Literal, NamedTuple
 
 import orjson
 from jackfield.confirmation import confirmation_token
-from jackfield.context import KERNEL_EVENTS
+from jackfield.invocation import RESERVED_EVENTS
 from jackfield.protocol.codec import encode
 from jackfield.session.session import RECOVERY_SECONDS, Session
-from jackfield.store import Entry, Store
+from jackfield.store import Store, StreamEntry
 
 _log = logging.getLogger(__name__)
 
@@ -63,7 +63,7 @@ class EventReader:
         self.epoch = epoch
         """The epoch of the latest owner, as far as the log was read."""
 
-    def message(self, entry: Entry) -> dict[str, Any] | None:
+    def message(self, entry: StreamEntry) -> dict[str, Any] | None:
         """An event as its client gets it, with the token that only the client may hold."""
         event: dict[str, Any] = orjson.loads(entry.value)
         if event["type"] == OWNERSHIP_CLAIMED:
@@ -88,16 +88,16 @@ class EventLog:
         self._store = store
         self._owner = owner
         self._stream = stream(session.id)
-        self._epoch = session.holder
+        self._epoch = session.epoch
         self._lost = False
-        self.last = session.holder if owner else 0
+        self.last = session.epoch if owner else 0
         """The id of the newest event that is known here."""
 
     async def append(self, event: str, fields: Mapping[str, Any]) -> list[dict[str, Any]]:
         """Append an event; its message, preceded by those of other hosts that were not delivered yet."""
         if self._lost:
             raise OwnershipLost
-        if event in KERNEL_EVENTS:
+        if event in RESERVED_EVENTS:
             message = {"type": event, **fields}
         else:
             message = {"type": "custom", "name": event, "fields": dict(fields)}

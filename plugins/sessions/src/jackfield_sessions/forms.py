@@ -9,8 +9,7 @@ from typing import Any, NamedTuple
 import orjson
 from jackfield.protocol.messages import ErrorMessage, FormFault
 from jackfield.registry.arguments import Arguments
-from jackfield.registry.reading import read_arguments
-from jackfield.strict_json import StrictJsonError
+from jackfield.strict_json import StrictJsonError, parse_arguments
 from jackfield.transport.protocol import Connection
 
 CLOSED = 64
@@ -152,7 +151,7 @@ def encode(form_id: str, values: Mapping[str, Any], arguments: Arguments) -> str
     """
     text = json.dumps(dict(values), ensure_ascii=False, separators=(",", ":"))
     try:
-        parsed, _ = read_arguments(text)
+        parsed, _ = parse_arguments(text)
         faults = [{"path": each.path, "message": each.message} for each in arguments.violations(parsed)]
     except StrictJsonError as error:
         faults = [{"path": each.where, "message": each.message} for each in error.faults]

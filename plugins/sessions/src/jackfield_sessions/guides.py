@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import orjson
-from jackfield.contract.errors import ErrorType
-from jackfield.orchestrator import Answer
+from jackfield.contract.tool import ErrorType
+from jackfield.orchestrator import CallResult
 from jackfield.truncation import LIMIT, cut
 
 from jackfield_sessions.model_connection import ModelConnection
@@ -49,7 +49,7 @@ class OmittedGuides:
         self._sent: set[str] = set()
         self._renewals = 0
 
-    def encode(self, answer: Answer) -> bytes:
+    def encode(self, answer: CallResult) -> bytes:
         """An answer as the model gets it: cut to its limit, with the guide where it is due."""
         failure, tool_id = answer.response.failure, answer.tool_id
         if failure is None or failure.type in _UNRELATED or tool_id not in self._guides:

@@ -14,7 +14,7 @@ from typing import Any
 import orjson
 from jackfield.call_events import call_outcome
 from jackfield.confirmation import PendingConfirmation
-from jackfield.orchestrator import Answer
+from jackfield.orchestrator import CallResult
 from jackfield.outcomes import CallState, in_doubt, response_of, state_of
 from jackfield.protocol.codec import event_fields
 from jackfield.runtime import Runtime
@@ -91,7 +91,7 @@ class LateOutcomes:
         """Whether an approved call is running here."""
         return self._running > 0
 
-    async def resolve(self, token: str, *, approve: bool) -> Answer | None:
+    async def resolve(self, token: str, *, approve: bool) -> CallResult | None:
         """Carry out the user's decision and tell the model the outcome; nothing for an unknown token."""
         self._running += 1
         try:
@@ -125,7 +125,7 @@ class LateOutcomes:
         for key, (tool_id, call_id) in list(self._checkpoint.unsettled.items()):
             self._watch(key, tool_id, call_id)
 
-    def watch(self, answer: Answer) -> None:
+    def watch(self, answer: CallResult) -> None:
         """Report what becomes of a call that the model was told is running or in doubt."""
         if answer.response.failure is None or not answer.key:
             return
@@ -139,7 +139,7 @@ class LateOutcomes:
         for task in self._watches.values():
             task.cancel()
 
-    async def _report(self, answer: Answer, *, publish: bool = False, connected: bool = True) -> None:
+    async def _report(self, answer: CallResult, *, publish: bool = False, connected: bool = True) -> None:
         """Tell the model an outcome that it does not know, and publish it where nobody has."""
         key, state, outcomes = answer.key, state_of(answer.wire), self._checkpoint.outcomes
         if state in OPEN:
@@ -183,7 +183,7 @@ class LateOutcomes:
             if status.state not in OPEN:
                 return
 
-    def _sentence(self, state: CallState, answer: Answer) -> str:
+    def _sentence(self, state: CallState, answer: CallResult) -> str:
         """What the model is told."""
         call = f"the call of {answer.tool_id}"
         match state:
@@ -209,8 +209,8 @@ async def _guarded(work: Coroutine[Any, Any, None]) -> None:
         _log.exception("the outcome of a call could not be reported")
 
 
-def _recorded(key: str, tool_id: str, call_id: str | None, wire: bytes) -> Answer:
-    return Answer(tool_id, call_id, response_of(wire), wire, wire.decode(), key, replayed=True)
+def _recorded(key: str, tool_id: str, call_id: str | None, wire: bytes) -> CallResult:
+    return CallResult(tool_id, call_id, response_of(wire), wire, wire.decode(), key, replayed=True)
 
 
 def _in_doubt(tool_id: str) -> bytes:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Coroutine, Mapping
 from contextlib import AbstractAsyncContextManager, nullcontext
 from typing import Any
 
-from jackfield.orchestrator import Answer
+from jackfield.orchestrator import CallResult
 from jackfield.outcomes import state_of
 from jackfield.protocol.close_codes import (
     ABANDONED,
@@ -28,9 +28,7 @@ from jackfield.protocol.close_codes import (
 from jackfield.protocol.codec import event_fields
 from jackfield.protocol.messages import ErrorMessage, FormClosed, PartialAnswer
 from jackfield.runtime import Runtime
-from jackfield.session.machine import State
-from jackfield.session.session import Session
-from jackfield.session.turn import Turn
+from jackfield.session.session import Session, State, Turn
 from jackfield.store import StoreUnavailableError
 from jackfield.transport.events import Closed
 from jackfield.transport.protocol import Transport, TransportError, VoiceSettings
@@ -375,7 +373,7 @@ class LiveSession:
             # The client asked for something else than what was decided before.
             self._send_error("already_decided", decided_before(state), "Look at the call's outcome.")
 
-    async def resolve_confirmation(self, token: str, *, approve: bool) -> Answer | None:
+    async def resolve_confirmation(self, token: str, *, approve: bool) -> CallResult | None:
         """Carry out the user's decision about a waiting call, and tell the model what really happened.
 
         The answer says what became of the call; nothing for a token that is unknown in this session.

@@ -18,7 +18,7 @@ from typing import Any
 from weakref import WeakValueDictionary
 
 from jackfield import Mode
-from jackfield.orchestrator import Answer
+from jackfield.orchestrator import CallResult
 from jackfield.protocol.close_codes import (
     ENDED,
     MAX_DURATION,
@@ -35,7 +35,7 @@ from jackfield.session.session import RECOVERY_SECONDS, Session
 from jackfield.settings import Settings
 from jackfield.store import StoreUnavailableError
 from jackfield.transport.protocol import Transport, TransportError
-from jackfield.transport.troubles import TROUBLES
+from jackfield.transport.provider_errors import PROVIDER_ERRORS
 
 from jackfield_sessions import archive
 from jackfield_sessions.admission import Admission, Identity, SessionRefused, check_access, unknown_session
@@ -142,7 +142,7 @@ class SessionManager:
             epoch = await claim_ownership(session_id, self.runtime.store, self.host_id)
             # What the previous owner saves from here on is not read; what it has saved by now is read here.
             session = await self.load_session(token, identity)
-            session.holder = epoch
+            session.epoch = epoch
             checkpoint = await Checkpoint.load(session, self.runtime.store)
             live = self._live_session(session, checkpoint, locale, transport or self.transport, forms=forms)
             await live.recover()
@@ -169,7 +169,7 @@ class SessionManager:
         """End a session for good, as its user asks."""
         await live.close(ENDED)
 
-    async def resolve_confirmation(self, session: Session, token: str, *, approve: bool) -> Answer | None:
+    async def resolve_confirmation(self, session: Session, token: str, *, approve: bool) -> CallResult | None:
         """Carry out a user's decision; what became of the call, or nothing for an unknown token."""
         live = self.live.get(session.id)
         if live is None or live.closing is not None:
@@ -283,7 +283,7 @@ class SessionManager:
             # The client's own input may be at fault; that says nothing about the provider.
             self.model_reachable = error.code == "invalid_request_error"
             _log.error("session %s: the model cannot be reached: %s", session.id, error)
-            kind = TROUBLES[error.code]
+            kind = PROVIDER_ERRORS[error.code]
             raise SessionRefused(
                 PROVIDER_UNAVAILABLE, f"{kind.sentence} {kind.suggestion}", error.retry_after
             ) from None
@@ -314,11 +314,11 @@ class SessionManager:
     async def _take_request(self, token: str, identity: Identity) -> str | None:
         """What the user wanted in a text session; only one session gets it."""
         session, store = await self.load_session(token, identity, ended=True), self.runtime.store
-        request = session.changes.get("pending_message")
+        request = session.flags.get("pending_message")
         if not request:
             return None
         if session.id in self.live:
-            session.change("pending_message", None)
+            session.set_flag("pending_message", None)
             await session.save(store)
             return str(request)
         # The host that owns the session still has the request, and will save it again with everything else.
@@ -362,7 +362,7 @@ async def _drain(live: LiveSession, deadline: float) -> None:
         live.hub.close(RESTARTING)
 
 
-async def _resolve_live(live: LiveSession, token: str, *, approve: bool) -> Answer | None:
+async def _resolve_live(live: LiveSession, token: str, *, approve: bool) -> CallResult | None:
     answer = await live.resolve_confirmation(token, approve=approve)
     await live.hub.flush()
     return answer

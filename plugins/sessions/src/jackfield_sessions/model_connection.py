@@ -15,9 +15,15 @@ from typing import NamedTuple
 
 from jackfield.registry.registry import Registry
 from jackfield.session.session import Session
-from jackfield.transport.events import Closed, Event, TextDelta, Transcript, Trouble
-from jackfield.transport.protocol import Connection, Opening, Transport, TransportError, VoiceSettings
-from jackfield.transport.troubles import TROUBLES
+from jackfield.transport.events import Closed, Event, ProviderError, TextDelta, Transcript
+from jackfield.transport.protocol import (
+    Connection,
+    ConnectionConfig,
+    Transport,
+    TransportError,
+    VoiceSettings,
+)
+from jackfield.transport.provider_errors import PROVIDER_ERRORS
 
 from jackfield_sessions.checkpoint import Checkpoint
 from jackfield_sessions.summary import Summarizer
@@ -54,13 +60,13 @@ def base_config(
     instructions: str,
     voice: VoiceSettings,
     answer_tokens: int = 0,
-) -> Opening:
+) -> ConnectionConfig:
     """What all connections of a session begin with: instructions, tools and voice."""
     mode = session.mode
     offered = {tool.id: tool for tool in registry.offered(mode)}
     in_text = {tool.id: tool for tool in registry.offered("text")}
     tools = {**in_text, **offered}
-    return Opening(
+    return ConnectionConfig(
         mode,
         instructions,
         registry.provider_schemas(transport.adapter(mode), mode),
@@ -85,7 +91,7 @@ class ModelConnection:
     def __init__(
         self,
         transport: Transport,
-        config: Opening,
+        config: ConnectionConfig,
         checkpoint: Checkpoint,
         *,
         summarize: Summarizer,
@@ -158,14 +164,14 @@ class ModelConnection:
             if connection is not self._connection:
                 continue  # It was renewed: the next one is open already.
             code = last.code or "network"
-            if self._closed.is_set() or not TROUBLES[code].recoverable:
+            if self._closed.is_set() or not PROVIDER_ERRORS[code].recoverable:
                 self._connected.set()
                 yield last
                 return
             self._connected.clear()
-            yield Trouble(code, last.detail)
+            yield ProviderError(code, last.detail)
             try:
-                reconnected = await self._reconnect(resume=TROUBLES[code].remedy == "reconnect")
+                reconnected = await self._reconnect(resume=PROVIDER_ERRORS[code].remedy == "reconnect")
             except TransportError as error:
                 self._closed.set()
                 self._connected.set()
@@ -193,14 +199,14 @@ class ModelConnection:
         self.idle.set()
         return True
 
-    async def on_disconnect(self, error: Trouble) -> None:
+    async def on_disconnect(self, error: ProviderError) -> None:
         """Prepare for a new connection: a provider session that expired took its history along."""
-        if TROUBLES[error.code].remedy == "renew":
+        if PROVIDER_ERRORS[error.code].remedy == "renew":
             await self._checkpoint.history.compact(self._summarize)
 
-    def recover(self, error: Trouble) -> bool:
+    def recover(self, error: ProviderError) -> bool:
         """React to a provider error on an open connection; whether an answer may still come."""
-        kind = TROUBLES[error.code]
+        kind = PROVIDER_ERRORS[error.code]
         if kind.remedy == "renew":
             self.schedule_renewal(error.code, 0)
             return True
@@ -252,7 +258,7 @@ class ModelConnection:
         if self._connection is not None:
             await self._connection.close()
 
-    def _current_config(self, resume: str | None = None) -> Opening:
+    def _current_config(self, resume: str | None = None) -> ConnectionConfig:
         """The configuration of a connection that resumes the provider's session, or begins a new one."""
         checkpoint, history, config = self._checkpoint, self._checkpoint.history, self._config
         messages = history.messages
@@ -286,7 +292,7 @@ class ModelConnection:
                 connection = await self._transport.connect(self._current_config(token))
             except TransportError as error:
                 _log.warning("the model cannot be reached yet: %s", error)
-                if not TROUBLES[error.code].recoverable:
+                if not PROVIDER_ERRORS[error.code].recoverable:
                     raise
                 # The token for the provider's own session may be what it no longer accepts.
                 failure, token = error, None

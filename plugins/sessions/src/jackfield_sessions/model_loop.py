@@ -9,26 +9,25 @@ from collections.abc import Awaitable, Callable, Mapping
 from jackfield.protocol import messages
 from jackfield.protocol.codec import encode_text_delta, event_fields
 from jackfield.runtime import Runtime
-from jackfield.session.machine import State, may_go
-from jackfield.session.session import Session
+from jackfield.session.session import Session, State, can_transition
 from jackfield.store import StoreUnavailableError
 from jackfield.transport.events import (
     Audio,
     Closed,
+    ConnectionExpiring,
     FormRequest,
-    GoingAway,
     Interrupted,
+    ProviderError,
     SpeechStarted,
     SpeechStopped,
     TextDelta,
     ToolCalls,
     ToolCallsCancelled,
     Transcript,
-    Trouble,
     TurnComplete,
     Usage,
 )
-from jackfield.transport.protocol import Opening, Transport
+from jackfield.transport.protocol import ConnectionConfig, Transport
 
 from jackfield_sessions.checkpoint import Checkpoint
 from jackfield_sessions.guides import OmittedGuides
@@ -54,7 +53,7 @@ class ModelLoop:
         hub: EventHub,
         checkpoint: Checkpoint,
         *,
-        config: Opening,
+        config: ConnectionConfig,
         omitted_guides: Mapping[str, str],
         summarize: Summarizer | None = None,
         dead_air: float = DEAD_AIR_SECONDS,
@@ -110,8 +109,8 @@ class ModelLoop:
             SpeechStopped: self._on_speech_stopped,
             TurnComplete: self._end_turn,
             Interrupted: self._on_interrupted,
-            GoingAway: self._on_going_away,
-            Trouble: self._on_error,
+            ConnectionExpiring: self._on_going_away,
+            ProviderError: self._on_error,
             Reconnected: self._on_reconnected,
             Usage: self._on_usage,
         }
@@ -148,8 +147,8 @@ class ModelLoop:
         session = self._session
         if busy:
             self.connection.idle.clear()
-        for step in (state,) if may_go(session.state, state) else (State.PROCESSING, state):
-            if session.state is step or not session.go(step):
+        for step in (state,) if can_transition(session.state, state) else (State.PROCESSING, state):
+            if session.state is step or not session.transition(step):
                 continue
             age = round(max(0.0, self._runtime.store.now() - session.began), 3)
             status = messages.SessionStatus(
@@ -265,13 +264,13 @@ class ModelLoop:
         if not voice:
             self._send(messages.Interrupted())
 
-    async def _on_going_away(self, event: GoingAway) -> None:
+    async def _on_going_away(self, event: ConnectionExpiring) -> None:
         self.connection.schedule_renewal("going_away", event.seconds)
 
     async def _on_usage(self, event: Usage) -> None:
         self.tokens += event.input_tokens + event.output_tokens
 
-    async def _on_error(self, event: Trouble) -> None:
+    async def _on_error(self, event: ProviderError) -> None:
         _log.warning("session %s: %s %s", self._session.id, event.code, event.detail)
         broken = self.connection.broken
         goes_on = broken or self.connection.recover(event)

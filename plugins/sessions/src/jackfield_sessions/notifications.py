@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from jackfield.protocol.messages import Notification
-from jackfield.transport.troubles import TROUBLES
+from jackfield.transport.provider_errors import PROVIDER_ERRORS
 
 FILLER = "One moment."
 """What the user hears once while slow tools run: neutral, so that it fits whatever was asked for."""
@@ -13,7 +13,7 @@ _GIVEN_UP = "Asking again did not help; say it once more in a while."
 
 def provider_error(code: str, *, given_up: bool = False) -> Notification:
     """Tells of a provider error; `given_up` where it was recoverable, and every retry failed."""
-    kind = TROUBLES[code]
+    kind = PROVIDER_ERRORS[code]
     suggestion = _GIVEN_UP if given_up and kind.recoverable else kind.suggestion
     return Notification(code=code, text=kind.sentence, suggestion=suggestion)
 

@@ -110,7 +110,7 @@ class UtteranceBuffer:
 
     def is_suppressed(self, event: Audio | TextDelta | Transcript) -> bool:
         """Whether the client does not get this: the item is muted, or an intent has asked for that."""
-        flags = self._session.changes
+        flags = self._session.flags
         if isinstance(event, Audio):
             muted = bool(self._muted) and event.item == self._muted
             return muted or bool(flags.get("suppress_audio"))
@@ -121,7 +121,7 @@ class UtteranceBuffer:
     @property
     def partial_answer(self) -> str:
         """The part of an incomplete answer that has come so far, unless clients may not see it."""
-        return "" if self._session.changes.get("suppress_transcript") else self._answer
+        return "" if self._session.flags.get("suppress_transcript") else self._answer
 
     def add_text(self, text: str) -> None:
         """Add a piece of the assistant's answer."""
@@ -143,7 +143,7 @@ class UtteranceBuffer:
             return
         self._user_speech = "" if event.final else self._user_speech + event.text
         if event.final:
-            self._session.hear(event.text)
+            self._session.add_user_text(event.text)
             await self._checkpoint.add_message("user", event.text)
 
     async def flush_partial(self) -> bool:
@@ -194,11 +194,11 @@ class SessionEndTimer:
     @property
     def ignores_input(self) -> bool:
         """Whether user input is ignored: it could only cut the last words short."""
-        return self._session.changes.get("end") == "farewell_spoken"
+        return self._session.flags.get("end") == "farewell_spoken"
 
     def start(self) -> None:
         """Begin to wait if an intent has asked for the end; it comes even if the model falls silent."""
-        if "end" in self._session.changes and self._waiting is None:
+        if "end" in self._session.flags and self._waiting is None:
             self._turn_ended.clear()
             self._waiting = asyncio.create_task(self._wait())
 

@@ -8,8 +8,8 @@ from typing import NamedTuple
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from jackfield import Mode
+from jackfield.components import ProviderChoice
 from jackfield.protocol.close_codes import PROVIDER_UNAVAILABLE
-from jackfield.provision import ProviderChoice
 from jackfield.runtime import Runtime
 from jackfield.session.session import Session
 from jackfield.settings import Settings
@@ -41,7 +41,7 @@ class SessionFactory:
     """Creates sessions of one deployment."""
 
     def __init__(self, runtime: Runtime, settings: Settings, transport: Transport) -> None:
-        self._choice = runtime.provision.provider_choice
+        self._choice = runtime.components.provider_choice
         self._transport = transport
         self.provider = self._choice.name
         self.answer_tokens = settings.answer_tokens

@@ -6,8 +6,8 @@ import asyncio
 import re
 from collections.abc import Awaitable, Callable, Sequence
 
-from jackfield.transport.events import Closed, TextDelta, Trouble, TurnComplete
-from jackfield.transport.protocol import Opening, Transport, TransportError, Utterance
+from jackfield.transport.events import Closed, ProviderError, TextDelta, TurnComplete
+from jackfield.transport.protocol import ConnectionConfig, Transport, TransportError, Utterance
 
 SUMMARY_LIMIT = 4000
 """How long a summary may become, in characters."""
@@ -38,7 +38,7 @@ def model_summarizer(transport: Transport) -> Summarizer:
 
 
 async def _ask(transport: Transport, text: str) -> str:
-    connection = await transport.connect(Opening("text", INSTRUCTIONS, {}, purpose="summary"))
+    connection = await transport.connect(ConnectionConfig("text", INSTRUCTIONS, {}, purpose="summary"))
     try:
         await connection.send_text(text)
         answer = ""
@@ -47,7 +47,7 @@ async def _ask(transport: Transport, text: str) -> str:
                 answer += event.text
             elif isinstance(event, TurnComplete) and answer.strip():
                 return answer.strip()
-            elif isinstance(event, Trouble | Closed | TurnComplete):
+            elif isinstance(event, ProviderError | Closed | TurnComplete):
                 break
         raise TransportError("server_error", "no summary came")
     finally:

@@ -7,13 +7,11 @@ from collections.abc import Awaitable, Callable, Sequence
 
 import orjson
 from jackfield.call_events import publish_decisions, tool_end, tool_start
-from jackfield.contract.call import ToolCall
-from jackfield.contract.response import ok
-from jackfield.orchestrator import Answer, Orchestrator
+from jackfield.contract.tool import ToolCall, ok
+from jackfield.orchestrator import CallResult, Orchestrator
 from jackfield.protocol.codec import event_fields
 from jackfield.registry.registry import Registry
-from jackfield.session.machine import State
-from jackfield.session.session import Session
+from jackfield.session.session import Session, State
 from jackfield.transport.protocol import ToolResult
 from jackfield.truncation import cut
 
@@ -162,7 +160,7 @@ class ToolRunner:
         await (self._send_late_results(answers) if background else self._send_results(answers, requested_on))
         await self._checkpoint.remove_pending(batch)
 
-    def _publish(self, answer: Answer) -> None:
+    def _publish(self, answer: CallResult) -> None:
         """Tell history and clients what came of a call; an outcome that is not final is followed up."""
         self._checkpoint.history.add_call(answer.tool_id, answer.wire)
         publish_decisions(self._session, answer)
@@ -172,8 +170,8 @@ class ToolRunner:
             self._late_outcomes.watch(answer)
 
     async def _run_in_background(
-        self, batch: Sequence[ToolCall], requested_on: int, running: asyncio.Task[list[Answer]]
-    ) -> list[Answer]:
+        self, batch: Sequence[ToolCall], requested_on: int, running: asyncio.Task[list[CallResult]]
+    ) -> list[CallResult]:
         """Tell the model that its calls have started, and wait for the answers."""
         task = asyncio.current_task()
         if task is not None:
@@ -185,7 +183,7 @@ class ToolRunner:
         await self._send_results(started, requested_on)
         return await running
 
-    async def _send_late_results(self, answers: Sequence[Answer]) -> None:
+    async def _send_late_results(self, answers: Sequence[CallResult]) -> None:
         """Send results that the model does not wait for; it speaks of them at the next pause."""
         self._checkpoint.response_pending = True
         connection = await self._connection.current()
@@ -194,7 +192,7 @@ class ToolRunner:
             text += self._encode(answer).decode()
             await connection.send_context(text, respond=answer is answers[-1])
 
-    async def _send_results(self, answers: Sequence[Answer], requested_on: int) -> None:
+    async def _send_results(self, answers: Sequence[CallResult], requested_on: int) -> None:
         endless = self._batches >= MAX_BATCHES and self._turn is self._session.turn
         # While the user speaks, results wait for what is said: the model answers both at once.
         respond = self._session.state is not State.LISTENING and not endless
@@ -213,7 +211,7 @@ class ToolRunner:
             self._session.publish(*event_fields(endless_calls(self._batches)))
             await self._end_turn()
 
-    def _encode(self, answer: Answer) -> bytes:
+    def _encode(self, answer: CallResult) -> bytes:
         """An answer as the model gets it."""
         return cut(answer.wire) if answer.response.failure is None else self._guides.encode(answer)
 
@@ -231,8 +229,8 @@ class ToolRunner:
                 await speak(FILLER)
 
 
-def _started(call: ToolCall) -> Answer:
+def _started(call: ToolCall) -> CallResult:
     """What the model gets for a call that runs in the background."""
     response = ok(_STARTED).with_meta(toolId=call.tool_id, provisional=True)
     wire = orjson.dumps(response.to_wire())
-    return Answer(call.tool_id, call.call_id, response, wire, wire.decode())
+    return CallResult(call.tool_id, call.call_id, response, wire, wire.decode())

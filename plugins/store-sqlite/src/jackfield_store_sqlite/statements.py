@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import apsw
-from jackfield.store import Claim, ClaimState, Doubt, Entry
+from jackfield.store import Claim, ClaimState, Doubt, StreamEntry
 
 from jackfield_store_sqlite.limits import MAX_KEY_BYTES
 from jackfield_store_sqlite.process import ClaimOwner
@@ -236,14 +236,14 @@ def clear_stream(db: apsw.Connection, now: float, stream: str) -> int:
     return sum(readable for (readable,) in gone)
 
 
-def read_entries(db: apsw.Connection, now: float, stream: str, after: int, limit: int) -> list[Entry]:
+def read_entries(db: apsw.Connection, now: float, stream: str, after: int, limit: int) -> list[StreamEntry]:
     """Return the current entries after an id, oldest first."""
     rows = db.execute(
         "SELECT id, value FROM entries WHERE stream = (SELECT number FROM streams WHERE name = ?) "
         "AND id > ? AND (expires IS NULL OR expires > ?) ORDER BY id LIMIT ?",
         (stream, after, now, limit),
     )
-    return [Entry(*row) for row in rows]
+    return [StreamEntry(*row) for row in rows]
 
 
 CHUNK = 1000

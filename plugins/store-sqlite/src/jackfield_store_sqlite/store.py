@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Self, TypeVar
 
 import apsw
-from jackfield.store import Claim, Doubt, Entry, StoreUnavailableError
+from jackfield.store import Claim, Doubt, StoreUnavailableError, StreamEntry
 
 from jackfield_store_sqlite import limits, statements
 from jackfield_store_sqlite.database import StoreDatabase
@@ -246,13 +246,13 @@ class SqliteStore:
             topic=Topic(statements.last_entry_id, stream),
         )
 
-    async def read(self, stream: str, *, after: int = 0, limit: int = 1000) -> list[Entry]:
+    async def read(self, stream: str, *, after: int = 0, limit: int = 1000) -> list[StreamEntry]:
         """See `Store.read`."""
         return await self._read_in_thread(
             partial(statements.read_entries, stream=limits.key(stream), after=after, limit=max(limit, 0))
         )
 
-    async def follow(self, stream: str, *, after: int = 0) -> AsyncIterator[Entry]:
+    async def follow(self, stream: str, *, after: int = 0) -> AsyncIterator[StreamEntry]:
         """See `Store.follow`."""
         limits.key(stream)
         with self._notifier.subscribe(Topic(statements.last_entry_id, stream)) as waiter:

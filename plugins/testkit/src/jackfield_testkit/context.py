@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from jackfield import Mode, ToolResponse
-from jackfield.contract.context import Audio, Voice
+from jackfield.contract.context import AudioControl, VoiceControl
 
 from jackfield_testkit.json_values import json_faults
 
@@ -77,8 +77,8 @@ class ToolTestContext:
         **capabilities: Any,
     ) -> None:
         self.session = SessionStub(user, session_id, mode, turn, registry_version, active)
-        self.voice = Voice(self.session)
-        self.audio = Audio()
+        self.voice = VoiceControl(self.session)
+        self.audio = AudioControl()
         self.sent: list[SentMessage] = []
         """The messages that the handler sent with `messaging.send`."""
         self.messaging: Any = capabilities.pop("messaging", None) or _Messaging(self.sent)

@@ -11,10 +11,10 @@ from jackfield.confirmation import Confirmations
 from jackfield.contract.context import Mode
 from jackfield.contract.manifest import ToolManifest
 from jackfield.contract.snapshot import FrozenTool, Snapshot
+from jackfield.invocation import as_handler
 from jackfield.ledger import CallLedger
 from jackfield.offers import CapabilityOffer, IntentHandlerOffer, PolicyOffer, Services
-from jackfield.orchestrator import Answer, Observer, Orchestrator
-from jackfield.registry.invoke import as_handler
+from jackfield.orchestrator import CallResult, Observer, Orchestrator
 from jackfield.registry.registry import RegisteredTool, Registry
 from jackfield.session.session import Session
 from jackfield.settings import parse_offer
@@ -99,10 +99,13 @@ class TestRuntime:
         facts.setdefault("publish", self._publish)
         return Session(mode, VERSION, **facts)
 
-    def _publish(self, event: str, fields: Mapping[str, Any], *, once: bool = False) -> None:  # noqa: ARG002
+    def _publish(self, event: str, fields: Mapping[str, Any], *, once: bool = False) -> None:
+        # Like a host's event log, which skips the outcome of a call that it has published before.
+        if once and any(name == event and each["callId"] == fields["callId"] for name, each in self.events):
+            return
         self.events.append((event, fields))
 
-    async def resolve(self, session: Session, token: str, *, approve: bool = True) -> Answer | None:
+    async def resolve(self, session: Session, token: str, *, approve: bool = True) -> CallResult | None:
         """Approve or reject a call that needs confirmation; None if the token is not of this session."""
         pending = await Confirmations(self.store).find(session, token)
         if pending is None:
@@ -112,7 +115,7 @@ class TestRuntime:
 
     async def call(
         self, session: Session, tool_id: str, arguments: str = "{}", call_id: str | None = None
-    ) -> Answer:
+    ) -> CallResult:
         """Make one call and return its answer."""
         (answer,) = await self.orchestrator.handle(session, [ToolCall(tool_id, arguments, call_id)])
         return answer

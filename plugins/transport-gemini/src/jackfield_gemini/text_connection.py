@@ -17,18 +17,18 @@ from google.genai.types import (
     GenerateContentResponse,
     Part,
 )
-from jackfield.contract.call import ToolCall
+from jackfield.contract.tool import ToolCall
 from jackfield.transport.events import (
     Closed,
     Event,
     Interrupted,
+    ProviderError,
     TextDelta,
     ToolCalls,
-    Trouble,
     TurnComplete,
     Usage,
 )
-from jackfield.transport.protocol import Opening, ToolResult, TransportError
+from jackfield.transport.protocol import ConnectionConfig, ToolResult, TransportError
 from jackfield.transport.queue import EventQueue
 from jackfield_schemas.names import ToolNames
 
@@ -148,7 +148,7 @@ class CallBatch:
 class GeminiTextConnection:
     """A text conversation; each answer is a request of its own."""
 
-    def __init__(self, client: Client, settings: GeminiSettings, opening: Opening) -> None:
+    def __init__(self, client: Client, settings: GeminiSettings, opening: ConnectionConfig) -> None:
         self._client = client
         self._model = settings.text_model
         self._names = ToolNames(opening.declarations)
@@ -266,7 +266,7 @@ class GeminiTextConnection:
                 # A refused message would be refused again with every later request.
                 self._history.pop()
             self._remember(answer, whole=False)
-            yield Trouble(code, detail)
+            yield ProviderError(code, detail)
         elif answer.calls and answer.finish != "MAX_TOKENS":
             self._remember(answer, whole=True)
             self._batch = CallBatch(answer.calls, self._names)
@@ -294,7 +294,7 @@ def _error_of(answer: StreamedAnswer, trouble: TransportError | None) -> tuple[s
     return errors.FINISH_REASONS.get(answer.finish, ""), f"the answer ended with {answer.finish}"
 
 
-def _config(opening: Opening) -> GenerateContentConfig:
+def _config(opening: ConnectionConfig) -> GenerateContentConfig:
     declared = list(opening.declarations.values())
     fields: dict[str, Any] = {
         "automatic_function_calling": AutomaticFunctionCallingConfig(disable=True),

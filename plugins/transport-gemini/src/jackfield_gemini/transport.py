@@ -6,7 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from jackfield.contract.context import Mode
-from jackfield.transport.protocol import Connection, Opening
+from jackfield.transport.protocol import Connection, ConnectionConfig
 
 from jackfield_gemini.settings import GeminiSettings
 
@@ -31,7 +31,7 @@ class GeminiTransport:
         """Return the schema adapter for a mode."""
         return self._settings.adapter
 
-    async def connect(self, opening: Opening) -> Connection:
+    async def connect(self, opening: ConnectionConfig) -> Connection:
         """Open a connection; raise `TransportError` on failure."""
         async with self._making:
             if self._client is None:

@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import aclosing
 
-from jackfield.transport.events import Closed, Event, Interrupted, ToolCalls, Trouble, TurnComplete
+from jackfield.transport.events import Closed, Event, Interrupted, ProviderError, ToolCalls, TurnComplete
 from jackfield.transport.protocol import ToolResult
 from jackfield.transport.queue import EventQueue
 
@@ -123,7 +123,7 @@ class LocalConnection(ABC):
             end = await self._deliver(thoughts)
         except Exception:  # noqa: BLE001 - whatever a dialogue stumbles over, the conversation goes on
             _log.exception("the local agent failed in an answer")
-            end = Trouble("server_error", "the local agent failed; the log says more")
+            end = ProviderError("server_error", "the local agent failed; the log says more")
         if self._answering is not asyncio.current_task():
             return  # It was interrupted in the moment in which it ended.
         self._answering, self._unfinished = None, False

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from jackfield.transport.events import FormRequest, ToolCalls
-from jackfield.transport.protocol import Opening, ToolResult
+from jackfield.transport.protocol import ConnectionConfig, ToolResult
 
 
 class Words(NamedTuple):
@@ -44,7 +44,7 @@ class Dialogue(Protocol):
 class Mind(Protocol):
     """Who thinks; shared by all sessions of a process."""
 
-    async def open(self, opening: Opening) -> Dialogue:
+    async def open(self, opening: ConnectionConfig) -> Dialogue:
         """A new conversation; models are loaded when the first one begins, off the event loop."""
 
     async def close(self) -> None:

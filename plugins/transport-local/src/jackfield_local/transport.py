@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from jackfield.contract.context import Mode
-from jackfield.transport.protocol import Connection, Opening, TransportError
+from jackfield.transport.protocol import Connection, ConnectionConfig, TransportError
 
 from jackfield_local.mind import Mind
 from jackfield_local.models import speech
@@ -24,7 +24,7 @@ class LocalTransport:
         """The schema adapter whose declarations it wants."""
         return "local"
 
-    async def connect(self, opening: Opening) -> Connection:
+    async def connect(self, opening: ConnectionConfig) -> Connection:
         """Open a line; `TransportError` when that fails."""
         if opening.mode not in self.modes:
             raise TransportError(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from jackfield.contract.call import ToolCall
+from jackfield.contract.tool import ToolCall
 from jackfield_schemas.names import ToolNames
 
 from jackfield_openai.schemas import argument_restorer

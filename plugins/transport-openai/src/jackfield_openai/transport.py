@@ -11,7 +11,7 @@ from jackfield.transport.protocol import (
     BrowserCall,
     ClientSecret,
     Connection,
-    Opening,
+    ConnectionConfig,
     TransportError,
 )
 
@@ -53,7 +53,7 @@ class OpenAITransport:
         """A server on this machine reads its prompt slowly, so the prompt is shorter."""
         return LOOPBACK_PROMPT_TOKENS if is_loopback_url(self._settings.base_url) else None
 
-    async def connect(self, opening: Opening) -> Connection:
+    async def connect(self, opening: ConnectionConfig) -> Connection:
         """Open a connection; in text the first message sends the first request."""
         if opening.mode not in self.modes:
             raise TransportError("invalid_request_error", '[transports.openai] voice is "off"')
@@ -72,7 +72,7 @@ class OpenAITransport:
 class BrowserOpenAITransport(OpenAITransport):
     """The same, with voice between the browser and OpenAI over WebRTC."""
 
-    async def mint(self, opening: Opening, *, seconds: int = 60) -> ClientSecret:
+    async def mint(self, opening: ConnectionConfig, *, seconds: int = 60) -> ClientSecret:
         """Create a client secret, which can open only this session."""
         from openai import OpenAIError
 
@@ -86,7 +86,7 @@ class BrowserOpenAITransport(OpenAITransport):
             raise transport_error(error) from None
         return ClientSecret(secret.value, float(secret.expires_at))
 
-    async def exchange(self, offer_sdp: str, opening: Opening) -> BrowserCall:
+    async def exchange(self, offer_sdp: str, opening: ConnectionConfig) -> BrowserCall:
         """Open the call of a browser; the header `Location` contains its id."""
         from openai import OpenAIError
 
@@ -103,7 +103,7 @@ class BrowserOpenAITransport(OpenAITransport):
         call_id = answer.response.headers.get("location", "").rstrip("/").rpartition("/")[2]
         return BrowserCall(answer.text, _checked(call_id))
 
-    async def attach(self, call_id: str, opening: Opening) -> Connection:
+    async def attach(self, call_id: str, opening: ConnectionConfig) -> Connection:
         """Open a WebSocket to the browser's call, for the tools."""
         checked = _checked(call_id)
         client = await self._client.get()

@@ -7,14 +7,14 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from jackfield import ErrorType, ToolContext, ToolError, ToolResponse, ok
-from jackfield.moments import read_moment, read_zone
+from jackfield.datetimes import parse_datetime, parse_zone
 from jackfield_capability_types.calendar import MAX_DAYS, CalendarView, CreatedEvent, EventDraft
 
 
 async def execute(args: dict[str, Any], ctx: ToolContext) -> ToolResponse:
     """Answer one call."""
     calendar: CalendarView = ctx.calendar
-    zone = await read_zone(args.get("time_zone") or calendar.zone)
+    zone = await parse_zone(args.get("time_zone") or calendar.zone)
     draft = _draft(args, zone)
     if draft.meeting_link and not calendar.has_meeting_links:
         raise ToolError(
@@ -33,7 +33,10 @@ def _draft(args: dict[str, Any], zone: ZoneInfo) -> EventDraft:
         raise ToolError(
             ErrorType.PERMANENT, "The title is empty.", suggestion="Ask the user what it is about."
         )
-    start, end = read_moment("start_time", args["start_time"]), read_moment("end_time", args["end_time"])
+    start, end = (
+        parse_datetime("start_time", args["start_time"]),
+        parse_datetime("end_time", args["end_time"]),
+    )
     if start >= end:
         raise ToolError(
             ErrorType.PERMANENT, "start_time has to be before end_time.", suggestion="Check both."

@@ -7,7 +7,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from jackfield import ErrorType, ToolContext, ToolError, ToolResponse, ok
-from jackfield.moments import read_moment, read_zone
+from jackfield.datetimes import parse_datetime, parse_zone
 from jackfield_capability_types.calendar import MAX_DAYS, Agenda, Busy, CalendarView
 
 from jackfield_tool_calendar_get_availability.slots import Slot, free_slots
@@ -16,8 +16,10 @@ from jackfield_tool_calendar_get_availability.slots import Slot, free_slots
 async def execute(args: dict[str, Any], ctx: ToolContext) -> ToolResponse:
     """Answer one call."""
     calendar: CalendarView = ctx.calendar
-    zone = await read_zone(args.get("time_zone") or calendar.zone)
-    span = Slot(read_moment("start_date", args["start_date"]), read_moment("end_date", args["end_date"]))
+    zone = await parse_zone(args.get("time_zone") or calendar.zone)
+    span = Slot(
+        parse_datetime("start_date", args["start_date"]), parse_datetime("end_date", args["end_date"])
+    )
     _check(span, zone)
     details = args["include_details"]
     agenda = await calendar.busy(args["calendars"], span.start, span.end, details=details)

@@ -14,7 +14,7 @@ from jackfield_host.commands.deployment import DEFAULT, with_deployment
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from jackfield.provision import Provision
+    from jackfield.components import PluginComponents
 
     from jackfield_host.commands.deployment import Deployment
 
@@ -44,11 +44,11 @@ def settings(load: Callable[..., Deployment], as_json: bool) -> None:
     Secrets are hidden.
     """
     deployment = load()
-    provision = _provision(deployment)
+    components = _components(deployment)
     if deployment.faults:
         raise click.ClickException(str(deployment.faults))
-    tables = {"deployment": _kernel(deployment, provision), "host": _host(deployment)}
-    tables |= _offers(deployment, provision)
+    tables = {"deployment": _kernel(deployment, components), "host": _host(deployment)}
+    tables |= _offers(deployment, components)
     if as_json:
         shown = {
             table: {name: each.as_json() for name, each in rows.items()} for table, rows in tables.items()
@@ -70,22 +70,22 @@ def settings(load: Callable[..., Deployment], as_json: bool) -> None:
         )
 
 
-def _provision(deployment: Deployment) -> Provision:
+def _components(deployment: Deployment) -> PluginComponents:
     """The plugins that are installed, with their tables read; faults are added to the deployment's."""
+    from jackfield.components import PluginComponents
     from jackfield.plugins import load
-    from jackfield.provision import Provision
     from jackfield_builder.entries import Selection, installed_plugins
 
     chosen = deployment.settings
     plugins = load(installed_plugins(Selection(chosen.allow, chosen.deny)))
-    return Provision(plugins, chosen, faults=deployment.faults)
+    return PluginComponents(plugins, chosen, faults=deployment.faults)
 
 
-def _kernel(deployment: Deployment, provision: Provision) -> dict[str, _Setting]:
+def _kernel(deployment: Deployment, components: PluginComponents) -> dict[str, _Setting]:
     from jackfield.settings import KEYS, KernelSettings
 
     values = {key: getattr(deployment.settings, key) for key in KEYS}
-    values["store"] = values["store"] or provision.store_name
+    values["store"] = values["store"] or components.store_name
     return _described(KernelSettings, values, {key: deployment.origin(key) for key in KEYS})
 
 
@@ -99,13 +99,13 @@ def _host(deployment: Deployment) -> dict[str, _Setting]:
     return _described(HostSettings, values, {name: deployment.host_origin(name) for name in names})
 
 
-def _offers(deployment: Deployment, provision: Provision) -> dict[str, dict[str, _Setting]]:
+def _offers(deployment: Deployment, components: PluginComponents) -> dict[str, dict[str, _Setting]]:
     """The tables of every offer that has settings, or a table."""
-    from jackfield.provision import HOOKS
+    from jackfield.components import HOOKS
 
     tables = {}
     for kind, hook in HOOKS.items():
-        for each in provision.plugins.of(hook):
+        for each in components.plugins.of(hook):
             offer: Any = each.offer
             table = dict(deployment.settings.tables.get(kind, {}).get(each.name, {}))
             origins = dict.fromkeys(table, str(deployment.file))

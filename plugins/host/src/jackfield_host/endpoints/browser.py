@@ -6,7 +6,7 @@ import re
 
 from jackfield.protocol.close_codes import ENDED, PROVIDER_UNAVAILABLE, UNKNOWN_SESSION
 from jackfield.transport.protocol import BrowserTransport, TransportError
-from jackfield.transport.troubles import TROUBLES
+from jackfield.transport.provider_errors import PROVIDER_ERRORS
 from jackfield_sessions.admission import SessionRefused
 from jackfield_sessions.browser_calls import BrowserCallTransport, has_browser_calls, prepare
 from starlette.responses import JSONResponse, Response
@@ -84,7 +84,7 @@ def _refused(refused: SessionRefused, call: BrowserCallTransport) -> Exception:
 
 
 def _unreachable(error: TransportError) -> HttpError:
-    kind = TROUBLES[error.code]
+    kind = PROVIDER_ERRORS[error.code]
     sentence = f"{kind.sentence} {kind.suggestion}"
     return HttpError(503, PROVIDER_UNAVAILABLE.name, sentence, retry_after=error.retry_after)
 

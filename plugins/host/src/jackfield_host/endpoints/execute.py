@@ -11,10 +11,9 @@ from typing import Any
 import orjson
 from jackfield import ErrorType
 from jackfield.confirmation import PendingConfirmation
-from jackfield.contract.call import ToolCall
-from jackfield.contract.response import Failure
+from jackfield.contract.tool import Failure, ToolCall
 from jackfield.ledger import is_stable
-from jackfield.orchestrator import Answer
+from jackfield.orchestrator import CallResult
 from jackfield.protocol.close_codes import UNKNOWN_SESSION
 from jackfield.protocol.codec import to_wire
 from jackfield.session.session import Session, SessionFormatError
@@ -150,7 +149,7 @@ async def _opened(visit: Visit, **named: str) -> Session:
     return await sessions.factory.create(mode, identity, NO_LOCALE, sessions.transport, **named)
 
 
-def _result(answer: Answer, call_id: str, session: Session, token: str | None) -> dict[str, Any]:
+def _result(answer: CallResult, call_id: str, session: Session, token: str | None) -> dict[str, Any]:
     envelope = orjson.loads(answer.wire)
     result = {
         "success": envelope["ok"],

@@ -6,8 +6,8 @@ import time
 from importlib.metadata import version
 from typing import Any
 
+from jackfield.components import ProviderChoice
 from jackfield.protocol import PROTOCOL
-from jackfield.provision import ProviderChoice
 from jackfield_sessions.browser_calls import has_browser_calls
 from starlette.responses import JSONResponse, Response
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import asyncio
 from typing import TypeVar
 
-from jackfield.registry.reading import read_arguments
 from jackfield.session.session import Session
-from jackfield.strict_json import StrictJsonError
+from jackfield.strict_json import StrictJsonError, parse_arguments
 from jackfield_sessions.admission import Identity
 from jackfield_sessions.manager import SessionManager
 from pydantic import ValidationError
@@ -137,7 +136,7 @@ class Visit:
         if not content:
             raise HttpError(400, "invalid", "The body is empty, and a JSON object is wanted.")
         try:
-            value, _ = read_arguments(content)
+            value, _ = parse_arguments(content)
             return model.model_validate(value, by_name=False)
         except StrictJsonError as error:
             fault = error.faults[0]

@@ -83,7 +83,7 @@ def announcement(house: House, settings: Settings, port: int, sources: tuple[str
         provider_hints=sessions.factory.provider_choice.hints,
         modes=tuple(sorted(sessions.transport.modes)),
         prompt=tuple(prompt.excess or prompt.figures for prompt in sessions.factory.prompts),
-        store=sessions.runtime.provision.store_name,
+        store=sessions.runtime.components.store_name,
         offered=tuple(sorted(registry.tools)),
         withheld=dict(sorted(registry.withdrawn.items())),
         token=_token(house),

@@ -6,8 +6,8 @@ import asyncio
 import os
 from contextlib import AsyncExitStack
 
+from jackfield.components import PluginComponents
 from jackfield.contract.snapshot import SnapshotError
-from jackfield.provision import Provision
 from jackfield.registry.registry import Deployment, Registry, RegistryError
 from jackfield.runtime import Runtime
 from jackfield.settings import AUTO, Settings, SettingsError, SettingsFaults
@@ -33,32 +33,32 @@ async def start_runtime(
     may_create = not faults
     try:
         registry = Registry.load(settings.registry, Deployment(settings.deployment))
-        provision = Provision.of(registry.snapshot(), settings, registry.drift, faults)
+        components = PluginComponents.of(registry.snapshot(), settings, registry.drift, faults)
     except (SnapshotError, RegistryError) as error:
         if certain:
             faults.add(str(error))
         raise SettingsError(str(faults)) from None
-    closing.push_async_callback(provision.close)
+    closing.push_async_callback(components.close)
     if certain or settings.provider not in ("", AUTO):
-        await check_provider(provision)
+        await check_provider(components)
     if certain:
-        provision.check_store(create=may_create)
+        components.check_store(create=may_create)
         if faults:
-            await _check_existing_store(provision)
-    runtime = await Runtime.assemble(registry, provision, settings)
+            await _check_existing_store(components)
+    runtime = await Runtime.assemble(registry, components, settings)
     await check_store(runtime.store, faults)
     faults.check()
     return runtime
 
 
-async def check_provider(provision: Provision) -> None:
+async def check_provider(components: PluginComponents) -> None:
     """Choose the provider; add a fault if it cannot be used as it is set up."""
     # In a thread, because `provider = "auto"` may ask servers on this machine.
-    choice = await asyncio.to_thread(provision.faults.collect, lambda: provision.provider_choice)
+    choice = await asyncio.to_thread(components.faults.collect, lambda: components.provider_choice)
     if choice is None:
         return
-    if missing := provision.faults.collect(provision.without_provider):
-        provision.faults.add(f"provider: {choice.name} cannot be used: {missing}")
+    if missing := components.faults.collect(components.provider_unavailable_reason):
+        components.faults.add(f"provider: {choice.name} cannot be used: {missing}")
 
 
 async def check_store(store: Store, faults: SettingsFaults) -> None:
@@ -69,12 +69,12 @@ async def check_store(store: Store, faults: SettingsFaults) -> None:
         faults.add(f"{error}; or choose another `store`")
 
 
-async def _check_existing_store(provision: Provision) -> None:
+async def _check_existing_store(components: PluginComponents) -> None:
     """Check the store of a host that will not start."""
     try:
-        missing = provision.store_missing()
+        missing = components.store_missing()
     except (SettingsError, StoreUnavailableError):
         # It was reported already.
         return
-    if missing is None and (store := provision.faults.collect(provision.store)) is not None:
-        await check_store(store, provision.faults)
+    if missing is None and (store := components.faults.collect(components.store)) is not None:
+        await check_store(store, components.faults)

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from jackfield.components import ProviderDownload
 from jackfield.offers import Download, DownloadError, DownloadStopped
-from jackfield.provision import ProviderDownload
 
 _log = logging.getLogger(__name__)
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn, cast
 
-from jackfield.store import Entry, Store
+from jackfield.store import Store, StreamEntry
 
 from jackfield_testkit.store import worker
 from jackfield_testkit.suite import async_test_for, expect, fail_test
@@ -158,10 +158,12 @@ class WorkerProcess:
         fail_test(f"the process that runs {self._action} {problem}:\n{errors.decode(errors='replace')}")
 
 
-async def follow(store: Store, stream: str, count: int, *, after: int = 0, within: float = 20) -> list[Entry]:
+async def follow(
+    store: Store, stream: str, count: int, *, after: int = 0, within: float = 20
+) -> list[StreamEntry]:
     """Return the next entries of a stream as a follower gets them."""
-    found: list[Entry] = []
-    following = cast(AsyncGenerator[Entry, None], store.follow(stream, after=after))
+    found: list[StreamEntry] = []
+    following = cast(AsyncGenerator[StreamEntry, None], store.follow(stream, after=after))
     async with aclosing(following), asyncio.timeout(within):
         async for entry in following:
             found.append(entry)
@@ -170,7 +172,7 @@ async def follow(store: Store, stream: str, count: int, *, after: int = 0, withi
     return found
 
 
-def expect_consecutive(entries: list[Entry], last: int, what: str, *, after: int = 0) -> None:
+def expect_consecutive(entries: list[StreamEntry], last: int, what: str, *, after: int = 0) -> None:
     """Fail the test unless the ids are consecutive up to the last."""
     ids = [entry.id for entry in entries]
     expect(

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import ClassVar
 
 import pytest
-from jackfield.store import ClaimState, Entry, Store
+from jackfield.store import ClaimState, Store, StreamEntry
 
 from jackfield_testkit.store.claims import ClaimTests, DoubtTests
 from jackfield_testkit.store.crashes import CrashTests
@@ -194,7 +194,7 @@ class StreamTests:
                 expect_equal(await store.append("s", value), number, "append()")
                 expect_equal(await store.append("s2", value), number, "append() to another stream")
                 expect(
-                    (await store.read("s", after=number - 1)) == [Entry(number, value)],
+                    (await store.read("s", after=number - 1)) == [StreamEntry(number, value)],
                     "read() does not return what was appended",
                 )
 
@@ -219,10 +219,14 @@ class StreamTests:
             await store.append("s", b"short", ttl=unit)
             await advance(1.2)
             expect_equal(
-                await store.read("s"), [Entry(2, b"long")], "read() after the time to live of two entries"
+                await store.read("s"),
+                [StreamEntry(2, b"long")],
+                "read() after the time to live of two entries",
             )
             expect_equal(await store.append("s", b"new"), 4, "append() after an entry that has expired")
-            expect_equal(await follow(store, "s", 2), [Entry(2, b"long"), Entry(4, b"new")], "follow()")
+            expect_equal(
+                await follow(store, "s", 2), [StreamEntry(2, b"long"), StreamEntry(4, b"new")], "follow()"
+            )
 
     @async_test
     async def test_streams_with_entries_are_listed(self, harness: StoreHarness) -> None:
@@ -250,8 +254,10 @@ class StreamTests:
             expect_equal(await store.read("s"), [], "read() of a cleared stream")
             expect_equal(await store.streams("s"), ["s2"], "streams() after clear()")
             expect_equal(await store.append("s", b"new"), 3, "append() to a cleared stream")
-            expect_equal(await follow(store, "s", 1), [Entry(3, b"new")], "follow() of a cleared stream")
-            expect_equal(await store.read("s2"), [Entry(1, b"old")], "read() of another stream")
+            expect_equal(
+                await follow(store, "s", 1), [StreamEntry(3, b"new")], "follow() of a cleared stream"
+            )
+            expect_equal(await store.read("s2"), [StreamEntry(1, b"old")], "read() of another stream")
 
     @async_test
     async def test_concurrent_appends_have_consecutive_ids(self, harness: StoreHarness) -> None:

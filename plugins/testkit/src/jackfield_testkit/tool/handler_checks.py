@@ -10,7 +10,7 @@ from contextlib import ExitStack
 from typing import Any, NamedTuple
 
 from jackfield import ToolError, ToolResponse
-from jackfield.contract.response import fail_from
+from jackfield.contract.tool import fail_from
 from jackfield.strict_json import pointer
 
 from jackfield_testkit.json_values import at, objects, same_json

@@ -18,10 +18,10 @@ import orjson
 from jackfield import ErrorType, Mode, ToolContext, ToolError, ToolResponse, fail
 from jackfield import plugins as plugin_loading
 from jackfield.contract.manifest import ToolManifest, tool_schema
-from jackfield.installed import Entry
+from jackfield.distributions import EntryPoint
+from jackfield.invocation import DeadlineTimer, Handler, as_handler, run_handler
 from jackfield.plugins import Plugins
 from jackfield.registry.arguments import Arguments, compile_schema
-from jackfield.registry.invoke import Deadlines, Handler, as_handler, run_handler
 from jackfield.registry.returns import Returns
 from jackfield_builder import drafts, pipeline
 from jackfield_builder.discovery import Discovery, discover
@@ -97,7 +97,7 @@ def _locate(tool_id: str, discovery: Discovery) -> ToolSource:
 
 
 @cache
-def plugins(entries: tuple[Entry, ...]) -> Plugins:
+def plugins(entries: tuple[EntryPoint, ...]) -> Plugins:
     """Load what the plugins behind these entry points offer; each is loaded once."""
     return plugin_loading.load(entries)
 
@@ -209,7 +209,7 @@ class _UncancelledCall:
     """A call that only its deadline ends."""
 
     def __init__(self) -> None:
-        self.stopped = ""
+        self.cancel_reason = ""
         self.task = asyncio.current_task()
         self.runner: asyncio.Task[Any] | None = None
         self.deadline = math.inf
@@ -220,7 +220,7 @@ async def invoke(
     handler: Handler, args: dict[str, Any], ctx: ToolContext, *, timeout_ms: int, writes: bool
 ) -> ToolResponse:
     """Run a handler as the kernel does, outside any session and without policies or confirmation."""
-    deadlines, call = Deadlines(asyncio.get_running_loop()), _UncancelledCall()
+    deadlines, call = DeadlineTimer(asyncio.get_running_loop()), _UncancelledCall()
     deadlines.running[call] = None
     deadlines.arm()
     try:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from jackfield.transport.events import Audio, Closed, TextDelta, ToolCalls, Trouble
+from jackfield.transport.events import Audio, Closed, ProviderError, TextDelta, ToolCalls
 from jackfield.transport.protocol import Connection, ToolResult, TransportError
-from jackfield.transport.troubles import TROUBLES
+from jackfield.transport.provider_errors import PROVIDER_ERRORS
 from jackfield_scripted import Refusal, ScriptedModel
 from jackfield_scripted.audio import tone
 
@@ -132,10 +132,12 @@ class ErrorTests:
 async def _error_code(collector: EventCollector) -> str:
     """Return the code of the first Trouble or Closed event that has one."""
     while not (
-        codes := [each.code for each in collector.events if isinstance(each, Trouble | Closed) and each.code]
+        codes := [
+            each.code for each in collector.events if isinstance(each, ProviderError | Closed) and each.code
+        ]
     ):
         await collector.wait()
-    expect(codes[0] in TROUBLES, f"{codes[0]!r} is not one of TROUBLES")
+    expect(codes[0] in PROVIDER_ERRORS, f"{codes[0]!r} is not one of PROVIDER_ERRORS")
     return codes[0]
 
 

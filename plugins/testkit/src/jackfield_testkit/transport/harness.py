@@ -10,9 +10,9 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 
 import orjson
 from jackfield import Mode
-from jackfield.contract.call import ToolCall
+from jackfield.contract.tool import ToolCall
 from jackfield.transport.events import Closed, Event, TextDelta, ToolCalls, Transcript, TurnComplete
-from jackfield.transport.protocol import Connection, Opening, ToolResult, Transport
+from jackfield.transport.protocol import Connection, ConnectionConfig, ToolResult, Transport
 from jackfield_scripted import Refusal, Script, ScriptedModel
 
 from jackfield_testkit.suite import async_test_for, fail_test
@@ -169,10 +169,10 @@ class TransportHarness:
     close_codes: dict[int, str]
 
     @property
-    def opening(self) -> Opening:
+    def opening(self) -> ConnectionConfig:
         """The configuration of a new connection."""
         declarations = {tool: self.declare(self.mode, tool, schema) for tool, schema in TOOLS.items()}
-        return Opening(self.mode, INSTRUCTIONS, declarations)
+        return ConnectionConfig(self.mode, INSTRUCTIONS, declarations)
 
     @asynccontextmanager
     async def connect(

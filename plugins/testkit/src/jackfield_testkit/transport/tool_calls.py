@@ -6,7 +6,7 @@ import asyncio
 from typing import Any
 
 import orjson
-from jackfield.transport.events import Interrupted, ToolCalls, ToolCallsCancelled, Trouble, TurnComplete
+from jackfield.transport.events import Interrupted, ProviderError, ToolCalls, ToolCallsCancelled, TurnComplete
 from jackfield_scripted import ScriptedCall, ScriptedModel
 
 from jackfield_testkit.suite import expect, expect_equal
@@ -216,4 +216,6 @@ def _json(arguments: str | bytes) -> Any:
 
 
 def _is_cut_short(events: list[Any]) -> bool:
-    return any(isinstance(each, Interrupted | TurnComplete | Trouble | ToolCallsCancelled) for each in events)
+    return any(
+        isinstance(each, Interrupted | TurnComplete | ProviderError | ToolCallsCancelled) for each in events
+    )

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import pytest
 from jackfield.transport.events import (
     Audio,
-    GoingAway,
+    ConnectionExpiring,
     Interrupted,
     SpeechStarted,
     SpeechStopped,
@@ -164,7 +164,7 @@ class VoiceTests:
 
         async with harness.connect(script) as link:
             await link.send("Hello.")
-            warning = await link.collector.next(GoingAway)
+            warning = await link.collector.next(ConnectionExpiring)
             expect(35 <= warning.seconds <= 41, f"an announcement of 40 s reports {warning.seconds}")
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import orjson
-from jackfield.contract.call import ToolCall
+from jackfield.contract.tool import ToolCall
 from jackfield.transport.protocol import ToolResult
 from jackfield_schemas.names import ToolNames
 

@@ -8,8 +8,8 @@ from collections.abc import AsyncIterator, Awaitable, Sequence
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING
 
-from jackfield.transport.events import Closed, Event, Trouble
-from jackfield.transport.protocol import Opening, ToolResult, TransportError
+from jackfield.transport.events import Closed, Event, ProviderError
+from jackfield.transport.protocol import ConnectionConfig, ToolResult, TransportError
 from jackfield.transport.queue import EventQueue
 from jackfield_schemas.names import ToolNames
 from websockets.exceptions import ConnectionClosed
@@ -47,7 +47,9 @@ class LiveConnection:
         self._pump = asyncio.create_task(self._read())
 
     @classmethod
-    async def open(cls, client: Client, settings: GeminiSettings, opening: Opening) -> LiveConnection:
+    async def open(
+        cls, client: Client, settings: GeminiSettings, opening: ConnectionConfig
+    ) -> LiveConnection:
         """Connect, configure the session and send the history."""
         config = live_config(opening, settings)
         stack = AsyncExitStack()
@@ -166,7 +168,7 @@ class LiveConnection:
                     events = list(reader.settle())
                 except (ValueError, TypeError, AttributeError, KeyError) as error:
                     _log.warning("a message of Gemini could not be read: %s", type(error).__name__)
-                    events = [Trouble("server_error", "a message of the provider could not be read")]
+                    events = [ProviderError("server_error", "a message of the provider could not be read")]
                 for event in events:
                     queue.put_nowait(event)
                 await queue.room()

@@ -8,9 +8,10 @@ from typing import Any
 
 from jackfield.transport.events import (
     Audio,
+    ConnectionExpiring,
     Event,
-    GoingAway,
     Interrupted,
+    ProviderError,
     Speaker,
     SpeechStarted,
     SpeechStopped,
@@ -18,7 +19,6 @@ from jackfield.transport.events import (
     ToolCalls,
     ToolCallsCancelled,
     Transcript,
-    Trouble,
     TurnComplete,
     Usage,
 )
@@ -257,7 +257,7 @@ class LiveEvents:
         yield from self.utterances.model_ends(self._item)
         self._end_turn()
         trouble = errors.turn_error_code(reason)
-        yield Trouble(trouble, f"the turn ended with {reason}") if trouble else TurnComplete()
+        yield ProviderError(trouble, f"the turn ended with {reason}") if trouble else TurnComplete()
 
     def _end_turn(self) -> None:
         if self.speaking:
@@ -281,7 +281,7 @@ class LiveEvents:
             yield Usage(taken, given)
 
     def _go_away(self, body: Mapping[str, Any]) -> Iterator[Event]:
-        yield GoingAway(errors.seconds(body.get("timeLeft")) or 0.0)
+        yield ConnectionExpiring(errors.seconds(body.get("timeLeft")) or 0.0)
 
     def _resumption(self, body: Mapping[str, Any]) -> Iterator[Event]:
         self.resume = body.get("newHandle") or None if body.get("resumable") else None
@@ -295,7 +295,7 @@ class LiveEvents:
 
     def _error(self, body: Mapping[str, Any]) -> Iterator[Event]:
         error = errors.status_error(int(body.get("code") or 500), str(body.get("message") or ""), body)
-        yield Trouble(error.code, error.detail)
+        yield ProviderError(error.code, error.detail)
 
 
 def _decode(data: str) -> bytes:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import orjson
-from jackfield.transport.protocol import Opening, TransportError
+from jackfield.transport.protocol import ConnectionConfig, TransportError
 
 from jackfield_gemini.errors import MAX_DETAIL
 from jackfield_gemini.settings import GeminiSettings
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from google.genai.types import LiveConnectConfig
 
 
-def live_config(opening: Opening, settings: GeminiSettings) -> LiveConnectConfig:
+def live_config(opening: ConnectionConfig, settings: GeminiSettings) -> LiveConnectConfig:
     """Return the configuration for `client.aio.live.connect`; `TransportError` if the SDK rejects it."""
     from google.genai.types import LiveConnectConfig
 
@@ -28,7 +28,7 @@ def live_config(opening: Opening, settings: GeminiSettings) -> LiveConnectConfig
         raise TransportError("invalid_request_error", detail[:MAX_DETAIL]) from None
 
 
-def _fields(opening: Opening, settings: GeminiSettings) -> dict[str, Any]:
+def _fields(opening: ConnectionConfig, settings: GeminiSettings) -> dict[str, Any]:
     config: dict[str, Any] = {
         "response_modalities": ["AUDIO"],
         "session_resumption": {"handle": opening.resume} if opening.resume else {},
@@ -53,7 +53,7 @@ def _fields(opening: Opening, settings: GeminiSettings) -> dict[str, Any]:
     return config
 
 
-def past_turns(opening: Opening) -> list[tuple[str, str]]:
+def past_turns(opening: ConnectionConfig) -> list[tuple[str, str]]:
     """Return the history as roles and texts; empty for a resumed session."""
     if opening.resume:
         return []
@@ -62,14 +62,14 @@ def past_turns(opening: Opening) -> list[tuple[str, str]]:
     ]
 
 
-def _tools(opening: Opening, settings: GeminiSettings) -> list[dict[str, Any]]:
+def _tools(opening: ConnectionConfig, settings: GeminiSettings) -> list[dict[str, Any]]:
     # Models differ in whether they wait for their calls, so each declaration says so.
     behavior = settings.calls.upper()
     declared = [{"behavior": behavior, **each} for each in opening.declarations.values()]
     return [{"function_declarations": declared}] if declared else []
 
 
-def _speech(opening: Opening, settings: GeminiSettings) -> dict[str, Any]:
+def _speech(opening: ConnectionConfig, settings: GeminiSettings) -> dict[str, Any]:
     speech: dict[str, Any] = {}
     if voice := opening.voice.voice or settings.voice:
         speech["voice_config"] = {"prebuilt_voice_config": {"voice_name": voice}}

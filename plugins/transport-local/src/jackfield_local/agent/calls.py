@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any
 
 import orjson
-from jackfield.contract.call import ToolCall
+from jackfield.contract.tool import ToolCall
 from jackfield.transport.events import FormRequest, ToolCalls
 from jackfield.transport.protocol import ToolResult
 

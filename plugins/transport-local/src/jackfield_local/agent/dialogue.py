@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from jackfield.transport.protocol import Opening, ToolResult, TransportError
+from jackfield.transport.protocol import ConnectionConfig, ToolResult, TransportError
 
 from jackfield_local.agent.calls import CHANGE, NO_TOOL, STOPPED, CallPlanner, Setting
 from jackfield_local.agent.decision import Decision, written_call, written_words
@@ -43,7 +43,7 @@ _REPLIES = {
 class AgentDialogue:
     """Decides with the model as soon as it is ready, and with the router until then."""
 
-    def __init__(self, opening: Opening, setting: Setting) -> None:
+    def __init__(self, opening: ConnectionConfig, setting: Setting) -> None:
         self._setting = setting
         self.state = DialogueState()
         self._calls = CallPlanner(setting, self.state, forms=opening.forms and not setting.style.spoken)
@@ -62,8 +62,8 @@ class AgentDialogue:
         question, self.state.question = self.state.question, None
         thoughts = await self._in_thread(self._at_once, question, text)
         if not thoughts:
-            if (remark := self._getting_ready()) is not None:
-                yield remark
+            if (add_preview_note := self._getting_ready()) is not None:
+                yield add_preview_note
             is_open = question is not None and question.expects in (Expects.VALUE, Expects.CONSENT)
             thoughts = await self._decided(text, question if is_open else None)
         for thought in thoughts:

@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
-from jackfield.transport.protocol import Opening, TransportError
+from jackfield.transport.protocol import ConnectionConfig, TransportError
 from jackfield_embeddings import EmbeddingError
 
 from jackfield_local.agent.answers import ResponseStyle
@@ -95,7 +95,7 @@ class Agent:
         self._model = model
         self._preparing: dict[Prefix, asyncio.Task[None]] = {}
 
-    async def open(self, opening: Opening) -> Dialogue:
+    async def open(self, opening: ConnectionConfig) -> Dialogue:
         """A new conversation; the first one with these tools has the model prepared for them."""
         if opening.purpose == "summary":
             # The model would take minutes, and the router writes no text: the session has its own way.
@@ -131,7 +131,7 @@ class Agent:
         else:
             _log.info("the model is ready")
 
-    def _setting(self, opening: Opening) -> Setting:
+    def _setting(self, opening: ConnectionConfig) -> Setting:
         from jackfield_local.models.phrases import embed_phrases
 
         name = zone_in(opening.instructions) or self._settings.time_zone or own_zone()

@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Any
 
 from jackfield.registry.arguments import resolve
-from jackfield.transport.protocol import Opening
+from jackfield.transport.protocol import ConnectionConfig
 
 from jackfield_local.guide import Example, Guide, read_guide
 from jackfield_local.language.words import content, name_words, spoken_name
@@ -180,7 +180,7 @@ def first_sentence(text: str) -> str:
     return re.split(r"(?<![ (][a-z]\.[a-z]\.)(?<=[.!?])\s", text.strip(), maxsplit=1)[0].rstrip(".")
 
 
-def tools_of(opening: Opening) -> tuple[Tool, ...]:
+def tools_of(opening: ConnectionConfig) -> tuple[Tool, ...]:
     """The tools of a session, in the order of their ids, which does not depend on the session."""
     tools = []
     for tool_id, declared in sorted(opening.declarations.items()):
@@ -219,7 +219,7 @@ def nested(args: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-def text_only_tools(opening: Opening) -> tuple[Tool, ...]:
+def text_only_tools(opening: ConnectionConfig) -> tuple[Tool, ...]:
     """The tools that a voice session lacks; they are only told apart, and never called."""
     guides = {tool_id: read_guide(text) for tool_id, text in sorted(opening.text_only.items())}
     return tuple(

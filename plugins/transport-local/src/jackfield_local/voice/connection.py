@@ -7,8 +7,8 @@ import logging
 from collections import deque
 from collections.abc import AsyncIterator
 
-from jackfield.transport.events import Closed, Interrupted, SpeechStarted, ToolCalls, Trouble
-from jackfield.transport.protocol import Opening, VoiceSettings
+from jackfield.transport.events import Closed, Interrupted, ProviderError, SpeechStarted, ToolCalls
+from jackfield.transport.protocol import ConnectionConfig, VoiceSettings
 
 from jackfield_local.connection import LONGEST_TEXT, LocalConnection
 from jackfield_local.mind import Dialogue, Thought
@@ -34,7 +34,7 @@ class VoiceConnection(LocalConnection):
         self._listening = asyncio.create_task(self._listen())
 
     @classmethod
-    async def open(cls, dialogue: Dialogue, opening: Opening) -> VoiceConnection:
+    async def open(cls, dialogue: Dialogue, opening: ConnectionConfig) -> VoiceConnection:
         """Load what is not loaded yet, and listen; `TransportError` when there is no voice to be had here."""
         language = opening.voice.language or "en"
         if language.split("-")[0].lower() != "en":
@@ -126,7 +126,7 @@ class VoiceConnection(LocalConnection):
             if self._results:
                 self._waiting.append(self._go_on)
             elif not self._calls:
-                await self._events.put(Trouble("no_audio", "no words were found in what was said"))
+                await self._events.put(ProviderError("no_audio", "no words were found in what was said"))
         self._next()
 
     async def _listen(self) -> None:

@@ -11,12 +11,12 @@ from jackfield.transport.events import (
     Closed,
     Event,
     Interrupted,
+    ProviderError,
     TextDelta,
     ToolCalls,
-    Trouble,
     TurnComplete,
 )
-from jackfield.transport.protocol import Opening, ToolResult, TransportError
+from jackfield.transport.protocol import ConnectionConfig, ToolResult, TransportError
 from jackfield.transport.queue import EventQueue
 
 from jackfield_openai.chat.history import History, Reply
@@ -84,7 +84,7 @@ class CompletionRequests:
 class ChatConnection:
     """One conversation; at most one request is active."""
 
-    def __init__(self, client: AsyncOpenAI, requests: CompletionRequests, opening: Opening) -> None:
+    def __init__(self, client: AsyncOpenAI, requests: CompletionRequests, opening: ConnectionConfig) -> None:
         self._client = client
         self._requests = requests
         self._tools = DeclaredTools(opening.declarations)
@@ -213,4 +213,4 @@ class ChatConnection:
             self._events.close(Closed(error.code, error.detail))
             return
         waiting = f" (try again in {error.retry_after:g} s)" if error.retry_after else ""
-        self._events.put_nowait(Trouble(error.code, error.detail + waiting))
+        self._events.put_nowait(ProviderError(error.code, error.detail + waiting))

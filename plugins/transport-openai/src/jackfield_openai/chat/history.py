@@ -8,7 +8,7 @@ from typing import Any
 
 import orjson
 from jackfield.transport.events import Usage
-from jackfield.transport.protocol import Opening, ToolResult
+from jackfield.transport.protocol import ConnectionConfig, ToolResult
 
 
 @dataclass(slots=True)
@@ -121,7 +121,7 @@ class _OpenCall:
 class History:
     """The message history; messages that arrive during calls or an answer are added with the next request."""
 
-    def __init__(self, opening: Opening) -> None:
+    def __init__(self, opening: ConnectionConfig) -> None:
         self.messages: list[Message] = []
         if opening.instructions:
             self.messages.append({"role": "system", "content": opening.instructions})

@@ -10,8 +10,8 @@ from collections.abc import AsyncIterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import orjson
-from jackfield.transport.events import Closed, Event, GoingAway, ToolCalls
-from jackfield.transport.protocol import Opening, ToolResult, TransportError, Utterance
+from jackfield.transport.events import Closed, ConnectionExpiring, Event, ToolCalls
+from jackfield.transport.protocol import ConnectionConfig, ToolResult, TransportError, Utterance
 from openai import OpenAIError
 from websockets.exceptions import ConnectionClosed, WebSocketException
 
@@ -240,7 +240,7 @@ class RealtimeConnection:
         left = self._incoming.ends_at - asyncio.get_running_loop().time()
         if not self._warned and left <= self._margin:
             self._warned = True
-            self._ready.append(GoingAway(max(0.0, left)))
+            self._ready.append(ConnectionExpiring(max(0.0, left)))
 
     def _end(self, end: ConnectionClosed) -> None:
         self._over = True
@@ -292,7 +292,7 @@ _SOCKET: Any = {
 
 
 async def open_connection(
-    client: AsyncOpenAI, settings: OpenAISettings, opening: Opening
+    client: AsyncOpenAI, settings: OpenAISettings, opening: ConnectionConfig
 ) -> RealtimeConnection:
     """Open a session with audio."""
     tools = DeclaredTools(opening.declarations)
@@ -301,7 +301,7 @@ async def open_connection(
 
 
 async def attach_connection(
-    client: AsyncOpenAI, settings: OpenAISettings, opening: Opening, call_id: str
+    client: AsyncOpenAI, settings: OpenAISettings, opening: ConnectionConfig, call_id: str
 ) -> RealtimeConnection:
     """Open a connection to the session of a browser's call."""
     tools = DeclaredTools(opening.declarations)
@@ -316,7 +316,11 @@ class _Target(NamedTuple):
 
 
 async def _open(
-    client: AsyncOpenAI, settings: OpenAISettings, opening: Opening, line: _Target, session: dict[str, Any]
+    client: AsyncOpenAI,
+    settings: OpenAISettings,
+    opening: ConnectionConfig,
+    line: _Target,
+    session: dict[str, Any],
 ) -> RealtimeConnection:
     try:
         async with asyncio.timeout(settings.connect_timeout):

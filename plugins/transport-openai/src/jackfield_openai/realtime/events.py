@@ -9,17 +9,17 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import orjson
-from jackfield.contract.call import ToolCall
+from jackfield.contract.tool import ToolCall
 from jackfield.transport.events import (
     Audio,
     Event,
     Interrupted,
+    ProviderError,
     SpeechStarted,
     SpeechStopped,
     TextDelta,
     ToolCalls,
     Transcript,
-    Trouble,
     TurnComplete,
     Usage,
 )
@@ -86,14 +86,14 @@ def _failure(response: Mapping[str, Any], *, cut_calls: bool, limited: bool) -> 
     error = details.get("error") or {}
     if response.get("status") == "failed":
         code = error_code(error.get("code"), error.get("type"))
-        return Trouble(code, redacted(error.get("message")))
+        return ProviderError(code, redacted(error.get("message")))
     if details.get("reason") == "content_filter":
-        return Trouble("content_refused", "the answer was cut by the content filter")
+        return ProviderError("content_refused", "the answer was cut by the content filter")
     if cut_calls and limited:
         # A new connection with a summary would reach the same limit.
-        return Trouble("server_error", "the calls ran into the limit of answer_tokens")
+        return ProviderError("server_error", "the calls ran into the limit of answer_tokens")
     if cut_calls:
-        return Trouble("context_length_exceeded", "the calls ran into the length limit")
+        return ProviderError("context_length_exceeded", "the calls ran into the length limit")
     return TurnComplete()
 
 
@@ -159,7 +159,7 @@ class RealtimeEvents:
             reader = self._readers.get(message["type"])
             return _NO_EVENTS if reader is None else reader(message)
         except (ValueError, KeyError, TypeError, AttributeError) as error:
-            return (Trouble("server_error", f"an event could not be read ({type(error).__name__})"),)
+            return (ProviderError("server_error", f"an event could not be read ({type(error).__name__})"),)
 
     def _audio(self, message: Message) -> tuple[Event, ...]:
         pcm = binascii.a2b_base64(message["delta"])
@@ -186,7 +186,7 @@ class RealtimeEvents:
         return (Transcript("user", message["transcript"], True, message["item_id"]),)
 
     def _input_transcript_failed(self, message: Message) -> tuple[Event, ...]:
-        return (Trouble("no_audio", redacted((message.get("error") or {}).get("message"))),)
+        return (ProviderError("no_audio", redacted((message.get("error") or {}).get("message"))),)
 
     def _item_added(self, message: Message) -> tuple[Event, ...]:
         self.responses.item_added(message["item"].get("id") or "")
@@ -258,7 +258,7 @@ class RealtimeEvents:
         if ours in _FATAL_CODES:
             self.fatal_error = (ours, redacted(error.get("message")))
             return _NO_EVENTS
-        return (Trouble(ours, redacted(error.get("message"))),)
+        return (ProviderError(ours, redacted(error.get("message"))),)
 
 
 _LATE_PREFIX = "jf-after-"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from jackfield.transport.protocol import Opening, Utterance
+from jackfield.transport.protocol import ConnectionConfig, Utterance
 
 from jackfield_openai.declared_tools import DeclaredTools
 from jackfield_openai.settings import OpenAISettings
@@ -19,7 +19,9 @@ _PCM = {"type": "audio/pcm", "rate": 24_000}
 _CONTENT = {"user": "input_text", "assistant": "output_text"}
 
 
-def voice_session(opening: Opening, settings: OpenAISettings, tools: DeclaredTools) -> dict[str, Any]:
+def voice_session(
+    opening: ConnectionConfig, settings: OpenAISettings, tools: DeclaredTools
+) -> dict[str, Any]:
     """Return the configuration of a connection with audio; the model is in the URL."""
     session = tools_session(opening, tools)
     audio = _audio(opening, settings)
@@ -28,7 +30,7 @@ def voice_session(opening: Opening, settings: OpenAISettings, tools: DeclaredToo
     return {**session, "output_modalities": ["audio"], "audio": audio}
 
 
-def browser_session(opening: Opening, settings: OpenAISettings, tools: DeclaredTools) -> Any:
+def browser_session(opening: ConnectionConfig, settings: OpenAISettings, tools: DeclaredTools) -> Any:
     """Return the configuration of a browser call, which negotiates its own audio format."""
     return {
         **tools_session(opening, tools),
@@ -38,7 +40,7 @@ def browser_session(opening: Opening, settings: OpenAISettings, tools: DeclaredT
     }
 
 
-def tools_session(opening: Opening, tools: DeclaredTools) -> dict[str, Any]:
+def tools_session(opening: ConnectionConfig, tools: DeclaredTools) -> dict[str, Any]:
     """Return instructions and tools, which the browser must not choose although it could send its own."""
     session: dict[str, Any] = {
         "type": "realtime",
@@ -88,7 +90,7 @@ def _message(role: str, kind: str, text: str, item_id: str) -> dict[str, Any]:
     return {"id": item_id, "type": "message", "role": role, "content": [{"type": kind, "text": text}]}
 
 
-def _audio(opening: Opening, settings: OpenAISettings) -> dict[str, dict[str, Any]]:
+def _audio(opening: ConnectionConfig, settings: OpenAISettings) -> dict[str, dict[str, Any]]:
     wanted = opening.voice
     detection: dict[str, Any] = {
         "type": settings.turn_detection,

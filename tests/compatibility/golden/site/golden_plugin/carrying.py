@@ -15,7 +15,7 @@ from jackfield.transport.events import (
     TextDelta,
     ToolCalls,
     Transcript,
-    Trouble,
+    ProviderError,
     TurnComplete,
     Usage,
 )
@@ -62,7 +62,7 @@ class Line:
 
     async def send_text(self, text):
         if text == "trouble":
-            self.come(Trouble("server_error", "The office is full."), TurnComplete())
+            self.come(ProviderError("server_error", "The office is full."), TurnComplete())
             return
         asked = CALLS.get(text.partition(" ")[0])
         if asked is None:

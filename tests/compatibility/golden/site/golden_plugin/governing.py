@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from jackfield import ErrorType, fail
-from jackfield.governance import Check
+from jackfield.governance import SyncPolicy
 
 
 class Stamp:
@@ -12,7 +12,7 @@ class Stamp:
     def __init__(self, store):
         self.store = store
 
-    def concerns(self, tool, session):
+    def applies_to(self, tool, session):
         return tool.manifest.tool_id.startswith("parcel_")
 
     async def apply(self, call, proceed):
@@ -22,7 +22,7 @@ class Stamp:
         return response.with_meta(stamped=count >= 1)
 
 
-class Hours(Check):
+class Hours(SyncPolicy):
     """A policy that waits for nothing."""
 
     def __init__(self, settings):
@@ -42,7 +42,7 @@ class Mark:
         return None if "number" in params else "it has no number"
 
     def apply(self, session, params):
-        session.change("parcel_mark", params["number"])
+        session.set_flag("parcel_mark", params["number"])
 
 
 class Watch:

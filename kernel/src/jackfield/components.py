@@ -11,9 +11,10 @@ from types import MappingProxyType
 from typing import Any, NamedTuple, TypeVar
 
 from jackfield.contract.snapshot import FrozenTool, Snapshot, SnapshotError
+from jackfield.distributions import PLUGINS, Distribution, EntryPoint
 from jackfield.drift import Drift
-from jackfield.governance import Check
-from jackfield.installed import PLUGINS, Distribution, Entry
+from jackfield.governance import SyncPolicy
+from jackfield.invocation import is_external_cancellation
 from jackfield.offers import (
     CapabilityOffer,
     Detected,
@@ -22,8 +23,7 @@ from jackfield.offers import (
     StoreOffer,
     TransportOffer,
 )
-from jackfield.plugins import Offered, Plugins, load
-from jackfield.registry.invoke import is_for_others
+from jackfield.plugins import Plugins, RegisteredOffer, load
 from jackfield.registry.registry import Deployment, RegistryError, compared
 from jackfield.settings import AUTO, Settings, SettingsError, SettingsFaults, merge_tables, read_offer
 from jackfield.store import MemoryStore, Store, StoreUnavailableError
@@ -44,7 +44,7 @@ HOOKS = {
 
 # What is made from an offer has to have these, or it would fail in the middle of a call.
 _SHAPES = {
-    "policies": ("concerns", "apply"),
+    "policies": ("applies_to", "apply"),
     "intents": ("refusal", "apply"),
     "observers": ("call_finished", "session_opened", "turn_began", "session_ended", "close"),
 }
@@ -58,7 +58,7 @@ _FAULTY: Any = object()
 """Stands for the settings of an offer whose table has faults."""
 
 
-class LeftOut(NamedTuple):
+class WithheldPlugin(NamedTuple):
     """A plugin that production does not load, because its code is not what was frozen."""
 
     distribution: str
@@ -102,18 +102,18 @@ class ProviderChoice(NamedTuple):
         return self._replace(reason=f"{self.reason}; {transport.describe()}", hints=hints)
 
 
-class Provision:
+class PluginComponents:
     """The plugins that a snapshot names, not those that happen to be installed, and their settings."""
 
     def __init__(
         self,
         plugins: Plugins,
         settings: Settings,
-        left_out: Sequence[LeftOut] = (),
+        withheld: Sequence[WithheldPlugin] = (),
         faults: SettingsFaults | None = None,
     ) -> None:
         self.plugins = plugins
-        self.left_out = tuple(left_out)
+        self.withheld_plugins = tuple(withheld)
         self.faults = SettingsFaults() if faults is None else faults
         """The faults in the tables of all plugins, to be checked before anything is created."""
         self._held = AsyncExitStack()
@@ -130,7 +130,7 @@ class Provision:
         settings: Settings,
         drift: Drift | None = None,
         faults: SettingsFaults | None = None,
-    ) -> Provision:
+    ) -> PluginComponents:
         """Import the plugins that are what was frozen, and read the tables of all of them.
 
         One that is not stops development. In production it stops the start if it governs or records calls;
@@ -138,21 +138,21 @@ class Provision:
         """
         drift = drift or compared(snapshot, Deployment(settings.deployment))
         entries = []
-        left_out = []
+        withheld = []
         for plugin in snapshot.wire["plugins"]:
             owner: Mapping[str, Any] = plugin["distribution"]
             if why := drift.of_plugin(plugin):
-                absent = LeftOut(owner["name"], plugin["offers"], why)
+                absent = WithheldPlugin(owner["name"], plugin["offers"], why)
                 _refuse(absent, plugin, settings)
                 _log.error("%s: it is left out", absent)
-                left_out.append(absent)
+                withheld.append(absent)
                 continue
             distribution = Distribution(owner["name"], owner["version"])
-            entries.append(Entry(PLUGINS, plugin["name"], plugin["value"], distribution))
+            entries.append(EntryPoint(PLUGINS, plugin["name"], plugin["value"], distribution))
         plugins = load(entries)
-        for complaint in plugins.complaints:
+        for complaint in plugins.faults:
             raise RegistryError(f"plugin {complaint.plugin.distribution}: {complaint.message}")
-        return cls(plugins, settings, left_out, faults)
+        return cls(plugins, settings, withheld, faults)
 
     def _read_tables(self) -> None:
         """Read the table of every offer that is used; what else has a table is checked, too."""
@@ -270,7 +270,7 @@ class Provision:
         transport: Transport = offer.create(settings)
         return transport
 
-    def without_provider(self) -> str | None:
+    def provider_unavailable_reason(self) -> str | None:
         """Why the provider that was chosen cannot be used here, as far as it is known unasked."""
         offer, settings = self._provider()
         return offer.unavailable(settings)
@@ -347,7 +347,7 @@ class Provision:
             self.faults.check()
         absent = [
             f"{name}: {each}"
-            for each in self.left_out
+            for each in self.withheld_plugins
             for name in each.offers.get("jackfield_transports", ())
         ]
         unasked = [name for name, offer in self._transports.items() if not offer.detectors]
@@ -359,14 +359,16 @@ class Provision:
 
     def _absent(self, hook: str, name: str) -> str:
         """Why something is not there that the snapshot has, if its plugin was left out."""
-        return next((f"{name}: {each}" for each in self.left_out if name in each.offers.get(hook, ())), "")
+        return next(
+            (f"{name}: {each}" for each in self.withheld_plugins if name in each.offers.get(hook, ())), ""
+        )
 
     @cached_property
     def unavailable(self) -> Mapping[str, str]:
         """The capabilities that this deployment does not have, each with the reason."""
         reasons = {
             name: str(each)
-            for each in self.left_out
+            for each in self.withheld_plugins
             for name in each.offers.get("jackfield_capabilities", ())
         }
         for offered in self.plugins.of("jackfield_capabilities"):
@@ -390,16 +392,16 @@ class Provision:
 
     def made(self, kind: str, services: Any) -> dict[str, Any]:
         """Everything of one kind that is enabled and available, by name; faults in settings are added."""
-        left_out = self.unavailable if kind == "capabilities" else {}
+        withheld = self.unavailable if kind == "capabilities" else {}
         made: dict[str, Any] = {}
         for each in self.plugins.of(HOOKS[kind]):
-            if self._settings.enabled(kind, each.name) and each.name not in left_out:
+            if self._settings.enabled(kind, each.name) and each.name not in withheld:
                 created = self.faults.collect(partial(self._make, each, kind, services))
                 if created is not None:
                     made[each.name] = created
         return made
 
-    def _make(self, offered: Offered, kind: str, services: Any) -> Any:
+    def _make(self, offered: RegisteredOffer, kind: str, services: Any) -> Any:
         """What an offer makes; a plugin that cannot is named, with the cause."""
         owner = f"plugin {offered.plugin.distribution}: {offered.name}"
         offer: Any = offered.offer
@@ -409,7 +411,7 @@ class Provision:
             raise
         except Exception as error:
             raise RegistryError(f"{owner} cannot be made: {type(error).__name__}: {error}") from error
-        shape = () if isinstance(made, Check) else _SHAPES.get(kind, ())
+        shape = () if isinstance(made, SyncPolicy) else _SHAPES.get(kind, ())
         missing = [name for name in shape if not callable(getattr(made, name, None))]
         if missing:
             raise RegistryError(f"{owner} has no {' and no '.join(missing)}")
@@ -439,7 +441,7 @@ class Provision:
 
         for kind, tables in self._settings.tables.items():
             known = [each.name for each in self.plugins.of(HOOKS[kind])]
-            absent = [name for each in self.left_out for name in each.offers.get(HOOKS[kind], ())]
+            absent = [name for each in self.withheld_plugins for name in each.offers.get(HOOKS[kind], ())]
             for name in (name for name in tables if name not in (*known, *absent)):
                 close = get_close_matches(name, known, 1)
                 offered = f"known tables: {', '.join(f'[{kind}.{each}]' for each in known) or 'none'}"
@@ -450,7 +452,7 @@ class Provision:
 def add_table_faults(settings: Settings, faults: SettingsFaults) -> None:
     """Add the faults in the tables of plugins, as far as there is a registry that names them."""
     try:
-        Provision.of(Snapshot.load(settings.registry), settings, faults=faults)
+        PluginComponents.of(Snapshot.load(settings.registry), settings, faults=faults)
     except (SnapshotError, RegistryError):
         # The registry may be named by a setting that is faulty itself.
         return
@@ -460,7 +462,7 @@ def _is_development(settings: Settings) -> bool:
     return Deployment(settings.deployment) is Deployment.DEVELOPMENT
 
 
-def _refuse(plugin: LeftOut, frozen: Mapping[str, Any], settings: Settings) -> None:
+def _refuse(plugin: WithheldPlugin, frozen: Mapping[str, Any], settings: Settings) -> None:
     """Stop at a drifted plugin that cannot be left out: any in development, those that govern everywhere."""
     if _is_development(settings):
         raise RegistryError(f"{plugin}; run `jackfield build`")
@@ -481,6 +483,6 @@ async def _close(name: str, close: Callable[[], Awaitable[None]]) -> None:
     try:
         await close()
     except BaseException as error:
-        if is_for_others(error) or isinstance(error, SystemExit):
+        if is_external_cancellation(error) or isinstance(error, SystemExit):
             raise
         _log.error("%s failed in close; everything else is closed", name, exc_info=error)

@@ -1,19 +1,24 @@
-"""The chain of policies that a call goes through.
+"""The chain of policies that a call passes through.
 
-The chain of a tool is composed once per session: a policy that has nothing to say about this tool in this
-session is left out of it, so a call pays only for what can concern it.
+The chain of a tool is composed once per session. It leaves out policies that do not apply to this tool
+in this session, so a call pays only for policies that can affect it.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+import logging
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from functools import partial, reduce
 
-from jackfield.contract.response import Failure, ToolResponse
-from jackfield.governance import Call, Check, Policy, Proceed
+from jackfield.contract.tool import ErrorType, Failure, ToolResponse, fail
+from jackfield.governance import Call, Policy, Proceed, SyncPolicy
 from jackfield.guards import give_up, grants_retry, refuse_overdue, settle
-from jackfield.registry.invoke import stopped
+from jackfield.invocation import cancelled_response
+from jackfield.registry.arguments import Violation
+from jackfield.registry.registry import RegisteredTool
+from jackfield.registry.returns import Returns
+from jackfield.session.intents import IntentHandler, apply_intents
 
 _Before = Callable[[Call], ToolResponse | None]
 _After = Callable[[Call, ToolResponse], ToolResponse]
@@ -27,9 +32,9 @@ class Chain:
 
     def __init__(
         self,
-        policies: Iterable[tuple[str, Policy | Check]],
+        policies: Iterable[tuple[str, Policy | SyncPolicy]],
         last: Proceed,
-        *nameless: Check,
+        *nameless: SyncPolicy,
         writes: bool = True,
     ) -> None:
         """`nameless` checks stand behind the policies and decide nothing that is worth a record.
@@ -41,7 +46,7 @@ class Chain:
         run, behind = last, ""
         checks = list(nameless)
         for name, policy in reversed(chosen):
-            if isinstance(policy, Check):
+            if isinstance(policy, SyncPolicy):
                 checks.insert(0, policy)
             else:
                 if checks or (behind and writes):
@@ -56,12 +61,12 @@ def _around(apply: Callable[[Call, Proceed], Awaitable[ToolResponse]], proceed: 
     return lambda call: apply(call, proceed)
 
 
-def _checked(checks: Sequence[Check], proceed: Proceed, behind: str) -> Proceed:
+def _checked(checks: Sequence[SyncPolicy], proceed: Proceed, behind: str) -> Proceed:
     """All checks that stand side by side, in one coroutine; `behind` names the policy they stand before."""
     if not checks:
         # Between two policies that wrap: the one in front is to see an answer when the one behind hangs, and
         # to keep it if the handler may have changed something.
-        return _side_by_side((), proceed, (), None, (), behind=behind)
+        return _run_checks((), proceed, (), None, (), behind=behind)
     retries = next(
         (place for place, check in enumerate(checks, 1) if _has(check, "retry_after")), len(checks)
     )
@@ -75,12 +80,12 @@ def _checked(checks: Sequence[Check], proceed: Proceed, behind: str) -> Proceed:
     ]
     looks, retry = _afters(inner), None
     if _has(outer[-1], "retry_after"):
-        again = _side_by_side((), proceed, looks, None, (), behind=behind)
+        again = _run_checks((), proceed, looks, None, (), behind=behind)
         retry = partial(_retry, wanted=outer[-1].retry_after, proceed=again)
-    return _side_by_side(befores, proceed, looks, retry, _afters(outer), behind=behind)
+    return _run_checks(befores, proceed, looks, retry, _afters(outer), behind=behind)
 
 
-def _side_by_side(
+def _run_checks(
     befores: Sequence[tuple[_Before, Sequence[_After]]],
     proceed: Proceed,
     looks: Sequence[_After],
@@ -127,23 +132,89 @@ async def _retry(
     pause = wanted(call, response.failure)
     if pause is None or not grants_retry(call, pause):
         return response
-    call.stopped = ""
+    call.cancel_reason = ""
     waiting = call.session.waiting
     waiting.add(call)
     try:
         await asyncio.sleep(pause)
     finally:
         waiting.discard(call)
-    if call.stopped:
-        return stopped(call.stopped, call.tool.timeout, writes=not call.tool.reads)
+    if call.cancel_reason:
+        return cancelled_response(call.cancel_reason, call.tool.timeout, writes=not call.tool.reads)
     return await proceed(call)
 
 
-def _has(check: Check, name: str) -> bool:
+def _has(check: SyncPolicy, name: str) -> bool:
     """Whether a check does this itself."""
-    return getattr(type(check), name) is not getattr(Check, name)
+    return getattr(type(check), name) is not getattr(SyncPolicy, name)
 
 
-def _afters(checks: Sequence[Check]) -> tuple[_After, ...]:
+def _afters(checks: Sequence[SyncPolicy]) -> tuple[_After, ...]:
     """What an answer meets on its way back."""
     return tuple(check.after for check in reversed(checks) if _has(check, "after"))
+
+
+VALIDATION = "validation"
+
+_log = logging.getLogger(__name__)
+
+
+class Validation(SyncPolicy):
+    """Refuses arguments that do not fit the tool's schema, and fills in the defaults of those that do."""
+
+    def before(self, call: Call) -> ToolResponse | None:
+        """Judge, then complete."""
+        arguments, args = call.tool.arguments, call.args
+        if not arguments.is_valid(args):
+            call.end(VALIDATION, "refused")
+            return _invalid(call.tool, arguments.violations(args))
+        call.defaults_filled = arguments.complete(args)
+        return None
+
+
+def _invalid(tool: RegisteredTool, violations: Sequence[Violation]) -> ToolResponse:
+    errors = [{"path": each.path, "message": each.message} for each in violations[:20]]
+    return fail(
+        ErrorType.VALIDATION,
+        # Where the arguments as a whole are meant, a bare slash would read like a typing error.
+        f"The arguments do not fit {tool.id}: "
+        + "; ".join(f"{each.path}: {each.message}".removeprefix("/: ") for each in violations[:3]),
+        suggestion=tool.help_for(violations),
+        details={"errors": errors},
+    )
+
+
+class ResultEncoding(SyncPolicy):
+    """Writes out what a handler returned, checks it against `returns`, and applies the intents."""
+
+    def __init__(self, intents: Mapping[str, IntentHandler], *, enforce_returns: bool = False) -> None:
+        self._intents = intents
+        self._enforce_returns = enforce_returns
+
+    def after(self, call: Call, response: ToolResponse) -> ToolResponse:
+        """The response with the intents that were applied, or a failure when it cannot be passed on."""
+        response = call.encode(response)
+        if call.tool.returns is not None and response.failure is None:
+            response = self._checked(call, response, call.tool.returns)
+        if not response.intents:
+            return response
+        applied, refused = apply_intents(response.intents, call.session, self._intents)
+        if refused:
+            call.meta["refusedIntents"] = [each._asdict() for each in refused]
+        return response._replace(intents=applied)
+
+    def _checked(self, call: Call, response: ToolResponse, returns: Returns) -> ToolResponse:
+        """The response itself, or a failure if its data breaks `returns` and that is enforced."""
+        found = returns.report(call.encoded_data)
+        call.returns_violations = len(found)
+        if not found:
+            return response
+        call.meta["returnsViolations"] = found
+        _log.warning("%s broke its `returns` at %s: %s", call.tool.id, found[0]["path"], found[0]["message"])
+        if not self._enforce_returns:
+            return response
+        return fail(
+            ErrorType.INTERNAL,
+            "The tool's answer does not have the form it promises, and is withheld.",
+            partial_side_effects=not call.tool.reads,
+        )

@@ -1,17 +1,15 @@
-"""The one envelope in which every call is answered.
+"""Tool calls and their results: call, response envelope, error types, intents.
 
-These are named tuples because two of them are made for every call: a frozen dataclass costs four times as
-much to create, and both are immutable and typed.
+The types on the path of a call are named tuples: a frozen dataclass takes four times as long to create, and
+both are immutable and typed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from enum import StrEnum
 from types import MappingProxyType
-from typing import Any, NamedTuple
-
-from jackfield.contract.errors import ErrorType, ToolError
-from jackfield.contract.intents import Intent
+from typing import Any, Literal, NamedTuple
 
 RESPONSE_SCHEMA_VERSION = "1.0.0"
 
@@ -112,3 +110,92 @@ def fail_from(error: ToolError) -> ToolResponse:
         suggestion=error.suggestion,
         details=error.details,
     )
+
+
+class ToolCall(NamedTuple):
+    """One call in a model's message; the arguments stay the text the model wrote until they are checked."""
+
+    tool_id: str
+    arguments: str | bytes
+    call_id: str | None = None
+
+
+class ErrorType(StrEnum):
+    """The type of a failure; the layer that makes it decides which."""
+
+    # The registry: the call could not be run as it stands, or the handler broke.
+    VALIDATION = "VALIDATION"
+    NOT_FOUND = "NOT_FOUND"
+    INTERNAL = "INTERNAL"
+
+    # The orchestrator: a policy refused the call.
+    MODE_RESTRICTED = "MODE_RESTRICTED"
+    BUDGET_EXCEEDED = "BUDGET_EXCEEDED"
+    CONFIRMATION_REQUIRED = "CONFIRMATION_REQUIRED"
+    LOOP_DETECTED = "LOOP_DETECTED"
+
+    # The handler: the world did not allow it.
+    SESSION_INACTIVE = "SESSION_INACTIVE"
+    SESSION_ACTIVE = "SESSION_ACTIVE"
+    TRANSIENT = "TRANSIENT"
+    PERMANENT = "PERMANENT"
+    CONFLICT = "CONFLICT"
+    AUTH = "AUTH"
+    RATE_LIMIT = "RATE_LIMIT"
+
+
+class ToolError(Exception):
+    """An unexpected failure that a handler raises on purpose.
+
+    Everything in it reaches the model, so write it for the model: what went wrong and what to do instead.
+    An expected outcome ("that slot is taken") is returned with `fail` rather than raised.
+    """
+
+    def __init__(
+        self,
+        type: ErrorType,  # noqa: A002 - the envelope calls it so
+        message: str,
+        *,
+        retryable: bool = False,
+        partial_side_effects: bool = False,
+        suggestion: str | None = None,
+        details: Mapping[str, Any] | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.type = type
+        self.message = message
+        self.retryable = retryable
+        self.partial_side_effects = partial_side_effects
+        self.suggestion = suggestion
+        self.details = details
+
+
+class Intent(NamedTuple):
+    """One requested change: a type that some installed intent handler knows, and its parameters."""
+
+    type: str
+    params: Mapping[str, Any] = _NOTHING
+
+    def to_wire(self) -> dict[str, Any]:
+        """The flat form of the envelope: `{"type": ..., **params}`."""
+        return {"type": self.type, **self.params}
+
+
+def end_voice_session(after: Literal["current_turn", "farewell_spoken"] = "current_turn") -> Intent:
+    """End the voice session when the current turn, or the farewell, is over."""
+    return Intent("END_VOICE_SESSION", {"after": after})
+
+
+def suppress_audio(value: bool = True) -> Intent:
+    """Do not speak the answer to this turn."""
+    return Intent("SUPPRESS_AUDIO", {"value": value})
+
+
+def suppress_transcript(value: bool = True) -> Intent:
+    """Do not show the transcript of this turn."""
+    return Intent("SUPPRESS_TRANSCRIPT", {"value": value})
+
+
+def set_pending_message(message: str) -> Intent:
+    """Keep a message that the next session of this user takes up first."""
+    return Intent("SET_PENDING_MESSAGE", {"message": message})

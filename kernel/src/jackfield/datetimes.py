@@ -7,13 +7,13 @@ from datetime import UTC, datetime
 from difflib import get_close_matches
 from zoneinfo import ZoneInfo, available_timezones
 
-from jackfield.contract.errors import ErrorType, ToolError
+from jackfield.contract.tool import ErrorType, ToolError
 
 _YEARS = range(1900, 2200)
 """What a person can mean; beyond it times can no longer be told in every zone."""
 
 
-def read_moment(name: str, text: str) -> datetime:
+def parse_datetime(name: str, text: str) -> datetime:
     """The moment that an argument names, in UTC; `ToolError` with a sentence when it names none."""
     try:
         found = datetime.fromisoformat(text.upper()).astimezone(UTC)
@@ -28,7 +28,7 @@ def read_moment(name: str, text: str) -> datetime:
     return found
 
 
-async def read_zone(name: str) -> ZoneInfo:
+async def parse_zone(name: str) -> ZoneInfo:
     """An IANA zone; `ToolError` with the nearest name when there is none of this."""
     try:
         return ZoneInfo(name)
