@@ -71,7 +71,7 @@ def test_a_stale_entry_names_its_requirement_and_the_most_similar_test() -> None
 
 @cache
 def plugins() -> Plugins:
-    """What the distributions of this repository offer."""
+    """Return what the distributions of this repository offer."""
     return load(discover(Selection(allow=("jackfield-*",))).plugins)
 
 
@@ -128,7 +128,7 @@ ENUMERATED: dict[str, Callable[[], set[str]]] = {
 
 
 @pytest.mark.parametrize("section", ENUMERATED)
-def test_everything_that_the_code_enumerates_is_listed_and_nothing_else(section: str) -> None:
+def test_the_lists_match_what_the_code_enumerates(section: str) -> None:
     assert sorted(listed(section)) == sorted(ENUMERATED[section]())
 
 
@@ -177,17 +177,17 @@ def manifests() -> dict[str, dict[str, Any]]:
 
 
 def as_listed(manifest: dict[str, Any]) -> tuple[str, ...]:
-    """A tool's row, without its name and its tests."""
+    """Return a tool's row, without its name and its tests."""
     confirms = {True: "yes", False: "no"}.get(manifest["requiresConfirmation"], "policy")
     modes = ["yes" if mode in manifest["allowedModes"] else "no" for mode in ("voice", "text")]
     budget = str(manifest["latencyBudgetMs"])
     return (manifest["category"], manifest["sideEffects"], *modes, budget, confirms)
 
 
-def test_every_tool_is_listed_as_its_manifest_is() -> None:
+def test_every_tool_is_listed_with_the_values_of_its_manifest() -> None:
     page = {row.names[0]: row.cells[1:-1] for row in rows() if row.section == "The tools of this repository"}
     assert page == {name: as_listed(manifest) for name, manifest in manifests().items()}
 
 
-def test_a_tool_that_is_there_is_not_called_missing() -> None:
+def test_existing_tools_are_not_listed_as_missing() -> None:
     assert sorted(set(listed("Tools that are missing")) & set(manifests())) == []

@@ -1,4 +1,4 @@
-"""What the plugins of a snapshot give a deployment: each thing made once, as its settings say."""
+"""Creates the components of a deployment from the plugins of a snapshot, each once, as the settings say."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from jackfield.offers import (
     TransportOffer,
 )
 from jackfield.plugins import Plugins, RegisteredOffer, load
-from jackfield.registry.registry import Deployment, RegistryError, compared
+from jackfield.registry.registry import Deployment, RegistryError, drift_for
 from jackfield.settings import AUTO, Settings, SettingsError, SettingsFaults, merge_tables, read_offer
 from jackfield.store import MemoryStore, Store, StoreUnavailableError
 from jackfield.transport.protocol import Transport, is_described
@@ -40,41 +40,41 @@ HOOKS = {
     "transports": "jackfield_transports",
     "endpoints": "jackfield_endpoints",
 }
-"""The hook of each kind of table."""
+"""The hook for each kind of settings table."""
 
-# What is made from an offer has to have these, or it would fail in the middle of a call.
-_SHAPES = {
+# Checked at start, because a component without these methods would fail in the middle of a call.
+_REQUIRED_METHODS = {
     "policies": ("applies_to", "apply"),
     "intents": ("refusal", "apply"),
     "observers": ("call_finished", "session_opened", "turn_began", "session_ended", "close"),
 }
 
-# A host without one of these would govern or record calls otherwise than the registry says.
+# Without these, a host would govern or record calls differently from what the registry says.
 _GOVERNING = ("jackfield_policies", "jackfield_intent_handlers", "jackfield_stores")
 
-_Made = TypeVar("_Made")
+_Component = TypeVar("_Component")
 
-_FAULTY: Any = object()
+_INVALID: Any = object()
 """Stands for the settings of an offer whose table has faults."""
 
 
 class WithheldPlugin(NamedTuple):
-    """A plugin that production does not load, because its code is not what was frozen."""
+    """A plugin that production does not load, because its code differs from what was frozen."""
 
     distribution: str
     offers: Mapping[str, Sequence[str]]
-    why: str
+    reason: str
 
     def __str__(self) -> str:
-        return f"plugin {self.distribution} {self.why}"
+        return f"plugin {self.distribution} {self.reason}"
 
 
 class ProviderDownload(NamedTuple):
-    """A download that gives a provider which would have been preferred."""
+    """A download that makes a preferred provider available."""
 
     provider: str
     hint: str
-    """The hint that it makes unnecessary."""
+    """The hint that no longer applies once the download is complete."""
     download: Download
 
 
@@ -85,16 +85,16 @@ class ProviderChoice(NamedTuple):
     reason: str
     """A clause, such as "OPENAI_API_KEY is set"."""
     detected: bool = False
-    """False where the setting `provider` names it."""
+    """False if the setting `provider` names the transport."""
     hints: tuple[str, ...] = ()
-    """What to do to get a provider that would have been preferred; each begins with a verb."""
+    """How to get a preferred provider; each hint begins with a verb."""
     settings: PluginSettings = MappingProxyType({})
-    """What was detected besides the transport's table."""
+    """Detected settings, which are merged into the transport's table."""
     downloads: tuple[ProviderDownload, ...] = ()
-    """What the host can fetch to get a provider that would have been preferred."""
+    """Downloads that make a preferred provider available."""
 
     def now(self, transport: Transport) -> ProviderChoice:
-        """The choice as it is now: what the transport says of itself, without hints that were followed."""
+        """Return the current choice: with the transport's description, without hints that were followed."""
         followed = {each.hint for each in self.downloads if each.download.is_complete()}
         hints = tuple(hint for hint in self.hints if hint not in followed)
         if not is_described(transport):
@@ -103,7 +103,10 @@ class ProviderChoice(NamedTuple):
 
 
 class PluginComponents:
-    """The plugins that a snapshot names, not those that happen to be installed, and their settings."""
+    """The plugins that a snapshot names, their settings, and the components created from them.
+
+    Plugins that are installed but not named in the snapshot are not loaded.
+    """
 
     def __init__(
         self,
@@ -115,12 +118,12 @@ class PluginComponents:
         self.plugins = plugins
         self.withheld_plugins = tuple(withheld)
         self.faults = SettingsFaults() if faults is None else faults
-        """The faults in the tables of all plugins, to be checked before anything is created."""
-        self._held = AsyncExitStack()
+        """The faults in the tables of all plugins; check them before creating anything."""
+        self._exit_stack = AsyncExitStack()
         self._settings = settings
-        self._choosing = Lock()
+        self._choice_lock = Lock()
         self._choice: ProviderChoice | None = None
-        self._read: dict[tuple[str, str], Any] = {}
+        self._settings_by_offer: dict[tuple[str, str], Any] = {}
         self._read_tables()
 
     @classmethod
@@ -131,61 +134,63 @@ class PluginComponents:
         drift: Drift | None = None,
         faults: SettingsFaults | None = None,
     ) -> PluginComponents:
-        """Import the plugins that are what was frozen, and read the tables of all of them.
+        """Import the plugins that match the snapshot, and read the settings tables of all of them.
 
-        One that is not stops development. In production it stops the start if it governs or records calls;
-        otherwise it is not imported, and what it offers is not there.
+        In development, a plugin that has drifted raises `RegistryError`. In production it does so only if
+        the plugin governs or records calls; any other drifted plugin is not imported.
         """
-        drift = drift or compared(snapshot, Deployment(settings.deployment))
+        drift = drift or drift_for(snapshot, Deployment(settings.deployment))
         entries = []
         withheld = []
         for plugin in snapshot.wire["plugins"]:
             owner: Mapping[str, Any] = plugin["distribution"]
-            if why := drift.of_plugin(plugin):
-                absent = WithheldPlugin(owner["name"], plugin["offers"], why)
-                _refuse(absent, plugin, settings)
-                _log.error("%s: it is left out", absent)
-                withheld.append(absent)
+            if reason := drift.of_plugin(plugin):
+                drifted = WithheldPlugin(owner["name"], plugin["offers"], reason)
+                _check_withheld(drifted, plugin, settings)
+                _log.error("%s: the plugin is not loaded", drifted)
+                withheld.append(drifted)
                 continue
             distribution = Distribution(owner["name"], owner["version"])
             entries.append(EntryPoint(PLUGINS, plugin["name"], plugin["value"], distribution))
         plugins = load(entries)
-        for complaint in plugins.faults:
-            raise RegistryError(f"plugin {complaint.plugin.distribution}: {complaint.message}")
+        for fault in plugins.faults:
+            raise RegistryError(f"plugin {fault.plugin.distribution}: {fault.message}")
         return cls(plugins, settings, withheld, faults)
 
     def _read_tables(self) -> None:
-        """Read the table of every offer that is used; what else has a table is checked, too."""
+        """Read the settings of every offer that is used or has a table."""
         for kind, hook in HOOKS.items():
             tables = self._settings.tables.get(kind, {})
             for each in self.plugins.of(hook):
-                # Of stores and transports one is used, and the others may lack settings that they require.
+                # Only one store and one transport is used; the others may lack required settings.
                 used = kind not in ("stores", "transports") or each.name in tables
                 if used and self._settings.enabled(kind, each.name):
                     self._settings_of(kind, each.offer)
         self._add_unknown_tables()
 
     def _settings_of(self, kind: str, offer: Any) -> Any:
-        """What the functions of an offer receive; `_FAULTY` if its table has faults, which are added."""
+        """Return the settings for an offer's functions; `_INVALID`, with faults added, if there are any."""
         key = kind, offer.name
-        if key not in self._read:
-            self._read[key] = self._read_offer(kind, offer, self._settings.table(kind, offer.name))
-        return self._read[key]
+        if key not in self._settings_by_offer:
+            self._settings_by_offer[key] = self._read_offer(
+                kind, offer, self._settings.table(kind, offer.name)
+            )
+        return self._settings_by_offer[key]
 
     def _read_offer(self, kind: str, offer: Any, table: PluginSettings) -> Any:
         found = SettingsFaults()
         read = read_offer(kind, offer, table, found)
         self.faults.add(str(found))
-        return _FAULTY if found else read
+        return _INVALID if found else read
 
     @property
     def store_name(self) -> str:
-        """The store by its name."""
+        """The name of the store."""
         offered = {each.name for each in self.plugins.of("jackfield_stores")}
         return self._settings.store or ("sqlite" if "sqlite" in offered else "memory")
 
     def check_store(self, *, create: bool = False) -> None:
-        """Add a fault if the store can neither be opened nor created; with `create`, create it if needed."""
+        """Add a fault if the store can be neither opened nor created; with `create`, create it if needed."""
         if self.store_name == "memory":
             return
         found = self.faults.collect(self.store_offer)
@@ -193,44 +198,44 @@ class PluginComponents:
             return
         offer, settings = found
         try:
-            why = offer.missing(settings)
+            problem = offer.missing(settings)
         except StoreUnavailableError as error:
-            why = str(error)
+            problem = str(error)
         else:
-            if why and self._may_create(offer):
-                why = None
+            if problem and self._may_create(offer):
+                problem = None
                 if create:
                     self.faults.collect(partial(self._create_store, offer, settings))
-        if why:
-            self.faults.add(why)
+        if problem:
+            self.faults.add(problem)
 
     def _may_create(self, offer: StoreOffer) -> bool:
-        # Only a person can tell a new deployment from one whose store was lost.
+        # In production, only an operator can tell a new deployment from one whose store was lost.
         return offer.initialise is not None and _is_development(self._settings)
 
     def store(self) -> Store:
-        """The store the settings name; development creates a missing one, production refuses to start."""
+        """Return the configured store; development creates a missing one, production refuses to start."""
         if self.store_name == "memory":
-            return self._closed_last(MemoryStore())
+            return self._register_store(MemoryStore())
         offer, settings = self.store_offer()
-        if why := offer.missing(settings):
+        if problem := offer.missing(settings):
             if not self._may_create(offer):
-                raise SettingsError(why)
+                raise SettingsError(problem)
             self._create_store(offer, settings)
         try:
-            return self._closed_last(offer.create(settings))
+            return self._register_store(offer.create(settings))
         except ValueError as error:
             raise SettingsError(f"[stores.{offer.name}]: {error}") from None
 
     def store_missing(self) -> str | None:
-        """Why the store cannot be opened as it is, and what to do; None when it can."""
+        """Return why the store cannot be opened and what to do; None if it can be opened."""
         if self.store_name == "memory":
             return None
         offer, settings = self.store_offer()
         return offer.missing(settings)
 
     def store_offer(self) -> tuple[StoreOffer, Any]:
-        """The offer of the store the settings name, and its settings; `memory` has none."""
+        """Return the offer of the configured store and its settings; `memory` has no offer."""
         offers = {each.name: each.offer for each in self.plugins.of("jackfield_stores")}
         offer = offers.get(self.store_name)
         if not isinstance(offer, StoreOffer):
@@ -238,12 +243,12 @@ class PluginComponents:
             raise SettingsError(
                 f"store: no installed plugin offers {self.store_name!r}; choose one of {known}"
             )
-        return offer, self._usable("stores", offer)
+        return offer, self._valid_settings("stores", offer)
 
-    def _usable(self, kind: str, offer: Any) -> Any:
-        """The settings of an offer; `SettingsError` with all faults if its table has any."""
+    def _valid_settings(self, kind: str, offer: Any) -> Any:
+        """Return the settings of an offer; raises `SettingsError` with all faults if its table has any."""
         settings = self._settings_of(kind, offer)
-        if settings is _FAULTY:
+        if settings is _INVALID:
             self.faults.check()
         return settings
 
@@ -253,48 +258,49 @@ class PluginComponents:
         try:
             created = offer.initialise(settings)
         except StoreUnavailableError as error:
-            # Another process that starts at the same time may have created it meanwhile.
+            # Another process that starts at the same time may have created it.
             if offer.missing(settings) is not None:
                 raise SettingsError(str(error)) from None
         else:
             _log.info(created)
 
-    def _closed_last(self, store: Store) -> Store:
-        # Made first, so closed last. What it could not write is for whoever closes to know.
-        self._held.push_async_callback(store.close)
+    def _register_store(self, store: Store) -> Store:
+        # Registered first, so closed last. Its errors propagate, because they mean that data was lost.
+        self._exit_stack.push_async_callback(store.close)
         return store
 
     def transport(self) -> Transport:
-        """The way to the provider that was chosen."""
+        """Create the transport of the chosen provider."""
         offer, settings = self._provider()
         transport: Transport = offer.create(settings)
         return transport
 
     def provider_unavailable_reason(self) -> str | None:
-        """Why the provider that was chosen cannot be used here, as far as it is known unasked."""
+        """Return why the chosen provider cannot be used, as far as known without contacting it."""
         offer, settings = self._provider()
         return offer.unavailable(settings)
 
     @property
     def provider_choice(self) -> ProviderChoice:
-        """The provider and why it was chosen: decided when first asked for, and kept.
+        """The provider and why it was chosen; decided at the first access.
 
-        With `provider = "auto"` the first access may block for a moment: call it in a thread.
+        With `provider = "auto"` the first access may block for a moment, so make it in a thread.
         """
-        with self._choosing:
+        with self._choice_lock:
             if self._choice is None:
                 name = self._settings.provider
-                self._choice = self._named(name) if name not in ("", AUTO) else self._detected()
+                automatic = name in ("", AUTO)
+                self._choice = self._detect_provider() if automatic else self._configured_provider(name)
             return self._choice
 
     def _provider(self) -> tuple[TransportOffer, Any]:
         choice = self.provider_choice
         offer = self._transports[choice.name]
         if not choice.settings:
-            return offer, self._usable("transports", offer)
+            return offer, self._valid_settings("transports", offer)
         table = merge_tables(self._settings.table("transports", choice.name), choice.settings)
         settings = self._read_offer("transports", offer, table)
-        if settings is _FAULTY:
+        if settings is _INVALID:
             self.faults.check()
         return offer, settings
 
@@ -303,16 +309,17 @@ class PluginComponents:
         offers = (each.offer for each in self.plugins.of("jackfield_transports"))
         return {offer.name: offer for offer in offers if isinstance(offer, TransportOffer)}
 
-    def _named(self, name: str) -> ProviderChoice:
+    def _configured_provider(self, name: str) -> ProviderChoice:
         if name not in self._transports:
-            why = self._absent("jackfield_transports", name) or f"no installed plugin offers {name!r}"
+            problem = self._withheld_offer("jackfield_transports", name)
+            problem = problem or f"no installed plugin offers {name!r}"
             known = ", ".join(self._transports)
             fix = f"choose one of {known}" if known else "install one, such as jackfield-transport-openai"
-            raise SettingsError(f"provider: {why}; {fix}")
+            raise SettingsError(f"provider: {problem}; {fix}")
         return ProviderChoice(name, "the setting `provider` names it")
 
-    def _detected(self) -> ProviderChoice:
-        asked = sorted(
+    def _detect_provider(self) -> ProviderChoice:
+        ranked = sorted(
             (detector.rank, name, position)
             for name, offer in self._transports.items()
             if self._settings.enabled("transports", name)
@@ -320,19 +327,17 @@ class PluginComponents:
         )
         hints: list[str] = []
         downloads: list[ProviderDownload] = []
-        for _, name, position in asked:
+        for _, name, position in ranked:
             offer = self._transports[name]
             settings = self._settings_of("transports", offer)
-            if settings is _FAULTY:
+            if settings is _INVALID:
                 continue
             try:
                 found = offer.detectors[position].detect(settings)
             except SettingsError:
                 raise
             except Exception:  # noqa: BLE001 - a plugin is third-party code
-                _log.exception(
-                    "the transport %s failed while it looked for its provider; it is skipped", name
-                )
+                _log.exception("transport %s: provider detection failed; the transport is skipped", name)
                 continue
             if isinstance(found, Detected):
                 _log.debug("the provider is %s: %s", name, found.reason)
@@ -342,30 +347,30 @@ class PluginComponents:
             hints.append(found.hint)
             if found.download is not None:
                 downloads.append(ProviderDownload(name, found.hint, found.download))
-        # With the faults out of its table, one of the transports may do.
-        if any(self._read.get(("transports", name)) is _FAULTY for _, name, _ in asked):
+        # A transport with faulty settings may be usable once they are fixed, so report these faults first.
+        if any(self._settings_by_offer.get(("transports", name)) is _INVALID for _, name, _ in ranked):
             self.faults.check()
-        absent = [
+        withheld = [
             f"{name}: {each}"
             for each in self.withheld_plugins
             for name in each.offers.get("jackfield_transports", ())
         ]
-        unasked = [name for name, offer in self._transports.items() if not offer.detectors]
-        named = [f"name one with the setting `provider`: {', '.join(unasked)}"] if unasked else []
-        todo = [*absent, *hints, *named] or [
-            "install one, such as jackfield-transport-openai, and `jackfield build`"
+        undetectable = [name for name, offer in self._transports.items() if not offer.detectors]
+        named = [f"name one with the setting `provider`: {', '.join(undetectable)}"] if undetectable else []
+        fixes = [*withheld, *hints, *named] or [
+            "install one, such as jackfield-transport-openai, and run `jackfield build`"
         ]
-        raise SettingsError(f"provider: none can be used here; {'; or '.join(todo)}")
+        raise SettingsError(f"provider: no usable provider found; {'; or '.join(fixes)}")
 
-    def _absent(self, hook: str, name: str) -> str:
-        """Why something is not there that the snapshot has, if its plugin was left out."""
+    def _withheld_offer(self, hook: str, name: str) -> str:
+        """Return why an offer of the snapshot is missing, if its plugin was withheld."""
         return next(
             (f"{name}: {each}" for each in self.withheld_plugins if name in each.offers.get(hook, ())), ""
         )
 
     @cached_property
     def unavailable(self) -> Mapping[str, str]:
-        """The capabilities that this deployment does not have, each with the reason."""
+        """The capabilities that are unavailable in this deployment, each with the reason."""
         reasons = {
             name: str(each)
             for each in self.withheld_plugins
@@ -374,75 +379,74 @@ class PluginComponents:
         for offered in self.plugins.of("jackfield_capabilities"):
             offer = offered.offer
             if not self._settings.enabled("capabilities", offered.name):
-                reasons[offered.name] = f"[capabilities.{offered.name}] is switched off"
+                reasons[offered.name] = f"[capabilities.{offered.name}] is disabled"
             elif isinstance(offer, CapabilityOffer):
                 settings = self._settings_of("capabilities", offer)
-                if settings is _FAULTY:
+                if settings is _INVALID:
                     continue
                 if reason := self.faults.collect(partial(offer.unavailable, settings)):
                     reasons[offered.name] = reason
         return reasons
 
-    def withheld(self, tool: FrozenTool) -> str | None:
-        """Why a tool cannot be had in this deployment, as a clause that follows its name."""
+    def withheld_reason(self, tool: FrozenTool) -> str | None:
+        """Return why a tool is unavailable in this deployment, as a clause that follows its name."""
         for name in tool.manifest.requires:
             if name in self.unavailable:
                 return f"needs {name}: {self.unavailable[name]}"
         return None
 
-    def made(self, kind: str, services: Any) -> dict[str, Any]:
-        """Everything of one kind that is enabled and available, by name; faults in settings are added."""
-        withheld = self.unavailable if kind == "capabilities" else {}
-        made: dict[str, Any] = {}
+    def create_all(self, kind: str, services: Any) -> dict[str, Any]:
+        """Create the enabled and available components of one kind, by name; settings faults are added."""
+        unavailable = self.unavailable if kind == "capabilities" else {}
+        components: dict[str, Any] = {}
         for each in self.plugins.of(HOOKS[kind]):
-            if self._settings.enabled(kind, each.name) and each.name not in withheld:
-                created = self.faults.collect(partial(self._make, each, kind, services))
-                if created is not None:
-                    made[each.name] = created
-        return made
+            if self._settings.enabled(kind, each.name) and each.name not in unavailable:
+                component = self.faults.collect(partial(self._create, each, kind, services))
+                if component is not None:
+                    components[each.name] = component
+        return components
 
-    def _make(self, offered: RegisteredOffer, kind: str, services: Any) -> Any:
-        """What an offer makes; a plugin that cannot is named, with the cause."""
+    def _create(self, offered: RegisteredOffer, kind: str, services: Any) -> Any:
+        """Create a component; raises `RegistryError` with the plugin and the cause if that fails."""
         owner = f"plugin {offered.plugin.distribution}: {offered.name}"
         offer: Any = offered.offer
         try:
-            made = offer.create(self._usable(kind, offer), services)
+            component = offer.create(self._valid_settings(kind, offer), services)
         except SettingsError:
             raise
         except Exception as error:
-            raise RegistryError(f"{owner} cannot be made: {type(error).__name__}: {error}") from error
-        shape = () if isinstance(made, SyncPolicy) else _SHAPES.get(kind, ())
-        missing = [name for name in shape if not callable(getattr(made, name, None))]
+            raise RegistryError(f"{owner} cannot be created: {type(error).__name__}: {error}") from error
+        required = () if isinstance(component, SyncPolicy) else _REQUIRED_METHODS.get(kind, ())
+        missing = [name for name in required if not callable(getattr(component, name, None))]
         if missing:
             raise RegistryError(f"{owner} has no {' and no '.join(missing)}")
-        return self.hold(made) if kind in {"capabilities", "observers"} else made
+        return self.close_later(component) if kind in {"capabilities", "observers"} else component
 
-    def hold(self, made: _Made) -> _Made:
-        """Close this observer or capability with the rest, where it can be closed."""
-        if close := getattr(made, "close", None):
-            self._held.push_async_callback(
-                _close, f"{type(made).__module__}.{type(made).__qualname__}", close
-            )
-        return made
+    def close_later(self, component: _Component) -> _Component:
+        """Register an observer or capability to be closed by `close`, if it can be closed."""
+        if close := getattr(component, "close", None):
+            name = f"{type(component).__module__}.{type(component).__qualname__}"
+            self._exit_stack.push_async_callback(_close, name, close)
+        return component
 
     async def close(self) -> None:
-        """Close everything that was made, the last first and the store last; only the store may raise."""
-        await self._held.aclose()
+        """Close all components in reverse order, the store last; only errors of the store are raised."""
+        await self._exit_stack.aclose()
 
     def owner(self, kind: str, name: str) -> str:
-        """The distribution, with its version, whose plugin offers something."""
+        """Return the distribution and version of the plugin that offers a component."""
         return next(
             str(each.plugin.distribution) for each in self.plugins.of(HOOKS[kind]) if each.name == name
         )
 
     def _add_unknown_tables(self) -> None:
-        """A table for something that nobody offers is a fault that would otherwise go unnoticed."""
+        """Add a fault for each table that no plugin reads; a typing error would go unnoticed otherwise."""
         from difflib import get_close_matches
 
         for kind, tables in self._settings.tables.items():
             known = [each.name for each in self.plugins.of(HOOKS[kind])]
-            absent = [name for each in self.withheld_plugins for name in each.offers.get(HOOKS[kind], ())]
-            for name in (name for name in tables if name not in (*known, *absent)):
+            withheld = [name for each in self.withheld_plugins for name in each.offers.get(HOOKS[kind], ())]
+            for name in (name for name in tables if name not in (*known, *withheld)):
                 close = get_close_matches(name, known, 1)
                 offered = f"known tables: {', '.join(f'[{kind}.{each}]' for each in known) or 'none'}"
                 fix = f"did you mean [{kind}.{close[0]}]?" if close else offered
@@ -450,11 +454,11 @@ class PluginComponents:
 
 
 def add_table_faults(settings: Settings, faults: SettingsFaults) -> None:
-    """Add the faults in the tables of plugins, as far as there is a registry that names them."""
+    """Add the faults in the tables of the registry's plugins; nothing if the registry cannot be loaded."""
     try:
         PluginComponents.of(Snapshot.load(settings.registry), settings, faults=faults)
     except (SnapshotError, RegistryError):
-        # The registry may be named by a setting that is faulty itself.
+        # The setting that names the registry may itself be faulty.
         return
 
 
@@ -462,27 +466,30 @@ def _is_development(settings: Settings) -> bool:
     return Deployment(settings.deployment) is Deployment.DEVELOPMENT
 
 
-def _refuse(plugin: WithheldPlugin, frozen: Mapping[str, Any], settings: Settings) -> None:
-    """Stop at a drifted plugin that cannot be left out: any in development, those that govern everywhere."""
+def _check_withheld(plugin: WithheldPlugin, frozen: Mapping[str, Any], settings: Settings) -> None:
+    """Raise `RegistryError` for a drifted plugin that must not be left out.
+
+    That is every plugin in development, and one that governs or records calls in production.
+    """
     if _is_development(settings):
         raise RegistryError(f"{plugin}; run `jackfield build`")
     offers = {hook: names for hook, names in plugin.offers.items() if hook in _GOVERNING and names}
-    # Old snapshots do not say who observes; a plugin that offers nothing else may well do so.
+    # Old snapshots do not record observers, so a plugin without other offers is assumed to have one.
     if frozen.get("observes", not any(plugin.offers.values())):
         offers["jackfield_observers"] = ()
     if offers:
         kinds = " and ".join(hook.removeprefix("jackfield_").replace("_", " ") for hook in offers)
         raise RegistryError(
-            f"{plugin}; it provides {kinds}, without which nothing is served: reinstall what was frozen, or "
-            "look at `jackfield check` and run `jackfield build`"
+            f"{plugin}; it provides {kinds}, which the host cannot run without: reinstall what was frozen, "
+            "or review `jackfield check` and run `jackfield build`"
         )
 
 
 async def _close(name: str, close: Callable[[], Awaitable[None]]) -> None:
-    """Close something of a plugin's; if that fails, the rest is closed all the same."""
+    """Close a plugin's component; an error is logged, so that the others are closed too."""
     try:
         await close()
     except BaseException as error:
         if is_external_cancellation(error) or isinstance(error, SystemExit):
             raise
-        _log.error("%s failed in close; everything else is closed", name, exc_info=error)
+        _log.error("%s failed in close; the other components are closed", name, exc_info=error)

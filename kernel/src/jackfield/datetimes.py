@@ -1,4 +1,4 @@
-"""For authors of tools that are told times: from what a model writes to moments and zones."""
+"""Parses dates, times and time zones that a model writes as tool arguments."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from zoneinfo import ZoneInfo, available_timezones
 from jackfield.contract.tool import ErrorType, ToolError
 
 _YEARS = range(1900, 2200)
-"""What a person can mean; beyond it times can no longer be told in every zone."""
+"""Accepted years; outside this range a time cannot be converted to every zone."""
 
 
 def parse_datetime(name: str, text: str) -> datetime:
-    """The moment that an argument names, in UTC; `ToolError` with a sentence when it names none."""
+    """Return an ISO 8601 argument as a datetime in UTC; raises `ToolError` if it is invalid."""
     try:
         found = datetime.fromisoformat(text.upper()).astimezone(UTC)
     except (ValueError, OverflowError):
@@ -22,18 +22,18 @@ def parse_datetime(name: str, text: str) -> datetime:
     if found is None or found.year not in _YEARS:
         raise ToolError(
             ErrorType.PERMANENT,
-            f"{name} is {text!r}, which is no moment that anybody can mean.",
+            f"{name} is {text!r}, which is not a date and time from {_YEARS.start} to {_YEARS.stop - 1}.",
             suggestion="Write it as 2026-03-02T09:00:00+01:00.",
         )
     return found
 
 
 async def parse_zone(name: str) -> ZoneInfo:
-    """An IANA zone; `ToolError` with the nearest name when there is none of this."""
+    """Return an IANA time zone; raises `ToolError` with the nearest name if it does not exist."""
     try:
         return ZoneInfo(name)
     except (OSError, ValueError, LookupError):
-        # Names are paths: a folder such as "America" is no zone either.
+        # Zone names are paths, so a folder such as "America" is not a zone either.
         close = await asyncio.to_thread(_similar, name)
         raise ToolError(
             ErrorType.PERMANENT,
@@ -43,5 +43,5 @@ async def parse_zone(name: str) -> ZoneInfo:
 
 
 def _similar(name: str) -> list[str]:
-    # Looks through the folders of the zone data, which takes a while.
+    # Reading the folders of the zone data is slow.
     return get_close_matches(name, available_timezones(), 1)

@@ -1,4 +1,8 @@
-"""Installed distributions: their entry points, where their files are, and a hash of those files."""
+"""Installed distributions: their metadata and entry points, the paths of their files, and file hashes.
+
+Every start hashes all packages of a registry and compares them with the snapshot, so this module uses `os`
+functions on strings instead of `pathlib` where that is faster.
+"""
 
 from __future__ import annotations
 
@@ -14,16 +18,30 @@ from pathlib import Path
 from typing import NamedTuple
 
 TOOLS = "jackfield.tools"
+
 PLUGINS = "jackfield.plugins"
 
 KERNEL = "jackfield-kernel"
 """The distribution of this kernel. A registry identifies it by its API version, not by its files."""
 
+Version = str | Callable[[], str]
+"""A distribution's version, or a function that returns it: only packages with compiled code need it."""
+
 _VERSION = re.compile(r"^Version:[ \t]*(\S+)", re.MULTILINE)
+
+_IGNORED = (".pyo", "~", ".swp", ".orig", ".rej")
+
+_NATIVE = (".so", ".pyd", ".dylib")
+
+_TEXT = (".py", ".pyi", ".json", ".md", ".txt", ".toml", ".yaml", ".yml")
+
+_CARRIAGE_RETURN = ord("\r")
+
+_CHUNK = 64 * 1024
 
 
 class Distribution(NamedTuple):
-    """An installed distribution, or one that is looked at where it lies."""
+    """An installed distribution, or one in a source tree."""
 
     name: str
     version: str
@@ -34,7 +52,7 @@ class Distribution(NamedTuple):
 
 
 class EntryPoint(NamedTuple):
-    """One entry point: a name, what it points at, and who installed it."""
+    """An entry point: its name, the object it refers to, and its distribution."""
 
     group: str
     name: str
@@ -42,39 +60,39 @@ class EntryPoint(NamedTuple):
     distribution: Distribution
 
     def matches(self, pattern: str) -> bool:
-        """Whether a pattern means this entry, by its own name or by its distribution's."""
+        """Whether a pattern matches the entry point's name or its distribution's name."""
         return fnmatchcase(self.name, pattern) or fnmatchcase(self.distribution.name, normalised(pattern))
 
 
 class Metadata(NamedTuple):
-    """An installed distribution as the name of its metadata folder describes it."""
+    """The metadata of an installed distribution, as read from the name of its metadata folder."""
 
     version: str
     folder: str
 
     @property
     def is_from_index(self) -> bool:
-        """Whether name and version identify its files.
+        """Whether it was installed from a package index, so that name and version identify its files.
 
-        They do not for what was installed from a folder, an archive or a repository: installers then leave
-        `direct_url.json` (PEP 610). Old editable installs leave an egg-info in the source tree instead.
+        For an install from a folder, an archive or a repository, installers write `direct_url.json`
+        (PEP 610). Old editable installs leave an egg-info in the source tree instead.
         """
         if self.folder.endswith(".egg-info"):
             return os.path.exists(f"{self.folder}/installed-files.txt") or os.path.isfile(self.folder)  # noqa: PTH110, PTH113
-        return not os.path.exists(f"{self.folder}/direct_url.json")  # noqa: PTH110 - asked at every start
+        return not os.path.exists(f"{self.folder}/direct_url.json")  # noqa: PTH110 - runs at every start
 
 
 def installed(path: Iterable[str] | None = None) -> dict[str, Metadata]:
-    """Every distribution on `path` (the interpreter's own by default), by its normalised name.
+    """Return every distribution on `path` (by default `sys.path`) by its normalised name.
 
-    Only the names of folders are read: loading a parser of metadata would cost more than the rest of a start.
-    Of two copies the first one on the path counts, and a dist-info before an egg-info.
+    Only folder names are read: importing a metadata parser would take longer than the rest of a start. If
+    there are two copies, the first one on the path wins, and a dist-info wins over an egg-info.
     """
     found: dict[str, Metadata] = {}
     eggs: dict[str, Metadata] = {}
     for place in sys.path if path is None else path:
         try:
-            names = os.listdir(place or ".")  # noqa: PTH208 - asked at every start
+            names = os.listdir(place or ".")  # noqa: PTH208 - runs at every start
         except OSError:
             continue
         for name in names:
@@ -82,7 +100,7 @@ def installed(path: Iterable[str] | None = None) -> dict[str, Metadata]:
                 continue
             project, _, version = name[: name.rfind(".")].partition("-")
             if name.endswith(".dist-info"):
-                # Installers write names normalised but for the dash; only old ones need more than this.
+                # Current installers normalise names except for the dash; older ones need the full rule.
                 project = project.lower().replace("_", "-") if project.isidentifier() else normalised(project)
                 if project not in found:
                     found[project] = Metadata(version, f"{place or '.'}/{name}")
@@ -96,7 +114,7 @@ def installed(path: Iterable[str] | None = None) -> dict[str, Metadata]:
 
 
 def _with_version(egg: Metadata) -> Metadata:
-    """An egg-info in a source tree has no version in its name."""
+    """Read the version from PKG-INFO; the name of an egg-info in a source tree does not contain it."""
     try:
         with open(f"{egg.folder}/PKG-INFO", encoding="utf-8", errors="replace") as file:  # noqa: PTH123
             stated = _VERSION.search(file.read())
@@ -106,28 +124,18 @@ def _with_version(egg: Metadata) -> Metadata:
 
 
 def normalised(name: str) -> str:
-    """A distribution's name as the package index compares it (PEP 503)."""
+    """Return a distribution's name in the normalised form of PEP 503."""
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
-_NOT_CONTENT = (".pyo", "~", ".swp", ".orig", ".rej")
-_NATIVE = (".so", ".pyd", ".dylib")
-_RETURN = ord("\r")
-_CHUNK = 64 * 1024
-Version = str | Callable[[], str]
-"""A distribution's version, or how to find it out: most packages have no compiled code, and nobody asks."""
-
-_TEXT = (".py", ".pyi", ".json", ".md", ".txt", ".toml", ".yaml", ".yml")
-
-
 def locate(package: str) -> Path | None:
-    """The folder of an import package."""
+    """Return the folder of an import package."""
     folder = folder_of(package)
     return None if folder is None else Path(folder)
 
 
 def folder_of(package: str) -> str | None:
-    """The folder of an import package as text: a start looks at hundreds of them and takes none apart."""
+    """Return the folder of an import package as a string, which is faster than a `Path`."""
     spec = spec_of(package)
     if spec is None or not spec.submodule_search_locations:
         return None
@@ -135,9 +143,9 @@ def folder_of(package: str) -> str | None:
 
 
 def spec_of(module: str) -> ModuleSpec | None:
-    """Where an import would find a package or module.
+    """Find the spec of a package or module without importing anything.
 
-    `find_spec` imports the parents of a dotted name, so they are followed by hand from the top-level package.
+    `importlib.util.find_spec` imports the parents of a dotted name, so this resolves them one by one.
     """
     top, *rest = module.split(".")
     try:
@@ -153,10 +161,10 @@ def spec_of(module: str) -> ModuleSpec | None:
 
 
 def path_of(part: str) -> str | None:
-    """The path of one part of a distribution.
+    """Return the path of one part of a distribution.
 
-    A part is an import package (`name` or `space.name`: its folder), a module that lies in no package (its
-    file), or another file of a namespace package, written as a path (`space/words.txt`).
+    A part is an import package (`name` or `space.name`; the path of its folder), a top-level module (the
+    path of its file), or another file of a namespace package, written as a path (`space/words.txt`).
     """
     parent, slash, file = part.rpartition("/")
     spec = spec_of(parent.replace("/", ".") if slash else part)
@@ -169,29 +177,29 @@ def path_of(part: str) -> str | None:
     return next((path for path in paths if os.path.exists(path)), None)  # noqa: PTH110
 
 
-def drift(part: str, version: Version, frozen_hash: str, without: Collection[str] = ()) -> str:
-    """How a part of a distribution differs from the frozen one, as a clause; empty when it does not."""
+def describe_drift(part: str, version: Version, frozen_hash: str, exclude: Collection[str] = ()) -> str:
+    """Return how a part of a distribution differs from the frozen one, as a clause; empty if unchanged."""
     path = path_of(part)
     if path is None:
         return f"is not installed in this environment ({part})"
     try:
-        found = package_hash(path, version, without=without)
+        found = package_hash(path, version, exclude=exclude)
     except OSError as error:
         return f"cannot be read ({error.filename}: {error.strerror})"
     return "" if found == frozen_hash else f"is not what was frozen ({part})"
 
 
-def package_hash(path: str | Path, version: Version, *, without: Collection[str] = ()) -> str:
-    """SHA-256 over the names and contents of a package's files, or of a module's one file.
+def package_hash(path: str | Path, version: Version, *, exclude: Collection[str] = ()) -> str:
+    """Return the SHA-256 of the names and contents of a package's files, or of a single module's file.
 
-    `without` names files and folders that are left out, relative to the package. The hash is the same for an
-    editable install and a wheel, on every machine. It is not taken from RECORD, because an editable install
-    lists none of its files there. Line ends are made alike, because a checkout may change them. Compiled code
-    differs by platform, so the distribution's `version` stands for it.
+    `exclude` lists files and folders to skip, relative to the package. The hash is the same for an editable
+    install and a wheel, on every machine. It cannot come from RECORD, because an editable install does not
+    list its files there. Line endings are normalised, because a checkout may change them. Compiled code
+    differs by platform, so the distribution's `version` is hashed in its place.
     """
     path = str(path)
     try:
-        files = _files(path, without, (path,))
+        files = _files(path, exclude, (path,))
     except NotADirectoryError:
         files = [(os.path.basename(path), path)]  # noqa: PTH119 - see _content
     digest = hashlib.sha256()
@@ -202,7 +210,7 @@ def package_hash(path: str | Path, version: Version, *, without: Collection[str]
             content = (version if isinstance(version, str) else version()).encode()
         else:
             content = _content(file)
-            if _RETURN in content and name.endswith(_TEXT):
+            if _CARRIAGE_RETURN in content and name.endswith(_TEXT):
                 content = content.replace(b"\r\n", b"\n")
         digest.update(f"{name}\0{len(content)}\0".encode("utf-8", "surrogateescape"))
         digest.update(content)
@@ -210,8 +218,8 @@ def package_hash(path: str | Path, version: Version, *, without: Collection[str]
 
 
 def _content(path: str) -> bytes:
-    # Every start hashes every package, and opening a file object, or asking for a size first, costs more than
-    # reading these does.
+    # Every start hashes every package. Opening a file object or reading the size first takes longer than
+    # reading these small files.
     descriptor = os.open(path, os.O_RDONLY)
     try:
         content = os.read(descriptor, _CHUNK)
@@ -224,38 +232,38 @@ def _content(path: str) -> bytes:
 
 
 def _files(
-    folder: str, without: Collection[str], above: tuple[str, ...], prefix: str = ""
+    folder: str, exclude: Collection[str], above: tuple[str, ...], prefix: str = ""
 ) -> list[tuple[str, str]]:
-    """The files that count, by their names relative to the package."""
+    """Return the files to hash as pairs of name, relative to the package, and path."""
     files = []
     compiled = []
     with os.scandir(folder) as entries:
         for entry in entries:
             name = entry.name
-            if name[0] == "." or name == "__pycache__" or name.endswith(_NOT_CONTENT):
+            if name[0] == "." or name == "__pycache__" or name.endswith(_IGNORED):
                 continue
-            if without and prefix + name in without:
+            if exclude and prefix + name in exclude:
                 continue
             if entry.is_dir(follow_symlinks=False):
-                files += _files(entry.path, without, above, f"{prefix}{name}/")
+                files += _files(entry.path, exclude, above, f"{prefix}{name}/")
             elif name.endswith(".pyc"):
                 compiled.append((prefix + name, entry.path))
             elif entry.is_file():
                 files.append((prefix + name, entry.path))
             elif entry.is_symlink() and entry.is_dir():
-                # An import follows the link, so it counts; a wheel has a folder in its place.
+                # An import follows the link, and a wheel contains a folder in its place.
                 target = os.path.realpath(entry.path)
-                if not _leads_back(target, above):
-                    files += _files(entry.path, without, (*above, target), f"{prefix}{name}/")
+                if not _is_cycle(target, above):
+                    files += _files(entry.path, exclude, (*above, target), f"{prefix}{name}/")
     return files + _without_source(compiled, files) if compiled else files
 
 
-def _leads_back(target: str, above: Iterable[str]) -> bool:
-    """Whether a link to `target` would be followed forever."""
+def _is_cycle(target: str, above: Iterable[str]) -> bool:
+    """Whether following a link to `target` would never end."""
     return any(f"{os.path.realpath(folder)}/".startswith(f"{target}/") for folder in above)
 
 
 def _without_source(compiled: list[tuple[str, str]], files: list[tuple[str, str]]) -> list[tuple[str, str]]:
-    """Byte code beside its source is a cache; where there is no source, an import runs it."""
+    """Return the bytecode files without a source file: an import runs these; the others are caches."""
     sources = {name for name, _ in files}
     return [each for each in compiled if each[0][:-1] not in sources]

@@ -1,4 +1,8 @@
-"""Runs one handler: its context, its deadline, and exactly one response."""
+"""Runs the handler of a call: with its context, under a deadline, to exactly one response.
+
+`run_handler` turns every outcome of a handler into a response. `DeadlineTimer` cancels handlers and policies
+that take too long. `HandlerContext` is the context that a handler receives.
+"""
 
 from __future__ import annotations
 
@@ -20,99 +24,54 @@ if TYPE_CHECKING:
     from jackfield.governance import Call
     from jackfield.session.session import Session
 
-
 Handler = Callable[[dict[str, Any], ToolContext], Awaitable[ToolResponse]]
 
+CallTool = Callable[["Call", str, Mapping[str, Any]], Awaitable[ToolResponse]]
+
 MAX_THREADS = 64
-"""How many blocking handlers run at once; one that was given up keeps its thread until it returns."""
+"""Most blocking handlers that run at once; a cancelled one occupies its thread until it returns."""
 
 TICK_SECONDS = 0.02
-"""How late a deadline may be noticed."""
+"""How often deadlines are checked."""
 
-INSIST_SECONDS = 5.0
-"""After so long a handler or policy that was cancelled and goes on is told again, until it ends."""
+RECANCEL_SECONDS = 5.0
+"""How often a handler or policy that ignores its cancellation is cancelled again."""
 
 POLICY_SECONDS = 30.0
-"""How long the policies of a call may take before its handler begins, and again after it ended."""
+"""How long the policies of a call may take before its handler starts, and again after it ended."""
+
+RESERVED_EVENTS = frozenset(
+    {
+        "confirmation_required", "confirmation_settled", "form_closed", "form_request", "message",
+        "notification", "session_status", "tool_complete", "tool_decisions", "tool_error", "tool_progress",
+        "tool_start",
+    }
+)  # fmt: skip
+"""Events that only the host may send; a tool cannot use these names."""
 
 _log = logging.getLogger(__name__)
 
 
-def _nothing(_: Any) -> None:
-    """What happens to a call without policies."""
-
-
 class Cancellable(Protocol):
-    """A call that can be told to stop; `stopped` says why it was."""
+    """The part of a `Call` that running and cancelling its handler needs."""
 
     cancel_reason: str
-    task: asyncio.Task[Any] | None
-    """The task its handler runs in, while it does."""
-    runner: asyncio.Task[Any] | None
-    """The task its policies run in, until it is answered."""
+    handler_task: asyncio.Task[Any] | None
+    policy_task: asyncio.Task[Any] | None
     deadline: float
-    """How far the performance counter may come in the stage the call is in."""
-    took: float
-    ran_for: float
-
-
-class DeadlineTimer:
-    """The deadlines of every running call on one loop, watched by a single timer.
-
-    A call has one deadline at a time: that of its policies before the handler begins, the handler's own, and
-    that of the policies after the handler ended. Arming a timer for each call costs a third of a plain call;
-    looking through the running ones now and then costs next to nothing.
-    """
-
-    __slots__ = ("_expired", "armed", "loop", "running")
-
-    def __init__(self, loop: asyncio.AbstractEventLoop, expired: Callable[[Any], None] = _nothing) -> None:
-        """`expired` is called with a call whose policies took too long."""
-        self.loop = loop
-        self.running: dict[Cancellable, None] = {}
-        """Every call that is under way, the oldest first."""
-        self.armed = False
-        self._expired = expired
-
-    def arm(self) -> None:
-        """Look through the running calls in a moment."""
-        self.armed = True
-        self.loop.call_later(TICK_SECONDS, self._look)
-
-    def _look(self) -> None:
-        now = time.perf_counter()
-        for call in [call for call in self.running if call.deadline <= now]:
-            call.deadline = now + INSIST_SECONDS
-            if call.task is not None:
-                cancel_call(call, "timeout")
-            elif call.runner is not None:
-                self._expired(call)
-            else:
-                del self.running[call]
-        self.armed = False
-        if self.running:
-            self.arm()
-
-
-def cancel_call(call: Cancellable, reason: str) -> None:
-    """Cancel the handler, if one runs, so that the call is answered with the reason; the first one stands."""
-    if call.task is not None:
-        if call.cancel_reason:
-            # It swallowed the last one. That is taken back, so that one is always to be settled.
-            call.task.uncancel()
-        call.task.cancel()
-    call.cancel_reason = call.cancel_reason or reason
+    handler_seconds: float
+    total_handler_seconds: float
 
 
 def as_handler(execute: Callable[..., Any]) -> Handler:
-    """`execute` as a coroutine function; a plain one runs in a thread, where it cannot block the loop."""
+    """Return `execute` as a coroutine function; a plain function runs in a thread, to not block the loop."""
     called = execute if inspect.isroutine(execute) else type(execute).__call__
     if inspect.iscoroutinefunction(called):
         return cast("Handler", execute)
 
     async def in_thread(args: dict[str, Any], ctx: ToolContext) -> ToolResponse:
         loop = asyncio.get_running_loop()
-        # In a generator, because a future cannot carry a StopIteration and would never be answered.
+        # In a generator, because a future cannot hold a StopIteration and would never be done.
         run = (execute(args, ctx) for _ in range(1))
         return cast("ToolResponse", await loop.run_in_executor(_threads(), next, run))
 
@@ -133,59 +92,68 @@ async def run_handler(
     timeout: float,  # noqa: ASYNC109 - one timer watches all
     writes: bool,
 ) -> ToolResponse:
-    """Run a handler to its answer, whatever it does; only a cancellation from outside passes through.
+    """Run a handler and return a response, whatever it raises, except for a cancellation from outside.
 
-    `call.task` is the current task, and `call` is watched by the deadlines of its loop. `writes` decides what
-    is said of a handler that did not come to its end: it may have changed things.
+    `call.handler_task` must be the current task, and `call` must be in the `DeadlineTimer` of its loop.
+    `writes` says whether a handler that was cut short may have had side effects.
     """
-    task = call.task
-    began = time.perf_counter()
-    call.deadline = began + timeout
-    answer: Any
+    task = call.handler_task
+    started_at = time.perf_counter()
+    call.deadline = started_at + timeout
+    result: Any
     try:
-        # A copy: a handler may take its arguments apart, and another try and the record need them whole.
-        answer = await handler(args.copy(), ctx)
+        # A copy, because the handler may modify its arguments, and a retry and the audit need the originals.
+        result = await handler(args.copy(), ctx)
     except ToolError as error:
-        answer = fail_from(error)
+        result = fail_from(error)
     except BaseException as error:
         if is_external_cancellation(error, int(bool(call.cancel_reason))):
             raise
-        # Somebody else's code, and whatever it raises the model gets one answer.
+        # A handler is third-party code: whatever it raises, the model gets one response.
         cause = type(error).__name__
-        answer = (
+        result = (
             cancelled_response(call.cancel_reason, timeout, writes=writes)
             if call.cancel_reason
-            else _crashed(cause, error)
+            else _handler_failed(cause, error)
         )
     finally:
-        call.task = None
-        ended = time.perf_counter()
-        call.deadline = ended + POLICY_SECONDS
-        call.took = took = ended - began
-        call.ran_for += took
+        call.handler_task = None
+        finished_at = time.perf_counter()
+        call.deadline = finished_at + POLICY_SECONDS
+        call.handler_seconds = seconds = finished_at - started_at
+        call.total_handler_seconds += seconds
         if call.cancel_reason and task is not None:
-            # Obeyed or swallowed: an answer that came in spite of it is what really happened.
+            # Also if the handler ignored the cancellation: its result is then what really happened.
             task.uncancel()
-    return answer if isinstance(answer, ToolResponse) else _crashed(_not_an_answer(answer))
+    return result if isinstance(result, ToolResponse) else _handler_failed(_not_a_response(result))
 
 
-def is_external_cancellation(error: BaseException, settled: int = 0) -> bool:
-    """Whether the process is to end, or somebody gave up the task; code may raise the same by itself.
+def _not_a_response(result: Any) -> str:
+    return f"it returned {type(result).__name__} instead of ok(...) or fail(...)"
 
-    `settled` is how many cancellations of the task whoever asks has asked for himself.
-    """
-    if isinstance(error, asyncio.CancelledError):
-        task = asyncio.current_task()
-        return task is not None and task.cancelling() > settled
-    return isinstance(error, KeyboardInterrupt | GeneratorExit)
+
+def _handler_failed(cause: str, error: BaseException | None = None) -> ToolResponse:
+    # The cause is only logged: the model must not see paths, queries or secrets.
+    _log.error("tool handler failed: %s", cause, exc_info=error)
+    return fail(ErrorType.INTERNAL, "The tool failed with an internal error.", partial_side_effects=True)
+
+
+def cancel_call(call: Cancellable, reason: str) -> None:
+    """Cancel the handler if it runs; the response contains the first reason given."""
+    if call.handler_task is not None:
+        if call.cancel_reason:
+            # The handler swallowed the last cancellation. Undo it, so that exactly one is outstanding.
+            call.handler_task.uncancel()
+        call.handler_task.cancel()
+    call.cancel_reason = call.cancel_reason or reason
 
 
 def cancelled_response(reason: str, timeout: float, *, writes: bool) -> ToolResponse:
-    """The answer to a call that was told to stop."""
+    """Return the response to a call that was cancelled."""
     messages = {
-        "timeout": f"The tool did not answer within {timeout * 1000:.0f} ms and was stopped.",
-        "interrupted": "The user interrupted, and the tool was stopped before it had an answer.",
-        "ended": "The session ended before the tool had an answer.",
+        "timeout": f"The tool did not finish within {timeout * 1000:.0f} ms and was stopped.",
+        "interrupted": "The user interrupted, and the tool was stopped before it finished.",
+        "ended": "The session ended before the tool finished.",
     }
     return fail(
         ErrorType.TRANSIENT,
@@ -196,30 +164,120 @@ def cancelled_response(reason: str, timeout: float, *, writes: bool) -> ToolResp
     )
 
 
-def _not_an_answer(answer: Any) -> str:
-    return f"it returned {type(answer).__name__} instead of ok(...) or fail(...)"
+def is_external_cancellation(error: BaseException, own_cancellations: int = 0) -> bool:
+    """Whether an error means that the task was cancelled from outside, or that the process is ending.
+
+    Code can also raise `CancelledError` itself. `own_cancellations` is how many cancellations of the current
+    task the caller requested itself; these do not count.
+    """
+    if isinstance(error, asyncio.CancelledError):
+        task = asyncio.current_task()
+        return task is not None and task.cancelling() > own_cancellations
+    return isinstance(error, KeyboardInterrupt | GeneratorExit)
 
 
-def _crashed(cause: str, error: BaseException | None = None) -> ToolResponse:
-    # The cause is for the operator; what reaches the model must not carry paths, queries or secrets.
-    _log.error("tool handler failed: %s", cause, exc_info=error)
-    return fail(ErrorType.INTERNAL, "The tool failed for a reason of its own.", partial_side_effects=True)
+def _ignore(_: Any) -> None:
+    """Do nothing when the policies of a call time out."""
 
 
-RESERVED_EVENTS = frozenset(
-    {
-        "confirmation_required", "confirmation_settled", "form_closed", "form_request", "message",
-        "notification", "session_status", "tool_complete", "tool_decisions", "tool_error", "tool_progress",
-        "tool_start",
-    }
-)  # fmt: skip
-"""What a client takes as said by the host, and no tool may say in its place."""
+class DeadlineTimer:
+    """Watches the deadlines of all running calls of an event loop with a single timer.
 
-CallTool = Callable[["Call", str, Mapping[str, Any]], Awaitable[ToolResponse]]
+    A call has one deadline at a time: that of its policies before the handler starts, then that of the
+    handler, then that of the policies after the handler. A timer for each call would add a third to the cost
+    of a plain call; checking all running calls now and then costs almost nothing.
+    """
+
+    __slots__ = ("_on_policy_timeout", "armed", "loop", "running")
+
+    def __init__(
+        self, loop: asyncio.AbstractEventLoop, on_policy_timeout: Callable[[Any], None] = _ignore
+    ) -> None:
+        """`on_policy_timeout` is called with a call whose policies took too long."""
+        self.loop = loop
+        self.running: dict[Cancellable, None] = {}
+        """All running calls, the oldest first."""
+        self.armed = False
+        self._on_policy_timeout = on_policy_timeout
+
+    def arm(self) -> None:
+        """Schedule the next check of the running calls."""
+        self.armed = True
+        self.loop.call_later(TICK_SECONDS, self._check)
+
+    def _check(self) -> None:
+        now = time.perf_counter()
+        for call in [call for call in self.running if call.deadline <= now]:
+            call.deadline = now + RECANCEL_SECONDS
+            if call.handler_task is not None:
+                cancel_call(call, "timeout")
+            elif call.policy_task is not None:
+                self._on_policy_timeout(call)
+            else:
+                del self.running[call]
+        self.armed = False
+        if self.running:
+            self.arm()
+
+
+class HandlerContext:
+    """The context that the handler of one call receives."""
+
+    __slots__ = ("_call", "_call_tool", "_capabilities")
+
+    def __init__(self, call: Call, capabilities: Mapping[str, Any], call_tool: CallTool) -> None:
+        self._call = call
+        self._capabilities = capabilities
+        self._call_tool = call_tool
+
+    @property
+    def session(self) -> ReadOnlySession:
+        """A read-only view of the session."""
+        return ReadOnlySession(self._call.session)
+
+    @property
+    def messaging(self) -> ClientMessaging:
+        """Sends events to the user's client."""
+        return ClientMessaging(self._call.session)
+
+    @property
+    def voice(self) -> VoiceControl:
+        """The session's voice."""
+        return VoiceControl(self.session)
+
+    @property
+    def audio(self) -> AudioControl:
+        """The audio of this turn."""
+        return AudioControl()
+
+    async def progress(self, message: str, *, fraction: float | None = None) -> None:
+        """Report the progress of a long call to the user."""
+        call = self._call
+        progress = ToolProgress(
+            tool=call.tool.id, call_id=call.client_call_id, message=message, fraction=fraction
+        )
+        call.session.publish(*event_fields(progress))
+
+    def audit(self, event: str, **fields: Any) -> None:
+        """Add a line to the audit record of this call."""
+        self._call.notes.append({"event": event, **fields})
+
+    async def call_tool(self, tool_id: str, arguments: Mapping[str, Any]) -> ToolResponse:
+        """Call another tool; policies apply as they do to a call from the model."""
+        return await self._call_tool(self._call, tool_id, arguments)
+
+    def __getattr__(self, capability: str) -> Any:
+        # Limited to `requires`, so that a tool cannot use more than its author declared.
+        if capability in self._call.tool.manifest.requires:
+            component = self._capabilities[capability]
+            # A view for each session, so that a handler cannot act for another user.
+            view = getattr(component, "for_session", None)
+            return component if view is None else view(self.session)
+        raise AttributeError(f"{self._call.tool.id} does not list {capability!r} in `requires`")
 
 
 class ReadOnlySession:
-    """The session as a handler sees it: nothing in it can be changed from here."""
+    """A read-only view of the session for handlers."""
 
     __slots__ = ("_session",)
 
@@ -233,7 +291,7 @@ class ReadOnlySession:
 
     @property
     def user(self) -> str | None:
-        """Who is talking, when the host knows."""
+        """The user's id, if the host knows it."""
         return self._session.user
 
     @property
@@ -253,12 +311,12 @@ class ReadOnlySession:
 
     @property
     def active(self) -> bool:
-        """Whether the conversation goes on."""
+        """Whether the session has not ended."""
         return self._session.active
 
 
 class ClientMessaging:
-    """A way to the user's client."""
+    """Sends events of a tool to the user's client."""
 
     __slots__ = ("_session",)
 
@@ -266,65 +324,9 @@ class ClientMessaging:
         self._session = session
 
     async def send(self, event: str, **fields: Any) -> None:
-        """Tell the client something that is not for the model."""
+        """Send an event to the client; the model does not see it."""
         if event in RESERVED_EVENTS:
-            raise ValueError(f"{event!r} is told by the kernel alone; choose another name")
+            raise ValueError(f"{event!r} is reserved for the host; choose another name")
         if not self._session.connected:
             raise ConnectionError("no client is connected")
         self._session.publish(event, fields)
-
-
-class HandlerContext:
-    """The context of one call."""
-
-    __slots__ = ("_call", "_call_tool", "_capabilities")
-
-    def __init__(self, call: Call, capabilities: Mapping[str, Any], call_tool: CallTool) -> None:
-        self._call = call
-        self._capabilities = capabilities
-        self._call_tool = call_tool
-
-    @property
-    def session(self) -> ReadOnlySession:
-        """The session, to read."""
-        return ReadOnlySession(self._call.session)
-
-    @property
-    def messaging(self) -> ClientMessaging:
-        """A way to the user's client."""
-        return ClientMessaging(self._call.session)
-
-    @property
-    def voice(self) -> VoiceControl:
-        """The session's voice, if it has one."""
-        return VoiceControl(self.session)
-
-    @property
-    def audio(self) -> AudioControl:
-        """What is heard of this turn."""
-        return AudioControl()
-
-    async def progress(self, message: str, *, fraction: float | None = None) -> None:
-        """Tell the user how far a long call has come."""
-        call = self._call
-        progress = ToolProgress(
-            tool=call.tool.id, call_id=call.client_call_id, message=message, fraction=fraction
-        )
-        call.session.publish(*event_fields(progress))
-
-    def audit(self, event: str, **fields: Any) -> None:
-        """Add a line to the audit record of this call."""
-        self._call.notes.append({"event": event, **fields})
-
-    async def call_tool(self, tool_id: str, arguments: Mapping[str, Any]) -> ToolResponse:
-        """Call another tool; the same policies hold as for a model's call."""
-        return await self._call_tool(self._call, tool_id, arguments)
-
-    def __getattr__(self, capability: str) -> Any:
-        # Only what the manifest names: a tool cannot reach for more than its author declared.
-        if capability in self._call.tool.manifest.requires:
-            lent = self._capabilities[capability]
-            # A view of its own for each session, so that a handler cannot ask in somebody else's name.
-            view = getattr(lent, "for_session", None)
-            return lent if view is None else view(self.session)
-        raise AttributeError(f"{self._call.tool.id} does not name {capability!r} under `requires`")

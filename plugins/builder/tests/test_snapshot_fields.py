@@ -71,7 +71,7 @@ def test_the_kernel_the_plugins_and_the_hashes_of_what_runs_are_told(site: Any) 
         "name": "fab-echo",
         "version": "1.0.0",
         "contentHash": package_hash(folder, "1.0.0"),
-        "codeHash": package_hash(folder, "1.0.0", without=("schema.json", "guide.md")),
+        "codeHash": package_hash(folder, "1.0.0", exclude=("schema.json", "guide.md")),
     }
     assert tool["distribution"]["contentHash"] != tool["distribution"]["codeHash"]
     assert tool["providerSchemas"] == {}

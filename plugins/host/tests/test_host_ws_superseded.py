@@ -258,8 +258,8 @@ def test_a_decline_that_its_host_could_not_publish_is_published_once_by_the_next
             named, card = {NAMED: asked["token"]}, asked["confirmation"]
             assert host.house
             runtime = host.house.sessions.runtime
-            (pending,) = await runtime.confirmations.of_session(asked["session"])
-            assert await runtime.ledger.settle_unrun(pending, declined())
+            (pending,) = await runtime.confirmations.for_session(asked["session"])
+            assert await runtime.ledger.record_not_run(pending, declined())
             for _ in range(2):
                 if again == "declined again":
                     decision = await http.post(
@@ -297,7 +297,7 @@ def test_a_call_at_another_host_writes_nothing_over_a_session_that_has_gone_on(w
             assert (await note).status_code == 200
             kept = await Session.resume(ada.token.split(".")[0], store_of(there))
             assert kept
-            assert kept.turn.said == "and now?"
+            assert kept.turn.user_text == "and now?"
 
     asyncio.run(main())
 

@@ -57,7 +57,7 @@ class Client:
     def call_finished(self, call: Call, response: Any) -> None:  # noqa: ARG002
         calls, durations, sizes = self._children[call.tool.id]
         calls.inc()
-        durations.observe(time.perf_counter() - call.began)
+        durations.observe(time.perf_counter() - call.started_at)
         sizes.observe(len(call.wire or b""))
 
 

@@ -9,7 +9,7 @@ import orjson
 import pytest
 from jackfield.orchestrator import CallResult
 from jackfield.outcomes import response_of
-from jackfield.truncation import LIMIT, cut
+from jackfield.truncation import LIMIT, truncate_result
 from jackfield_sessions.guides import OmittedGuides, excerpt
 
 GUIDE = """\
@@ -98,7 +98,7 @@ def test_error_and_guide_stay_within_the_limit_of_an_answer(message: str) -> Non
     assert len(encoded.decode()) <= LIMIT
     assert len(guide_in(encoded)) > 1000
     assert guide_in(encoded).endswith("[the guide goes on]")
-    assert cut(encoded) == encoded
+    assert truncate_result(encoded) == encoded
 
 
 def test_of_a_long_guide_the_section_that_names_the_error_comes_first() -> None:

@@ -1,4 +1,4 @@
-"""Stores on SQLite that break a promise which only several processes notice; other processes import them."""
+"""SQLite stores that break a guarantee between processes; other processes import them."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import time
 from typing import Any
 
 import apsw
-from jackfield.store import Claim, ClaimState, Doubt
+from jackfield.store import Claim, ClaimState, DoubtfulClaim
 from jackfield_store_sqlite import SqliteStore
 
 
 class Impatient(SqliteStore):
-    """The real store, except that a process which hangs is believed dead soon."""
+    """The real store, except that it considers a hung process dead soon."""
 
     def __init__(self, path: str) -> None:
         super().__init__(path, lease=1.0)
@@ -46,15 +46,15 @@ class AbandonsForOthers(Impatient):
 
 
 class ListsOnlyTheAbandoned(Impatient):
-    async def in_doubt(self, prefix: str) -> list[Doubt]:
+    async def in_doubt(self, prefix: str) -> list[DoubtfulClaim]:
         abandoned = await self._execute("SELECT key FROM claims WHERE owner = ''")
         return [each for each in await super().in_doubt(prefix) if (each.key,) in abandoned]
 
 
 class ListsWhatOthersRun(Impatient):
-    async def in_doubt(self, prefix: str) -> list[Doubt]:
+    async def in_doubt(self, prefix: str) -> list[DoubtfulClaim]:
         noted = await self._execute("SELECT key, note FROM claims WHERE note IS NOT NULL")
-        return sorted(Doubt(key, note) for key, note in noted if key.startswith(prefix))
+        return sorted(DoubtfulClaim(key, note) for key, note in noted if key.startswith(prefix))
 
 
 class PrunesWhatTheDeadHeld(Impatient):

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from jackfield.store import Claim, ClaimState, Doubt, MemoryStore, Store
+from jackfield.store import Claim, ClaimState, DoubtfulClaim, MemoryStore, Store
 from jackfield_testkit.store import StoreContractTests
 from jackfield_testkit.store.harness import StoreHarness
 from jackfield_testkit.suite import suite_tests
@@ -38,7 +38,7 @@ class TestMemoryStore(StoreContractTests):
         return MemoryStore(clock)
 
 
-# Each of these breaks one promise, and the contract test next to it in BROKEN has to fail.
+# Each of these breaks one guarantee, and the contract test next to it in BROKEN has to fail.
 
 
 class TakesInTwoSteps(MemoryStore):
@@ -107,13 +107,13 @@ class TakesPrefixesForPatterns(MemoryStore):
 
 class NumbersAnew(MemoryStore):
     async def append(self, stream: str, value: bytes, *, ttl: float | None = None) -> int:
-        self._lengths[stream] = len(await self.read(stream))
+        self._last_ids[stream] = len(await self.read(stream))
         return await super().append(stream, value, ttl=ttl)
 
 
 class ForgetsTheCount(MemoryStore):
     async def clear(self, stream: str) -> int:
-        self._lengths.pop(stream, None)
+        self._last_ids.pop(stream, None)
         return await super().clear(stream)
 
 
@@ -244,29 +244,29 @@ class TakesOverWhatHasExpired(MemoryStore):
 
 
 class ListsByPattern(MemoryStore):
-    async def in_doubt(self, prefix: str) -> list[Doubt]:
+    async def in_doubt(self, prefix: str) -> list[DoubtfulClaim]:
         pattern = re.escape(prefix).replace("_", ".")
         return [each for each in await super().in_doubt("") if re.match(pattern, each.key)]
 
 
 class ListsUnsorted(MemoryStore):
-    async def in_doubt(self, prefix: str) -> list[Doubt]:
+    async def in_doubt(self, prefix: str) -> list[DoubtfulClaim]:
         return [
-            Doubt(key, note)
+            DoubtfulClaim(key, note)
             for key, note in self._notes.items()
             if key in self._abandoned and key.startswith(prefix)
         ]
 
 
 class ListsWhatHasNoNote(MemoryStore):
-    async def in_doubt(self, prefix: str) -> list[Doubt]:
+    async def in_doubt(self, prefix: str) -> list[DoubtfulClaim]:
         keys = sorted(key for key in self._abandoned if key.startswith(prefix))
-        return [Doubt(key, self._notes.get(key, b"")) for key in keys]
+        return [DoubtfulClaim(key, self._notes.get(key, b"")) for key in keys]
 
 
 class ListsWhatIsRunning(MemoryStore):
-    async def in_doubt(self, prefix: str) -> list[Doubt]:
-        return [Doubt(key, self._notes[key]) for key in sorted(self._notes) if key.startswith(prefix)]
+    async def in_doubt(self, prefix: str) -> list[DoubtfulClaim]:
+        return [DoubtfulClaim(key, self._notes[key]) for key in sorted(self._notes) if key.startswith(prefix)]
 
 
 BROKEN: list[tuple[type[MemoryStore], str]] = [

@@ -1,10 +1,9 @@
-"""Records of a session, of which each epoch writes its own: whoever reads takes the latest epoch's.
+"""Records of a session that are fenced by epoch: each epoch writes its own, and readers use the latest.
 
-A process that carries a session holds it until another one takes it over, and learns of that late: a write
-may be on its way, held up by a disk or a network, while the new epoch has long gone on. No check before a
-write can see that, so nothing is checked. Holders are numbered, each larger than the one before, and the
-number is part of the key; what a superseded one writes, however late, is where nobody looks. The first
-epoch is 0 and writes under the plain name.
+A process owns a session until another process takes it over, and notices the takeover late: one of its
+writes may still be delayed by a disk or a network while the new owner continues. No check before a write can
+detect that. So each owner has an epoch, larger than the one before, and the epoch is part of the key. A late
+write of an earlier owner goes to a key that is no longer read. The first epoch is 0 and uses the plain name.
 """
 
 from __future__ import annotations
@@ -13,51 +12,51 @@ from typing import NamedTuple
 
 from jackfield.store import Store
 
-_MARK = "@"
+_SEPARATOR = "@"
 _DIGITS = 16
 
 
 class FencedRecord(NamedTuple):
-    """What a epoch wrote last."""
+    """The last record that an epoch wrote."""
 
     epoch: int
     value: bytes
 
 
 async def write(store: Store, name: str, epoch: int, value: bytes, *, ttl: float) -> None:
-    """Set a epoch's record."""
+    """Write the record of an epoch."""
     await store.put(_key(name, epoch), value, ttl=ttl)
 
 
 async def latest(store: Store, name: str) -> FencedRecord | None:
-    """The record of the latest epoch who wrote one."""
+    """Return the record of the latest epoch that wrote one."""
     epoch = max(await _epochs(store, name))
     value = await store.get(_key(name, epoch))
     return None if value is None else FencedRecord(epoch, value)
 
 
 async def erase(store: Store, name: str) -> None:
-    """Remove what all epochs wrote."""
+    """Delete the records of all epochs."""
     for epoch in await _epochs(store, name):
         await store.delete(_key(name, epoch))
 
 
 def name_of(key: str) -> str:
-    """The name of the record under a key, whoever holds it."""
-    name, mark, number = key.rpartition(_MARK)
-    return name if mark and _is_number(number) else key
+    """Return the name of the record under a key, without the epoch."""
+    name, separator, epoch = key.rpartition(_SEPARATOR)
+    return name if separator and _is_epoch(epoch) else key
 
 
 async def _epochs(store: Store, name: str) -> list[int]:
-    """Who may have written a record; the first one always may."""
-    start = name + _MARK
-    numbers = [key.removeprefix(start) for key in await store.keys(start)]
-    return [0, *(int(number) for number in numbers if _is_number(number))]
+    """Return the epochs that may have written a record; epoch 0 is always included."""
+    prefix = name + _SEPARATOR
+    suffixes = [key.removeprefix(prefix) for key in await store.keys(prefix)]
+    return [0, *(int(suffix) for suffix in suffixes if _is_epoch(suffix))]
 
 
-def _is_number(text: str) -> bool:
+def _is_epoch(text: str) -> bool:
     return len(text) == _DIGITS and text.isascii() and text.isdigit()
 
 
 def _key(name: str, epoch: int) -> str:
-    return f"{name}{_MARK}{epoch:0{_DIGITS}d}" if epoch else name
+    return f"{name}{_SEPARATOR}{epoch:0{_DIGITS}d}" if epoch else name

@@ -1,69 +1,67 @@
-"""What can go wrong between a session and its model: each with a sentence, a way on, and a suggestion."""
+"""The errors of a connection to a model provider: for each a message, a recovery action and a suggestion."""
 
 from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
 RecoveryAction = Literal["reconnect", "renew", "wait", "none"]
-"""Open the connection again; open a new one with what was said; try later; or give up."""
+"""Reopen the connection; open a new one with the history; retry later; or stop."""
 
 
 class ProviderErrorKind(NamedTuple):
-    """One kind of trouble, as a person is told of it."""
+    """One kind of provider error, as reported to the user."""
 
-    sentence: str
-    remedy: RecoveryAction
+    message: str
+    recovery: RecoveryAction
     suggestion: str
 
     @property
     def recoverable(self) -> bool:
-        """Whether the session goes on without the user doing anything."""
-        return self.remedy in ("reconnect", "renew", "wait")
+        """Whether the session continues without an action of the user."""
+        return self.recovery in ("reconnect", "renew", "wait")
 
 
 PROVIDER_ERRORS: dict[str, ProviderErrorKind] = {
     "network": ProviderErrorKind(
-        "The connection to the assistant was lost.", "reconnect", "It is being restored; wait a moment."
+        "The connection to the assistant was lost.", "reconnect", "Wait a moment while it reconnects."
     ),
     "session_expired": ProviderErrorKind(
-        "The conversation reached its time limit and is continued in a new one.",
+        "The conversation reached the provider's time limit and continues in a new connection.",
         "renew",
-        "Go on; what was said last is remembered.",
+        "Continue; the last turns are kept.",
     ),
     "going_away": ProviderErrorKind(
-        "The provider is about to close the connection, so it is renewed.", "renew", "Go on talking."
+        "The provider is about to close the connection, so it is renewed.", "renew", "Continue."
     ),
     "rate_limit_exceeded": ProviderErrorKind(
-        "The assistant is asked too much at the moment.", "wait", "It tries again by itself in a few seconds."
+        "The provider's rate limit is reached.", "wait", "Wait; the request is retried in a few seconds."
     ),
     "server_error": ProviderErrorKind(
-        "The provider had a fault of its own.", "reconnect", "It is tried again; wait a moment."
+        "The provider had an internal error.", "reconnect", "Wait a moment while the request is retried."
     ),
     "context_length_exceeded": ProviderErrorKind(
-        "The conversation has become too long for the model, so it is summarised.",
+        "The conversation is too long for the model, so it is summarised.",
         "renew",
-        "Go on; the summary and the last turns are kept.",
+        "Continue; the summary and the last turns are kept.",
     ),
     "authentication": ProviderErrorKind(
-        "The provider does not accept the key of this deployment.",
+        "The provider does not accept the API key of this deployment.",
         "none",
-        "Whoever runs it should check the key.",
+        "The operator should check the provider API key.",
     ),
     "quota_exhausted": ProviderErrorKind(
-        "The provider's quota of this deployment is used up.",
+        "The provider quota of this deployment is used up.",
         "none",
-        "Whoever runs it should look at the plan.",
+        "The operator should check the provider plan.",
     ),
     "invalid_request_error": ProviderErrorKind(
-        "The provider did not understand what was sent to it.",
+        "The provider rejected the request as invalid.",
         "none",
-        "Say it in another way, or start anew.",
+        "Rephrase the message, or start a new session.",
     ),
     "content_refused": ProviderErrorKind(
         "The provider declined to answer that.", "none", "Ask for something else."
     ),
-    "no_audio": ProviderErrorKind(
-        "What was said could not be understood.", "none", "Say it again, or type it."
-    ),
+    "no_audio": ProviderErrorKind("The speech could not be understood.", "none", "Say it again, or type it."),
 }
-"""By code. Adapters map what their provider says to one of these."""
+"""The errors by code; transports map the errors of their provider to these."""

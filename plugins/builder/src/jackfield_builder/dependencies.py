@@ -60,7 +60,7 @@ class Installation:
             path = path_of(part)
             if path is None or _is_within(part, owner.tools):
                 continue
-            hashes[part] = package_hash(path, version, without=tool_folders(part, owner.tools))
+            hashes[part] = package_hash(path, version, exclude=tool_folders(part, owner.tools))
         return hashes
 
     def _needed(self, name: str) -> set[str]:

@@ -96,7 +96,7 @@ def _tool(adopted: Adopted, installation: Installation) -> dict[str, Any]:
             "name": source.distribution.name,
             "version": source.distribution.version,
             "contentHash": package_hash(source.folder, version),
-            "codeHash": package_hash(source.folder, version, without=NOT_CODE),
+            "codeHash": package_hash(source.folder, version, exclude=NOT_CODE),
         },
     }
 

@@ -15,7 +15,7 @@ from jackfield.session.session import Session
 from jackfield.transport.events import Closed, Event, ProviderError, TextDelta, ToolCalls, TurnComplete
 from jackfield.transport.protocol import Connection, ConnectionConfig, ToolResult, Transport, TransportError
 from jackfield.transport.provider_errors import PROVIDER_ERRORS
-from jackfield.truncation import cut
+from jackfield.truncation import truncate_result
 from jackfield_capability_types.agents import Tell
 
 from jackfield_agents.settings import AgentsSettings
@@ -185,7 +185,9 @@ class AgentRun:
             self.sources.take(answer.tool_id, answer.response.data)
         if self.steps == self._settings.steps - 1:
             await connection.send_context(LAST_STEP)
-        results = [ToolResult(each.call_id or "", each.tool_id, cut(each.wire)) for each in answers]
+        results = [
+            ToolResult(each.call_id or "", each.tool_id, truncate_result(each.wire)) for each in answers
+        ]
         await connection.send_results(results)
 
     async def _end_of_turn(self, connection: Connection) -> str:
@@ -197,7 +199,9 @@ class AgentRun:
 
     async def _ask_again(self, connection: Connection, trouble: ProviderError) -> None:
         """Request a failed message again, if that can help."""
-        if PROVIDER_ERRORS[trouble.code].remedy not in ("reconnect", "wait") or self._retries == len(PAUSES):
+        if PROVIDER_ERRORS[trouble.code].recovery not in ("reconnect", "wait") or self._retries == len(
+            PAUSES
+        ):
             raise TransportError(trouble.code, trouble.detail)
         self._remember()
         await asyncio.sleep(PAUSES[self._retries])

@@ -41,8 +41,8 @@ def _allowed(registry: Registry, name: str) -> bool:
     """Whether a tool of the settings is available; raises for a tool that agents cannot use."""
     where = "[capabilities.agents] tools"
     tool = registry.get(name)
-    if name in registry.withdrawn:
-        _log.warning("%s: %s is left out, because it %s", where, name, registry.withdrawn[name])
+    if name in registry.withheld:
+        _log.warning("%s: %s is left out, because it %s", where, name, registry.withheld[name])
         return False
     if tool is None:
         close = get_close_matches(name, registry.tools, 1)
@@ -71,7 +71,7 @@ class Unattended(SyncPolicy):
     """Refuses tools that an agent was not given; a model may call a tool that it was never offered."""
 
     def __init__(self, services: Services) -> None:
-        self._agents: AgentTools | None = services.lent.get(CAPABILITY)
+        self._agents: AgentTools | None = services.instances.get(CAPABILITY)
 
     def applies_to(self, tool: RegisteredTool, session: Session) -> bool:
         """Whether an agent runs in the session and may not use the tool."""
@@ -104,11 +104,11 @@ class TaskConsent(ConsentPolicy):
 
     def __init__(self, settings: TaskConsentSettings, services: Services) -> None:
         self._words, self._negations = settings.words, settings.negations
-        self._agents: AgentTools | None = services.lent.get(CAPABILITY)
+        self._agents: AgentTools | None = services.instances.get(CAPABILITY)
 
     def judge(self, call: Call) -> Consent:
         """Decide by the user's words and the tools that the agent could use."""
-        asked = asks_for_work(call.turn.said, self._words, self._negations)
+        asked = asks_for_work(call.turn.user_text, self._words, self._negations)
         writers = self._agents.writers(_named(call.args)) if self._agents else []
         if asked and not writers:
             return Consent("the user asked for it, and it only reads")

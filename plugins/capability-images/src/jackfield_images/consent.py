@@ -25,12 +25,12 @@ class ImageConsent(ConsentPolicy):
         self._vocabulary = ImageVocabulary(
             settings.verbs, settings.drawing_verbs, settings.nouns, settings.negations
         )
-        self._images: Images | None = services.lent.get("images")
+        self._images: Images | None = services.instances.get("images")
 
     def judge(self, call: Call) -> Consent:
         """Decide by the user's words and the estimated price."""
         cost = self._images.cost(_order(call.args)) if self._images else None
-        asked = self._vocabulary.asks_for_picture(call.turn.said)
+        asked = self._vocabulary.asks_for_picture(call.turn.user_text)
         if asked and cost is not None and cost <= self._limit:
             return Consent(f"the user asked for an image, and it costs about {_dollars(cost)}")
         notes = () if asked else ("You did not ask for an image explicitly.",)

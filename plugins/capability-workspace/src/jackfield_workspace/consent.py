@@ -35,7 +35,7 @@ class FileConsent(ConsentPolicy):
             return Consent(notes=("This path is not in the workspace; the call will be refused.",))
         if self._trusted.match(parts):
             return Consent("the path is trusted")
-        if self._vocabulary.asks_for(call.turn.said, "/".join(parts)):
+        if self._vocabulary.asks_for(call.turn.user_text, "/".join(parts)):
             return Consent("the user asked for a change to this file by its name")
         return Consent(notes=("You did not ask for a change to this file by its name.",))
 

@@ -257,7 +257,7 @@ async def _confirmed(
     from jackfield_cli.interrupting import interruptible
 
     waits = answer.key and state_of(answer.wire) is CallState.WAITING
-    pending = await runtime.confirmations.of_key(session.id, answer.key) if waits else None
+    pending = await runtime.confirmations.for_call(session.id, answer.key) if waits else None
     if pending is None:
         return answer
     if not approve:

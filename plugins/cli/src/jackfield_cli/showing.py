@@ -64,16 +64,16 @@ def tools(settings: Settings, with_tokens: bool, as_json: bool) -> None:
 
 def _withheld(snapshot: Snapshot, settings: Settings) -> dict[str, str]:
     """Why each tool is withheld that is: it changed, nobody provides what it needs, or it is not set up."""
-    from jackfield.registry.registry import Deployment, compared
+    from jackfield.registry.registry import Deployment, drift_for
 
-    drift = compared(snapshot, Deployment(settings.deployment))
+    drift = drift_for(snapshot, Deployment(settings.deployment))
     reasons = {
         tool_id: differs for tool_id, tool in snapshot.tools.items() if (differs := drift.of_tool(tool))
     }
     reasons |= {
         tool_id: f"nobody provides {', '.join(missing)}"
         for tool_id, tool in snapshot.tools.items()
-        if (missing := snapshot.withheld(tool))
+        if (missing := snapshot.missing_requirements(tool))
     }
     rest = [tool for tool_id, tool in snapshot.tools.items() if tool_id not in reasons]
     if not any(tool.manifest.requires for tool in rest):
@@ -84,7 +84,7 @@ def _withheld(snapshot: Snapshot, settings: Settings) -> dict[str, str]:
 
     try:
         components = PluginComponents.of(snapshot, settings, drift)
-        reasons |= {tool.manifest.tool_id: why for tool in rest if (why := components.withheld(tool))}
+        reasons |= {tool.manifest.tool_id: why for tool in rest if (why := components.withheld_reason(tool))}
         components.faults.check()
     except (RegistryError, SettingsError) as error:
         raise click.ClickException(str(error)) from None

@@ -43,7 +43,7 @@ def with_watched_store(settings: Settings, work: Callable[[Watched], Awaitable[_
         from jackfield.offers import Services
 
         async with _store(settings) as (store, components):
-            observers = tuple(components.made("observers", Services(store)).values())
+            observers = tuple(components.create_all("observers", Services(store)).values())
             components.faults.check()
             return await work(Watched(store, observers, Snapshot.load(settings.registry).version))
 

@@ -54,7 +54,7 @@ def create_endpoints(
 ) -> list[PluginEndpoint]:
     """Create the routes of every offer; paths that overlap, or are not below their prefix, are faults."""
     components = services.runtime.components
-    created = components.made("endpoints", services)
+    created = components.create_all("endpoints", services)
     endpoints: list[PluginEndpoint] = []
     taken = dict.fromkeys(map(fixed_part, own_paths), "the host")
     for offered in components.plugins.of("jackfield_endpoints"):

@@ -50,7 +50,13 @@ def moment(at: float) -> str:
 def _about(session: StoredSession) -> str:
     turns = f"{session.turns} turn{'' if session.turns == 1 else 's'}"
     registry = f", registry {session.registry}" if session.registry else ""
-    facts = (session.mode, session.user or "nobody", session.state, turns, f"began {moment(session.began)}")
+    facts = (
+        session.mode,
+        session.user or "nobody",
+        session.state,
+        turns,
+        f"began {moment(session.began)}",
+    )
     return ", ".join(facts) + registry
 
 

@@ -62,14 +62,14 @@ class AuditEncoder:
 
     def encode(self, call: Call, response: ToolResponse) -> Line | DeferredLine:
         """Return the line of a finished call, as far as it can be encoded on the call path."""
-        tool, began, call_id, key = call.tool, call.began, call.call_id, call.key
+        tool, began, call_id, key = call.tool, call.started_at, call.call_id, call.key
         past = began - self._second
         if not 0.0 <= past < 1.0:
             past = self._begin_second(began)
         # One `dumps` call for all members: separate ones for numbers and texts cost more than a dictionary.
         facts = {
             "time": self._date + _FRACTIONS[int(past * 1000)],
-            "durationMs": int((call.ended - began) * 1_000_000) / 1000,
+            "durationMs": int((call.finished_at - began) * 1_000_000) / 1000,
             "turn": call.turn.number,
             "callId": None if call_id is None else identifier(call_id),
             "key": identifier(key) if key else None,
@@ -121,7 +121,7 @@ class AuditEncoder:
         """Return the optional members, redacted; most calls have none."""
         redactor = self._redactor(call.tool)
         # A call that ended early or failed may not have validated its arguments.
-        secrets = redactor.secrets(call.args, validated=call.took > 0)
+        secrets = redactor.secrets(call.args, validated=call.handler_seconds > 0)
         more: dict[str, Any] = {}
         if self._arguments:
             more["arguments"] = redactor.arguments(call.args, secrets)

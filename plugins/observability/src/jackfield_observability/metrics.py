@@ -176,9 +176,9 @@ class Metrics:
             self._count_decisions(call.decisions)
             if call.declined:
                 return  # It was counted when it asked for confirmation; nothing ran since.
-        tool_id, session_id, now, size = call.tool.id, call.session.id, call.ended, len(call.text)
+        tool_id, session_id, now, size = call.tool.id, call.session.id, call.finished_at, len(call.text)
         tool = self.tools.get(tool_id) or self._add_tool(call.tool)
-        tool.add(now - call.began, size)
+        tool.add(now - call.started_at, size)
         if size > self._large and now >= tool.next_check:
             self._check_size(tool_id, tool, now)
         if response.failure is not None:

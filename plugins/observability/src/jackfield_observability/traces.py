@@ -122,7 +122,7 @@ class Traces(BackgroundObserver[FinishedCall]):
             span.set_attribute(ERROR_TYPE, kind)
             measured[ERROR_TYPE] = kind
         span.end(end_time=_wall_clock(at))
-        self._durations.record(at - call.began, measured, trace.set_span_in_context(span, context))
+        self._durations.record(at - call.started_at, measured, trace.set_span_in_context(span, context))
 
     def flush(self) -> None:
         """Discard spans of calls that never ended because their caller was cancelled."""
@@ -144,7 +144,7 @@ class Traces(BackgroundObserver[FinishedCall]):
                 context,
                 SpanKind.INTERNAL,
                 _attributes(call),
-                start_time=_wall_clock(call.began),
+                start_time=_wall_clock(call.started_at),
             )
         return span
 

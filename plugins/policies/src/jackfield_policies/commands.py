@@ -110,7 +110,7 @@ def _notify_observers(watched: Watched, who: Subject) -> None:
     call.decide("bans", f"lifted by {operator_name()}")
     response = ok({**who._asdict(), "lifted": True})
     call.text = call.seal(response).decode()
-    call.ended = time.perf_counter()
+    call.finished_at = time.perf_counter()
     for observer in watched.observers:
         observer.call_finished(call, response)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from jackfield import ToolResponse
-from jackfield.confirmation import Confirmations, waiting
+from jackfield.confirmation import Confirmations, confirmation_pending
 from jackfield.governance import Call, Proceed
 from jackfield.offers import Services
 from jackfield.registry.registry import RegisteredTool
@@ -37,6 +37,6 @@ class ConfirmationPolicy:
         if call.confirmation_waiver and call.tool.manifest.requires_confirmation == "policy":
             call.decide("confirmation", f"not asked: {call.confirmation_waiver}")
             return await proceed(call)
-        pending = await self._confirmations.ask(call, seconds=self._seconds)
+        pending = await self._confirmations.request(call, seconds=self._seconds)
         call.end("confirmation", "pending")
-        return waiting(pending)
+        return confirmation_pending(pending)

@@ -90,7 +90,7 @@ class BudgetPolicy(SyncPolicy):
         if call.confirmed:
             return response
         turn, tool_ms = call.turn, self._limits[call.session.mode][2]
-        turn.tool_ms += call.ran_for * 1000
+        turn.tool_ms += call.total_handler_seconds * 1000
         if tool_ms and turn.tool_ms > tool_ms:
             call.decide("budgets", "over time")
             _log.warning(
@@ -118,7 +118,7 @@ class LoopPolicy(SyncPolicy):
         """Let the call pass unless the model repeats it."""
         if call.confirmed:
             return None
-        repeated, fingerprint = call.turn.repeated, call.fingerprint
+        repeated, fingerprint = call.turn.repeated_calls, call.fingerprint
         times = repeated[fingerprint] = repeated.get(fingerprint, 0) + 1
         if times < self._identical:
             return None
@@ -135,7 +135,7 @@ class LoopPolicy(SyncPolicy):
                 # The tool changed something, and need not return data.
                 return response
             turn, tool_id = call.turn, call.tool.id
-            found_nothing = turn.empty[tool_id] = turn.empty.get(tool_id, 0) + 1
+            found_nothing = turn.empty_results[tool_id] = turn.empty_results.get(tool_id, 0) + 1
             if found_nothing >= self._empty:
                 call.decide("loops", "found nothing again")
                 return _loop_detected(
@@ -205,7 +205,7 @@ class LatencyPolicy(SyncPolicy):
 
     def after(self, call: Call, response: ToolResponse) -> ToolResponse:
         """Warn if the call was late."""
-        took, budget = call.took * 1000, call.tool.manifest.latency_budget_ms
+        took, budget = call.handler_seconds * 1000, call.tool.manifest.latency_budget_ms
         if took > budget:
             call.decide("latency", "late")
             call.meta["late"] = {"tookMs": round(took), "budgetMs": budget}

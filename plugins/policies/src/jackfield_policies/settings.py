@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-from jackfield.ledger import REMEMBER_SECONDS
+from jackfield.ledger import OUTCOME_SECONDS
 from jackfield.settings import Ge, Help, Unit
 
 _Count = Annotated[int, Ge(0)]
@@ -24,7 +24,7 @@ class DuplicatesSettings:
             "read runs in parallel with the first. A call that needed approval is remembered for at least "
             "two days after its question expired, and a call in doubt until an operator settles it."
         ),
-    ] = REMEMBER_SECONDS
+    ] = OUTCOME_SECONDS
 
 
 @dataclass(frozen=True, slots=True)

@@ -99,8 +99,8 @@ async def find(store: Store, session_id: str) -> StoredSession | None:
         wire["user"],
         wire["mode"],
         ENDED if wire["state"] == State.TERMINATED.value else OPEN,
-        wire["began"],
-        lines[-1]["at"] if lines else wire["began"],
+        wire["openedAt"],
+        lines[-1]["at"] if lines else wire["openedAt"],
         wire["registryVersion"],
         # A session begins in its first turn, before the first message.
         wire["turn"]["number"] - 1,
@@ -132,7 +132,7 @@ async def session_record(store: Store, session_id: str) -> list[Line]:
 async def _mark_undecided(store: Store, session_id: str, lines: list[Line]) -> None:
     """Mark calls whose confirmation has expired, and calls in doubt; no event tells the first."""
     states: dict[Any, CallState] = {}
-    for pending in await Confirmations(store).of_session(session_id):
+    for pending in await Confirmations(store).for_session(session_id):
         status = await CallLedger(store).status_of(pending)
         states[pending.tool_id, pending.call_id] = status.state
     for line in lines:

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 import orjson
 from jackfield.contract.tool import ErrorType
 from jackfield.orchestrator import CallResult
-from jackfield.truncation import LIMIT, cut
+from jackfield.truncation import LIMIT, truncate_result
 
 from jackfield_sessions.model_connection import ModelConnection
 
@@ -53,18 +53,18 @@ class OmittedGuides:
         """An answer as the model gets it: cut to its limit, with the guide where it is due."""
         failure, tool_id = answer.response.failure, answer.tool_id
         if failure is None or failure.type in _UNRELATED or tool_id not in self._guides:
-            return cut(answer.wire)
+            return truncate_result(answer.wire)
         if self._connection.renewals != self._renewals:
             self._renewals = self._connection.renewals
             self._sent.clear()
         if tool_id in self._sent:
-            return cut(answer.wire)
+            return truncate_result(answer.wire)
         self._sent.add(tool_id)
         return _with_guide(answer.wire, self._guides[tool_id], failure.type.value)
 
 
 def _with_guide(wire: bytes, guide: str, error_type: str) -> bytes:
-    short = cut(wire, _ERROR_LIMIT)
+    short = truncate_result(wire, _ERROR_LIMIT)
     envelope = orjson.loads(short)
     room = LIMIT - len(short.decode()) - len(',"guide":""')
     while room >= _LEAST:

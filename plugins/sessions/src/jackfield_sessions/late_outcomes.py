@@ -61,7 +61,7 @@ def decided_before(state: CallState) -> str:
         case CallState.RUNNING:
             return "The user approved this call before; it is running."
         case CallState.UNKNOWN:
-            return "The session store is unavailable, so what became of this call is not known now."
+            return "The session store is unavailable, so the state of this call is unknown."
     return "The user approved this call before; it has its outcome."
 
 
@@ -104,7 +104,7 @@ class LateOutcomes:
 
     async def restore(self) -> None:
         """Note what was decided while no process had the session; before the model is connected."""
-        for pending in await self._runtime.confirmations.of_session(self._session.id):
+        for pending in await self._runtime.confirmations.for_session(self._session.id):
             status = await self._runtime.ledger.status_of(pending)
             if status.wire is not None:
                 answer = _recorded(pending.run_key, pending.tool_id, pending.call_id, status.wire)

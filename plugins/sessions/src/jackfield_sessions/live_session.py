@@ -249,7 +249,7 @@ class LiveSession:
 
     def close_due(self, options: SessionOptions, now: float) -> CloseReason | None:
         """Why it should be closed, if its time is over."""
-        if self._runtime.store.now() - self.session.began > options.session_seconds:
+        if self._runtime.store.now() - self.session.opened_at > options.session_seconds:
             return MAX_DURATION
         if self.tools_running:
             return None

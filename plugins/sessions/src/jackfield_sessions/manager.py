@@ -285,7 +285,7 @@ class SessionManager:
             _log.error("session %s: the model cannot be reached: %s", session.id, error)
             kind = PROVIDER_ERRORS[error.code]
             raise SessionRefused(
-                PROVIDER_UNAVAILABLE, f"{kind.sentence} {kind.suggestion}", error.retry_after
+                PROVIDER_UNAVAILABLE, f"{kind.message} {kind.suggestion}", error.retry_after
             ) from None
         pinned = session.registry_version
         if pinned != self.runtime.registry.version:

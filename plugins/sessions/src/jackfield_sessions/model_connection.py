@@ -171,7 +171,7 @@ class ModelConnection:
             self._connected.clear()
             yield ProviderError(code, last.detail)
             try:
-                reconnected = await self._reconnect(resume=PROVIDER_ERRORS[code].remedy == "reconnect")
+                reconnected = await self._reconnect(resume=PROVIDER_ERRORS[code].recovery == "reconnect")
             except TransportError as error:
                 self._closed.set()
                 self._connected.set()
@@ -201,13 +201,13 @@ class ModelConnection:
 
     async def on_disconnect(self, error: ProviderError) -> None:
         """Prepare for a new connection: a provider session that expired took its history along."""
-        if PROVIDER_ERRORS[error.code].remedy == "renew":
+        if PROVIDER_ERRORS[error.code].recovery == "renew":
             await self._checkpoint.history.compact(self._summarize)
 
     def recover(self, error: ProviderError) -> bool:
         """React to a provider error on an open connection; whether an answer may still come."""
         kind = PROVIDER_ERRORS[error.code]
-        if kind.remedy == "renew":
+        if kind.recovery == "renew":
             self.schedule_renewal(error.code, 0)
             return True
         pending = self._checkpoint.response_pending

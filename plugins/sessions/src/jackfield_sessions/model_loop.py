@@ -150,7 +150,7 @@ class ModelLoop:
         for step in (state,) if can_transition(session.state, state) else (State.PROCESSING, state):
             if session.state is step or not session.transition(step):
                 continue
-            age = round(max(0.0, self._runtime.store.now() - session.began), 3)
+            age = round(max(0.0, self._runtime.store.now() - session.opened_at), 3)
             status = messages.SessionStatus(
                 state=step.value, active=session.active, tokens_used=self.tokens, age_seconds=age
             )

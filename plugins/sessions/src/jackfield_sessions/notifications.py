@@ -15,7 +15,7 @@ def provider_error(code: str, *, given_up: bool = False) -> Notification:
     """Tells of a provider error; `given_up` where it was recoverable, and every retry failed."""
     kind = PROVIDER_ERRORS[code]
     suggestion = _GIVEN_UP if given_up and kind.recoverable else kind.suggestion
-    return Notification(code=code, text=kind.sentence, suggestion=suggestion)
+    return Notification(code=code, text=kind.message, suggestion=suggestion)
 
 
 def slow_tools(tools: list[str]) -> Notification:

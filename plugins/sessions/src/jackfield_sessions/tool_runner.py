@@ -13,7 +13,7 @@ from jackfield.protocol.codec import event_fields
 from jackfield.registry.registry import Registry
 from jackfield.session.session import Session, State
 from jackfield.transport.protocol import ToolResult
-from jackfield.truncation import cut
+from jackfield.truncation import truncate_result
 
 from jackfield_sessions.checkpoint import Checkpoint
 from jackfield_sessions.guides import OmittedGuides
@@ -213,7 +213,9 @@ class ToolRunner:
 
     def _encode(self, answer: CallResult) -> bytes:
         """An answer as the model gets it."""
-        return cut(answer.wire) if answer.response.failure is None else self._guides.encode(answer)
+        return (
+            truncate_result(answer.wire) if answer.response.failure is None else self._guides.encode(answer)
+        )
 
     async def _notify_slow(self, tools: list[str]) -> None:
         """Notify the user while calls run, and fill the silence once."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import apsw
-from jackfield.store import Claim, ClaimState, Doubt, StreamEntry
+from jackfield.store import Claim, ClaimState, DoubtfulClaim, StreamEntry
 
 from jackfield_store_sqlite.limits import MAX_KEY_BYTES
 from jackfield_store_sqlite.process import ClaimOwner
@@ -149,14 +149,14 @@ def holds_claim(db: apsw.Connection, now: float, key: str, owner: ClaimOwner) ->
     return bool(row == owner.id)
 
 
-def claims_in_doubt(db: apsw.Connection, now: float, prefix: str, owner: ClaimOwner) -> list[Doubt]:
+def claims_in_doubt(db: apsw.Connection, now: float, prefix: str, owner: ClaimOwner) -> list[DoubtfulClaim]:
     """Return the claims with a note whose owners are expired."""
     rows: list[Any] = db.execute(
         "SELECT key, owner, note FROM claims WHERE note IS NOT NULL AND result IS NULL "
         "AND key >= ? AND key < ? ORDER BY key",
         (prefix, prefix_end(prefix)),
     ).fetchall()
-    return [Doubt(key, note) for key, holder, note in rows if owner.is_expired(db, now, holder)]
+    return [DoubtfulClaim(key, note) for key, holder, note in rows if owner.is_expired(db, now, holder)]
 
 
 def _to_claim(db: apsw.Connection, now: float, holder: str, result: bytes | None, owner: ClaimOwner) -> Claim:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Self, TypeVar
 
 import apsw
-from jackfield.store import Claim, Doubt, StoreUnavailableError, StreamEntry
+from jackfield.store import Claim, DoubtfulClaim, StoreUnavailableError, StreamEntry
 
 from jackfield_store_sqlite import limits, statements
 from jackfield_store_sqlite.database import StoreDatabase
@@ -214,7 +214,7 @@ class SqliteStore:
         await self._ready()
         await self._undo(key, statements.abandon_claim)
 
-    async def in_doubt(self, prefix: str) -> list[Doubt]:
+    async def in_doubt(self, prefix: str) -> list[DoubtfulClaim]:
         """See `Store.in_doubt`."""
         return await self._read_in_thread(
             partial(statements.claims_in_doubt, prefix=limits.key(prefix), owner=self._owner)

@@ -78,7 +78,7 @@ class TestRuntime:
         offers = list(capabilities)
         services = Services(self.store, frozenset(offer.name for offer in offers))
         instances = {offer.name: _create("capabilities", offer, {}, services) for offer in offers}
-        services = replace(services, lent=instances)
+        services = replace(services, instances=instances)
         by_id = {tool.id: tool for tool in tools}
         snapshot = Snapshot(VERSION, "", {tool.id: tool.frozen for tool in tools}, {"capabilities": []})
         ordered = sorted(policies, key=lambda offer: (offer.stage, offer.rank, offer.name))

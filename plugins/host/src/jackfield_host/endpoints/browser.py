@@ -85,7 +85,7 @@ def _refused(refused: SessionRefused, call: BrowserCallTransport) -> Exception:
 
 def _unreachable(error: TransportError) -> HttpError:
     kind = PROVIDER_ERRORS[error.code]
-    sentence = f"{kind.sentence} {kind.suggestion}"
+    sentence = f"{kind.message} {kind.suggestion}"
     return HttpError(503, PROVIDER_UNAVAILABLE.name, sentence, retry_after=error.retry_after)
 
 

@@ -72,7 +72,7 @@ async def execute(visit: Visit) -> Response:
     error = _error(failure)
     result["error"] = error.wire
     if error.status == 202 and answer.key:
-        pending = await runtime.confirmations.of_key(session.id, answer.key)
+        pending = await runtime.confirmations.for_call(session.id, answer.key)
         result["confirmation"] = card(pending, session) if pending else None
     return JSONResponse(result, error.status, headers=waiting(error.retry_after))
 

@@ -68,7 +68,7 @@ async def status(visit: Visit) -> Response:
                 "sessionSeconds": options.session_seconds,
             },
             "tools": len(registry.tools),
-            "withheld": dict(registry.withdrawn),
+            "withheld": dict(registry.withheld),
         }
     )
 

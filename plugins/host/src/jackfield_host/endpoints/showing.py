@@ -47,7 +47,7 @@ async def tool(visit: Visit) -> Response:
     asked = visit.request.path_params["tool"]
     found = registry.get(asked)
     if found is None:
-        why = registry.withdrawn.get(asked)
+        why = registry.withheld.get(asked)
         close = get_close_matches(asked, registry.tools, 1)
         raise HttpError(
             404,
@@ -109,7 +109,7 @@ async def registry(visit: Visit) -> Response:
             "builtAt": snapshot.wire["buildTimestamp"],
             "tools": parts,
             "distributions": snapshot.wire.get("distributions", []),
-            "withheld": dict(held.withdrawn),
+            "withheld": dict(held.withheld),
         }
     )
 

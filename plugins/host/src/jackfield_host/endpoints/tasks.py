@@ -6,11 +6,11 @@ from collections.abc import Iterable
 from typing import Any
 
 import orjson
-from jackfield.call_events import SHOWN
+from jackfield.call_events import MAX_CHARACTERS
 from jackfield.ledger import CallStatus, is_stable, stable_key
 from jackfield.outcomes import CallState, in_doubt
 from jackfield.session.session import Session
-from jackfield.truncation import cut
+from jackfield.truncation import truncate_result
 from jackfield_sessions.events import events_for_call
 from starlette.responses import JSONResponse, Response
 
@@ -66,8 +66,8 @@ async def _status(visit: Visit, session: Session, call_id: str, told: list[Messa
             return await runtime.ledger.status_of(pending)
     if is_stable(call_id):
         tool = runtime.registry.get(told[0]["tool"]) if told else None
-        always_asks = tool is not None and tool.manifest.requires_confirmation is True
-        return await runtime.ledger.status(stable_key(session.id, call_id), always_asks=always_asks)
+        always_confirms = tool is not None and tool.manifest.requires_confirmation is True
+        return await runtime.ledger.status(stable_key(session.id, call_id), always_confirms=always_confirms)
     return CallStatus(_state_told(told)) if told else None
 
 
@@ -104,7 +104,7 @@ def _progress(told: Iterable[Message]) -> dict[str, Any]:
 
 def _outcome(wire: bytes) -> dict[str, Any]:
     """The data or the error of a call that has its outcome."""
-    envelope = orjson.loads(cut(wire, SHOWN))
+    envelope = orjson.loads(truncate_result(wire, MAX_CHARACTERS))
     found = {"tool": envelope["meta"]["toolId"]}
     if envelope["ok"]:
         return {**found, "data": envelope["data"]}

@@ -85,7 +85,7 @@ def announcement(house: House, settings: Settings, port: int, sources: tuple[str
         prompt=tuple(prompt.excess or prompt.figures for prompt in sessions.factory.prompts),
         store=sessions.runtime.components.store_name,
         offered=tuple(sorted(registry.tools)),
-        withheld=dict(sorted(registry.withdrawn.items())),
+        withheld=dict(sorted(registry.withheld.items())),
         token=_token(house),
         sources=sources,
     )

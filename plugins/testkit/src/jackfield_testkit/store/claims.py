@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections.abc import Awaitable
 
-from jackfield.store import Claim, ClaimState, Doubt, Store
+from jackfield.store import Claim, ClaimState, DoubtfulClaim, Store
 
 from jackfield_testkit.store.harness import StoreHarness, async_test
 from jackfield_testkit.suite import expect, expect_equal, fail_test
@@ -200,7 +200,7 @@ class DoubtTests:
                 expect_equal(
                     await store.claim(key, b"g", ttl=unit), CONFLICT, f"claim() with other bytes {what}"
                 )
-            listed = [Doubt("doubtful", b"a note")]
+            listed = [DoubtfulClaim("doubtful", b"a note")]
             expect_equal(await store.in_doubt(""), listed, "in_doubt() after the ttl passed")
             expect_equal(
                 await store.holds("running"), True, "holds() after the ttl of a claim with a note passed"
@@ -378,12 +378,14 @@ class DoubtTests:
             await store.claim("a/running", b"f", ttl=600, note=note)
             for prefix in (*keys, "a", "a/", "a\x00", "b", "%", "_", "*", "a/1/"):
                 matching = sorted(key for key in keys if key.startswith(prefix))
-                expected = [Doubt(key, note) for key in matching]
+                expected = [DoubtfulClaim(key, note) for key in matching]
                 expect_equal(await store.in_doubt(prefix), expected, f"in_doubt({prefix!r})")
             expect_equal(await store.reclaim("a/1"), True, "reclaim() of a listed claim")
-            expect_equal(await store.in_doubt("a/"), [Doubt("a/2", note)], "in_doubt() after reclaim()")
+            expect_equal(
+                await store.in_doubt("a/"), [DoubtfulClaim("a/2", note)], "in_doubt() after reclaim()"
+            )
             await store.abandon("a/1")
-            listed = [Doubt("a/1", note), Doubt("a/2", note)]
+            listed = [DoubtfulClaim("a/1", note), DoubtfulClaim("a/2", note)]
             expect_equal(await store.in_doubt("a/"), listed, "in_doubt() after the next holder abandoned it")
             for key, end in (("a/1", store.complete("a/1", b"r")), ("a/2", store.release("a/2"))):
                 await store.reclaim(key)

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-from jackfield.store import Claim, ClaimState, Doubt, Store
+from jackfield.store import Claim, ClaimState, DoubtfulClaim, Store
 
 from jackfield_testkit.store import worker
 from jackfield_testkit.store.claims import IN_DOUBT, done
@@ -108,7 +108,7 @@ class CrashTests:
                     f"claim() of {key} after its holder was killed",
                 )
             await store.prune()
-            listed = [Doubt("call/a", b"note of call/a"), Doubt("call/b", b"note of call/b")]
+            listed = [DoubtfulClaim("call/a", b"note of call/a"), DoubtfulClaim("call/b", b"note of call/b")]
             expect_equal(await store.in_doubt("call/"), listed, "in_doubt() after the holder was killed")
             expect_equal(
                 [each.key for each in await store.in_doubt("")],
