@@ -1,7 +1,7 @@
-"""Releases: every distribution says all it should, declares what it imports, and packs what it needs.
+"""Releases: every distribution has its metadata, declares what it imports, and packs what it needs.
 
-`nox -s dists` builds them all and runs the tests of each alone in an empty environment; here stands what is
-quick enough for every run.
+`nox -s dists` builds them all and runs the tests of each alone in an empty environment; this file has the
+checks that are quick enough for every run.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ OWNERS = {
     **{package: set(map(canonicalize_name, names)) for package, names in packages_distributions().items()},
     **{each.package: {canonicalize_name(each.name)} for each in ALL if each.has_code},
 }
-"""Which distributions install an import package."""
+"""The distributions that install an import package."""
 
 every = pytest.mark.parametrize("member", ALL, ids=lambda member: member.folder.name)
 every_with_code = pytest.mark.parametrize(
@@ -37,7 +37,7 @@ every_with_code = pytest.mark.parametrize(
 
 
 @every
-def test_it_says_what_an_index_and_a_user_want_to_know(member: Member) -> None:
+def test_a_distribution_has_the_metadata_of_a_package_index(member: Member) -> None:
     project = member.project
     assert project["readme"] == "README.md"
     assert project["authors"] == [{"name": "The Jackfield authors"}]
@@ -50,13 +50,13 @@ def test_it_says_what_an_index_and_a_user_want_to_know(member: Member) -> None:
     assert {"agents", "jackfield"} & set(project["keywords"])
     wanted = {"Intended Audience :: Developers"} | ({"Typing :: Typed"} if member.has_code else set())
     assert wanted <= set(project["classifiers"])
-    # An address that leads nowhere is worse than none.
+    # A URL that leads nowhere is worse than none.
     assert "urls" not in project
     Version(member.version)
 
 
 @every_with_code
-def test_it_packs_its_types_and_its_data(member: Member) -> None:
+def test_a_distribution_includes_its_type_marker_and_data(member: Member) -> None:
     files = member.package_files()
     assert f"{member.package}/py.typed" in files
     assert not [name for name in files if "test" in Path(name).name and "template" not in name]
@@ -65,7 +65,7 @@ def test_it_packs_its_types_and_its_data(member: Member) -> None:
 
 
 @every
-def test_its_siblings_are_asked_for_in_a_version_that_exists_and_found_in_this_repository(
+def test_a_distribution_requires_existing_versions_of_its_siblings(
     member: Member,
 ) -> None:
     asked = [*member.dependencies, *(each for extra in member.extras.values() for each in extra)]
@@ -76,7 +76,7 @@ def test_its_siblings_are_asked_for_in_a_version_that_exists_and_found_in_this_r
 
 
 @every
-def test_every_package_it_asks_for_is_pinned_as_it_asks(member: Member) -> None:
+def test_every_required_package_is_pinned_within_its_range(member: Member) -> None:
     pinned = dict(re.findall(r"^([\w.-]+)==([\w.]+)", LOCK.read_text("utf-8"), re.MULTILINE))
     for each in [*member.dependencies, *(one for extra in member.extras.values() for one in extra)]:
         if each.name not in SIBLINGS:
@@ -85,7 +85,7 @@ def test_every_package_it_asks_for_is_pinned_as_it_asks(member: Member) -> None:
 
 
 @every_with_code
-def test_what_it_imports_it_asks_for(member: Member) -> None:
+def test_every_imported_package_is_required(member: Member) -> None:
     asked = {canonicalize_name(each.name) for each in member.dependencies}
     optional = {
         canonicalize_name(each.name)
@@ -97,14 +97,14 @@ def test_what_it_imports_it_asks_for(member: Member) -> None:
 
 
 @every_with_code
-def test_what_its_tests_import_its_extra_test_asks_for(member: Member) -> None:
+def test_every_package_imported_by_tests_is_in_the_test_extra(member: Member) -> None:
     assert "test" in member.extras, f"{member.name} has no extra `test`"
     asked = {canonicalize_name(each.name) for each in [*member.dependencies, *brought_by(member, "test")]}
     assert list(undeclared(member.folder / "tests", asked | {member.name})) == []
 
 
 def brought_by(member: Member, extra: str) -> Iterator[Requirement]:
-    """What an extra asks for, with the extras that it names in turn."""
+    """Return the requirements of an extra, including the extras that it names."""
     for each in member.extras[extra]:
         yield each
         for inner in each.extras:
@@ -112,7 +112,7 @@ def brought_by(member: Member, extra: str) -> Iterator[Requirement]:
 
 
 def undeclared(folder: Path, asked: set[str]) -> Iterator[str]:
-    """Imports of packages that nothing asked for installs."""
+    """Return imports of packages that no requirement installs."""
     own = {path.stem for path in folder.rglob("*.py")}
     for path in sorted(folder.rglob("*.py")):
         for name in sorted(imported(path)):
@@ -121,7 +121,7 @@ def undeclared(folder: Path, asked: set[str]) -> Iterator[str]:
 
 
 def imported(path: Path) -> set[str]:
-    """The top-level packages that a module imports when it runs, wherever in it."""
+    """Return the top-level packages that a module imports at run time, anywhere."""
     found = set()
     tree = ast.parse(path.read_text("utf-8"))
     typing_only = {
@@ -142,7 +142,7 @@ def imported(path: Path) -> set[str]:
 
 
 @pytest.mark.parametrize("name", ["jackfield-kernel", "jackfield-cli", "jackfield-tool-format-datetime"])
-def test_it_builds_and_holds_what_it_should(name: str, tmp_path: Path) -> None:
+def test_a_distribution_builds_with_the_expected_files(name: str, tmp_path: Path) -> None:
     member = SIBLINGS[name]
     sdist, wheel = build(member, tmp_path / "dist")
     assert list(faults_of_sdist(member, sdist)) == []

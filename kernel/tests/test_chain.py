@@ -1,4 +1,4 @@
-"""A chain: who is asked in which order, and what comes back through whom."""
+"""The policy chain: its order, and the way back of an answer."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from jackfield.governance import Call, Policy, Proceed, SyncPolicy
 from jackfield.policy_chain import Chain
 
 
-class Noted(SyncPolicy):
-    """Notes what it sees, and answers itself if it is told to."""
+class RecordingCheck(SyncPolicy):
+    """Records what it sees, and answers itself if configured."""
 
     def __init__(self, name: str, seen: list[str], *, answers: bool = False) -> None:
         self.name, self.seen, self.answers = name, seen, answers
@@ -27,8 +27,8 @@ class Noted(SyncPolicy):
         return response.with_meta(**{self.name: len(response.meta)})
 
 
-class Around:
-    """Notes the same, around what follows."""
+class RecordingPolicy:
+    """Records the same, wrapped around the rest of the chain."""
 
     def __init__(self, name: str, seen: list[str]) -> None:
         self.name, self.seen = name, seen
@@ -43,24 +43,24 @@ class Around:
         return response
 
 
-class Again(SyncPolicy):
-    """Has a call that failed tried once more, at once."""
+class RetryPolicy(SyncPolicy):
+    """Retries a failed call once, at once."""
 
     def retry_after(self, call: Call, failure: Failure) -> float | None:
         return 0.0 if failure.retryable else None
 
 
-class UnderWay:
-    """What the chain knows of a call under way: here one whose handler was stopped at its deadline."""
+class RunningCall:
+    """The chain's view of a running call: here one whose handler was stopped at its deadline."""
 
     def __init__(self, idempotent: bool = True) -> None:
-        self.stopped = "timeout"
-        self.session = SimpleNamespace(waiting=set())
+        self.cancel_reason = "timeout"
+        self.session = SimpleNamespace(pending_retries=set())
         self.tool = SimpleNamespace(
             id="tool", reads=False, manifest=SimpleNamespace(idempotent=idempotent), timeout=1.0
         )
-        self.policies, self.key, self.task = ("again",), "", None
-        self.overdue = self.claimed = self.retried = False
+        self.policies, self.key, self.claimed_key, self.handler_task = ("again",), "", "", None
+        self.policy_timed_out = self.retried = False
         self.deadline = 0.0
 
 
@@ -73,15 +73,22 @@ def run(policies: list[Policy | SyncPolicy], seen: list[str], *nameless: SyncPol
         named = [(str(number), policy) for number, policy in enumerate(policies)]
         chain = Chain(named, handler, *nameless)
         assert chain.names == tuple(name for name, _ in named)
-        return await chain.run(cast("Call", UnderWay()))
+        return await chain.run(cast("Call", RunningCall()))
 
     return asyncio.run(use())
 
 
-def test_checks_and_policies_that_wrap_are_one_chain() -> None:
+def test_checks_and_wrapping_policies_form_one_chain() -> None:
     seen: list[str] = []
     response = run(
-        [Noted("a", seen), Noted("b", seen), Around("c", seen), Noted("d", seen)], seen, Noted("e", seen)
+        [
+            RecordingCheck("a", seen),
+            RecordingCheck("b", seen),
+            RecordingPolicy("c", seen),
+            RecordingCheck("d", seen),
+        ],
+        seen,
+        RecordingCheck("e", seen),
     )
     order = ["a", "b", "c", "d", "e"]
     assert seen == [
@@ -93,11 +100,18 @@ def test_checks_and_policies_that_wrap_are_one_chain() -> None:
 
 
 @pytest.mark.parametrize("around", [False, True])
-def test_an_answer_comes_back_through_those_in_front_of_it_alone(around: bool) -> None:
+def test_an_answer_returns_only_through_the_policies_before_it(around: bool) -> None:
     seen: list[str] = []
-    between: list[Policy | SyncPolicy] = [Around("w", seen)] if around else []
+    between: list[Policy | SyncPolicy] = [RecordingPolicy("w", seen)] if around else []
     response = run(
-        [Noted("a", seen), *between, Noted("b", seen), Noted("c", seen, answers=True), Noted("d", seen)], seen
+        [
+            RecordingCheck("a", seen),
+            *between,
+            RecordingCheck("b", seen),
+            RecordingCheck("c", seen, answers=True),
+            RecordingCheck("d", seen),
+        ],
+        seen,
     )
     assert response.failure is not None
     assert response.failure.message == "c"
@@ -106,34 +120,34 @@ def test_an_answer_comes_back_through_those_in_front_of_it_alone(around: bool) -
     ]  # fmt: skip
 
 
-def test_a_check_that_says_nothing_changes_nothing() -> None:
+def test_a_check_that_returns_none_changes_nothing() -> None:
     seen: list[str] = []
     assert run([SyncPolicy(), SyncPolicy()], seen) == ok(1)
     assert seen == ["handler"]
 
 
-def test_a_check_that_breaks_lets_nothing_pass() -> None:
+def test_a_check_that_raises_rejects_the_call() -> None:
     class Broken(SyncPolicy):
         def before(self, call: Call) -> ToolResponse | None:
             raise RuntimeError("broken")
 
     seen: list[str] = []
     with pytest.raises(RuntimeError, match="broken"):
-        run([Noted("a", seen), Broken()], seen)
+        run([RecordingCheck("a", seen), Broken()], seen)
     assert seen == ["a before"]
 
 
-def tried(
+def attempts(
     policies: list[Policy | SyncPolicy], *answers: ToolResponse, idempotent: bool = True
 ) -> tuple[ToolResponse, int]:
-    """What comes of a call whose handler gives one answer after the other, and how often it ran."""
+    """Return the result of a call whose handler gives one answer after the other, and its number of runs."""
     left = list(answers)
 
     async def handler(_: Call) -> ToolResponse:
         return left.pop(0)
 
     chain = Chain([(str(number), policy) for number, policy in enumerate(policies)], handler)
-    response = asyncio.run(cast("Any", chain.run(cast("Call", UnderWay(idempotent)))))
+    response = asyncio.run(cast("Any", chain.run(cast("Call", RunningCall(idempotent)))))
     return response, len(answers) - len(left)
 
 
@@ -150,37 +164,37 @@ GONE = fail(ErrorType.PERMANENT, "gone")
         ((ok(1), ok(2)), ok(1), 1),
     ],
 )
-def test_a_call_that_failed_is_tried_once_more(
+def test_a_failed_call_is_retried_once(
     answers: tuple[ToolResponse, ...], last: ToolResponse, runs: int
 ) -> None:
-    assert tried([SyncPolicy(), Again(), SyncPolicy()], *answers) == (last, runs)
+    assert attempts([SyncPolicy(), RetryPolicy(), SyncPolicy()], *answers) == (last, runs)
 
 
 @pytest.mark.parametrize("waits", [False, True])
-def test_whoever_stands_behind_the_one_that_tries_again_sees_every_try(waits: bool) -> None:
+def test_policies_after_the_retrying_one_see_every_attempt(waits: bool) -> None:
     seen: list[str] = []
-    behind: Policy | SyncPolicy = Around("behind", seen) if waits else Noted("behind", seen)
-    tried([Noted("front", seen), Again(), behind], BUSY, ok(2))
+    behind: Policy | SyncPolicy = RecordingPolicy("behind", seen) if waits else RecordingCheck("behind", seen)
+    attempts([RecordingCheck("front", seen), RetryPolicy(), behind], BUSY, ok(2))
     assert seen == [
         "front before", "behind before", "behind after", "behind before", "behind after", "front after",
     ]  # fmt: skip
 
 
-def test_those_behind_that_only_look_at_answers_see_every_try_too() -> None:
+def test_policies_that_only_inspect_answers_see_every_attempt() -> None:
     class Looks(SyncPolicy):
         def after(self, call: Call, response: ToolResponse) -> ToolResponse:
             seen.append("busy" if response.failure else "done")
             return response
 
     seen: list[str] = []
-    tried([Looks(), Again(), Looks()], BUSY, ok(2))
+    attempts([Looks(), RetryPolicy(), Looks()], BUSY, ok(2))
     assert seen == ["busy", "done", "done"]
 
 
-def test_two_that_try_again_get_one_retry_between_them() -> None:
-    assert tried([Again(), Again()], BUSY, BUSY, ok(3)) == (BUSY, 2)
+def test_two_retrying_policies_share_one_retry() -> None:
+    assert attempts([RetryPolicy(), RetryPolicy()], BUSY, BUSY, ok(3)) == (BUSY, 2)
 
 
-def test_a_write_that_is_not_idempotent_is_not_tried_again(caplog: pytest.LogCaptureFixture) -> None:
-    assert tried([Again()], BUSY, ok(2), idempotent=False) == (BUSY, 1)
-    assert "no retry of tool, which writes and is not idempotent" in caplog.text
+def test_a_write_that_is_not_idempotent_is_not_retried(caplog: pytest.LogCaptureFixture) -> None:
+    assert attempts([RetryPolicy()], BUSY, ok(2), idempotent=False) == (BUSY, 1)
+    assert "no retry of tool: it writes and is not idempotent" in caplog.text

@@ -38,14 +38,14 @@ def test_a_writer_waits_for_a_slow_reader() -> None:
         events = aiter(queue)
         assert await anext(events) == TextDelta("a")
         await writing
-        queue.put_nowait(Interrupted())  # What cannot wait is taken in any case.
+        queue.put_nowait(Interrupted())  # Events that cannot wait are accepted in any case.
         queue.close(Closed())
         assert [event async for event in events] == [TextDelta("b"), TextDelta("c"), Interrupted(), Closed()]
 
     asyncio.run(main())
 
 
-def test_the_end_lets_a_waiting_writer_go() -> None:
+def test_closing_the_queue_releases_a_waiting_writer() -> None:
     async def main() -> None:
         queue = EventQueue(limit=1)
         await queue.put(TextDelta("a"))
@@ -58,7 +58,7 @@ def test_the_end_lets_a_waiting_writer_go() -> None:
     asyncio.run(main())
 
 
-def test_unread_events_can_be_taken_back_and_make_room() -> None:
+def test_unread_events_can_be_withdrawn_and_free_space() -> None:
     async def main() -> None:
         queue = EventQueue(limit=2)
         for event in (TextDelta("a"), TurnComplete()):

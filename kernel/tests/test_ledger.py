@@ -1,4 +1,4 @@
-"""The call ledger: a call runs once, and whatever is said about it is what its claim says."""
+"""The call ledger: a call runs once, and every statement about it matches its claim."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ EXPIRY, DAY = 300.0, 24 * 3600.0
 
 
 class Clock:
-    """Time that passes when a test says so."""
+    """A clock that a test sets."""
 
     now = 1_800_000_000.0
 
@@ -37,7 +37,7 @@ class Clock:
         return self.now
 
 
-class OnceOnly:
+class DuplicatesPolicy:
     """Runs calls through the ledger, as the duplicates policy does."""
 
     def __init__(self, ledger: CallLedger) -> None:
@@ -53,8 +53,8 @@ class OnceOnly:
         return await self._ledger.run(call, proceed)
 
 
-class Asks:
-    """Asks the user where the tool wants it, as the confirmation policy does."""
+class ConfirmationPolicy:
+    """ConfirmationPolicy for confirmation if the tool needs it, as the confirmation policy does."""
 
     def __init__(self, confirmations: Confirmations) -> None:
         self._confirmations = confirmations
@@ -68,8 +68,8 @@ class Asks:
         return confirmation_pending(await self._confirmations.request(call, seconds=EXPIRY))
 
 
-class Hook:
-    """Stands right before the handler and does what a test tells it to."""
+class BeforeHandler:
+    """Runs right before the handler and does what a test defines."""
 
     def __init__(self, host: Host) -> None:
         self._host = host
@@ -85,9 +85,9 @@ class Hook:
 
 
 class Host:
-    """One process of a deployment: a store shared with the others, a ledger, tools that count their runs.
+    """One process of a deployment: a shared store, a ledger, tools that count their runs.
 
-    A call stops before the handler while `passes` is not set, and inside of it while `ends` is not set.
+    A call stops before the handler until `passes` is set, and inside of it until `ends` is set.
     """
 
     def __init__(self, clock: Clock, other: Host | None = None, *, remember: float = DAY) -> None:
@@ -107,9 +107,11 @@ class Host:
             make_tool("read", self._handle),
             make_tool("ask", self._handle, **asking),
             policies=[
-                PolicyOffer("duplicates", Stage.ADMIT, 1, lambda _s, _v: OnceOnly(self.ledger)),
-                PolicyOffer("confirmation", Stage.ADMIT, 2, lambda _s, v: Asks(Confirmations(v.store))),
-                PolicyOffer("hook", Stage.ADMIT, 3, lambda _s, _v: Hook(self)),
+                PolicyOffer("duplicates", Stage.ADMIT, 1, lambda _s, _v: DuplicatesPolicy(self.ledger)),
+                PolicyOffer(
+                    "confirmation", Stage.ADMIT, 2, lambda _s, v: ConfirmationPolicy(Confirmations(v.store))
+                ),
+                PolicyOffer("hook", Stage.ADMIT, 3, lambda _s, _v: BeforeHandler(self)),
             ],
             store=self.store,
         )
@@ -130,13 +132,13 @@ class Host:
         )
 
     async def asked(self) -> PendingConfirmation:
-        """Let a call wait for its user."""
+        """Make a call that waits for its user."""
         assert state(await self.call("ask")) == "waiting"
         (pending,) = await Confirmations(self.store).for_session("s")
         return pending
 
     async def hang(self, tool: str = "send") -> asyncio.Task[CallResult]:
-        """Begin a call whose handler does not end, and let the others take this process for dead."""
+        """Begin a call whose handler does not end, and make the others consider this process dead."""
         self.ends.clear()
         calling = asyncio.create_task(self.call(tool))
         await self.began.wait()
@@ -228,7 +230,7 @@ def test_every_state_of_a_call_is_reached_and_reported() -> None:
             status = await reach(host, Host(host.clock, host))
             assert status.state not in seen
             seen[status.state] = status
-        # While the store is away, a status query gets no answer; only a delivery does.
+        # While the store is unavailable, a status query gets no answer; only a delivery does.
         assert set(seen) == set(CallState) - {CallState.UNKNOWN}
         recorded = {CallState.DONE, CallState.FAILED, CallState.DECLINED, CallState.EXPIRED}
         assert {each for each, status in seen.items() if status.wire} == recorded
@@ -239,7 +241,7 @@ def test_every_state_of_a_call_is_reached_and_reported() -> None:
 
 
 @pytest.mark.parametrize("approve", [True, False])
-def test_the_state_of_a_call_that_was_asked_about_is_that_of_its_run(approve: bool) -> None:
+def test_a_confirmed_call_has_the_state_of_its_run(approve: bool) -> None:
     async def main() -> None:
         host = Host(Clock())
         other = Host(host.clock, host)
@@ -255,7 +257,7 @@ def test_the_state_of_a_call_that_was_asked_about_is_that_of_its_run(approve: bo
     run(main())
 
 
-def test_a_call_that_always_asks_and_whose_process_died_before_it_asked_never_ran() -> None:
+def test_a_call_whose_process_died_before_asking_for_confirmation_never_ran() -> None:
     async def main() -> None:
         host = Host(Clock())
         other = Host(host.clock, host)
@@ -271,7 +273,7 @@ def test_a_call_that_always_asks_and_whose_process_died_before_it_asked_never_ra
 # Expiry
 
 
-def test_expiry_is_recorded_before_it_is_said() -> None:
+def test_expiry_is_recorded_before_it_is_reported() -> None:
     async def main() -> None:
         host = Host(Clock())
         other = Host(host.clock, host)
@@ -323,7 +325,7 @@ def test_a_call_approved_in_time_never_expires_however_long_it_runs() -> None:
         (7 * DAY, 7 * DAY - 10),
     ],
 )
-def test_what_became_of_an_approved_call_is_told_as_long_as_its_question_is_known(
+def test_the_outcome_of_an_approved_call_is_reported_as_long_as_its_confirmation_is_kept(
     remember: float, after: float
 ) -> None:
     async def main() -> None:
@@ -345,7 +347,7 @@ def test_what_became_of_an_approved_call_is_told_as_long_as_its_question_is_know
 # Doubt
 
 
-def test_a_call_in_doubt_is_listed_with_what_a_person_needs_to_settle_it() -> None:
+def test_a_call_in_doubt_is_listed_with_the_facts_needed_to_settle_it() -> None:
     async def main() -> None:
         host = Host(Clock())
         other = Host(host.clock, host)
@@ -370,7 +372,7 @@ def test_a_call_in_doubt_is_listed_with_what_a_person_needs_to_settle_it() -> No
 
 
 @pytest.mark.parametrize(("ran", "told"), [(True, "done"), (False, "never_run")])
-def test_a_settled_call_is_answered_as_it_was_settled(ran: bool, told: str) -> None:
+def test_a_settled_call_is_answered_with_its_settlement(ran: bool, told: str) -> None:
     async def main() -> None:
         host = Host(Clock())
         other = Host(host.clock, host)
@@ -397,7 +399,7 @@ def test_a_settled_call_is_answered_as_it_was_settled(ran: bool, told: str) -> N
 
 
 @pytest.mark.parametrize(("ran", "told"), [(True, "done"), (False, "never_run")])
-def test_an_approved_call_in_doubt_is_settled_for_its_repetitions_and_approvals(ran: bool, told: str) -> None:
+def test_settling_an_approved_call_also_answers_its_repetitions_and_approvals(ran: bool, told: str) -> None:
     async def main() -> None:
         host = Host(Clock())
         other = Host(host.clock, host)
@@ -420,7 +422,7 @@ def test_an_approved_call_in_doubt_is_settled_for_its_repetitions_and_approvals(
     run(main())
 
 
-def test_of_many_people_one_settles_a_call() -> None:
+def test_only_one_of_many_operators_settles_a_call() -> None:
     async def main() -> None:
         host = Host(Clock())
         others = [Host(host.clock, host) for _ in range(5)]
@@ -435,7 +437,7 @@ def test_of_many_people_one_settles_a_call() -> None:
     run(main())
 
 
-def test_a_settlement_that_cannot_be_written_as_json_leaves_the_call_in_doubt() -> None:
+def test_a_settlement_that_is_not_json_leaves_the_call_in_doubt() -> None:
     async def main() -> None:
         host = Host(Clock())
         other = Host(host.clock, host)
@@ -477,7 +479,7 @@ def test_a_read_whose_process_died_is_run_again() -> None:
     run(main())
 
 
-def test_a_store_that_goes_away_while_a_read_is_taken_over_does_not_block_it() -> None:
+def test_a_store_failure_during_takeover_does_not_block_a_read() -> None:
     async def away(key: str) -> None:
         raise StoreUnavailableError("the test has cut the connection")
 
@@ -494,7 +496,7 @@ def test_a_store_that_goes_away_while_a_read_is_taken_over_does_not_block_it() -
     run(main())
 
 
-def test_a_call_that_died_while_it_asked_waits_for_its_user_although_the_store_goes_away(
+def test_a_store_failure_keeps_an_interrupted_confirmation_pending(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(ledger, "RECORD_RETRY_SECONDS", 0.01)
@@ -511,14 +513,14 @@ def test_a_call_that_died_while_it_asked_waits_for_its_user_although_the_store_g
             asked.set()
             return await asyncio.Future()
 
-        # The question is kept, and the answer under the call's own key is not.
+        # The confirmation is kept, and the answer under the call's own key is not.
         monkeypatch.setattr(host.store, "complete", hang)
         calling = asyncio.create_task(host.call("ask"))
         await asked.wait()
         host.store.hangs = True
         with pytest.MonkeyPatch.context() as monkey:
             monkey.setattr(other.store, "complete", away)
-            assert "is not known" in envelope(await other.call("ask"))["error"]["message"]
+            assert "is unknown" in envelope(await other.call("ask"))["error"]["message"]
         found = await third.store.outcome(KEY, within=20)
         assert found.state is ClaimState.DONE
         assert state(await third.call("ask")) == "waiting"
@@ -527,11 +529,11 @@ def test_a_call_that_died_while_it_asked_waits_for_its_user_although_the_store_g
     run(main())
 
 
-# Processes that were believed dead
+# Processes wrongly considered dead
 
 
 @pytest.mark.parametrize("paused_for", [60.0, 3 * DAY])
-def test_a_process_that_was_believed_dead_may_record_its_answer(paused_for: float) -> None:
+def test_a_process_wrongly_considered_dead_can_record_its_answer(paused_for: float) -> None:
     async def main() -> None:
         host = Host(Clock())
         other = Host(host.clock, host)
@@ -550,7 +552,7 @@ def test_a_process_that_was_believed_dead_may_record_its_answer(paused_for: floa
     run(main())
 
 
-def test_a_process_that_ran_a_call_settled_as_never_run_tells_what_it_did() -> None:
+def test_a_process_reports_its_result_for_a_call_settled_as_never_run() -> None:
     async def main() -> None:
         host = Host(Clock())
         other = Host(host.clock, host)
@@ -563,7 +565,7 @@ def test_a_process_that_ran_a_call_settled_as_never_run_tells_what_it_did() -> N
     run(main())
 
 
-def test_a_process_that_lost_its_claim_and_the_store_still_tells_what_it_did() -> None:
+def test_a_process_reports_its_result_after_losing_its_claim_and_the_store() -> None:
     async def away(key: str, *, within: float) -> Any:
         raise StoreUnavailableError("the test has cut the connection")
 
@@ -576,12 +578,12 @@ def test_a_process_that_lost_its_claim_and_the_store_still_tells_what_it_did() -
             monkey.setattr(host.store, "outcome", away)
             answer = await host.go_on(calling)
         assert envelope(answer)["data"] == {"sent": True}
-        assert host.calls[0].decisions["duplicates"] == "answer not recorded"
+        assert host.calls[0].decisions["duplicates"] == "result not recorded"
 
     run(main())
 
 
-def test_a_process_paused_before_the_handler_learns_that_its_claim_is_gone() -> None:
+def test_a_process_paused_before_the_handler_detects_its_lost_claim() -> None:
     async def main() -> None:
         host = Host(Clock())
         other = Host(host.clock, host)
@@ -592,7 +594,7 @@ def test_a_process_paused_before_the_handler_learns_that_its_claim_is_gone() -> 
         assert call.check_claim is not None
         assert await call.check_claim(call.key)
         host.store.hangs = True
-        # Nobody has taken it over yet.
+        # No process has taken it over yet.
         assert await call.check_claim(call.key)
         wire = await other.ledger.settle(KEY, ran=False, by="ann")
         assert not await call.check_claim(call.key)
@@ -605,19 +607,19 @@ def test_a_process_paused_before_the_handler_learns_that_its_claim_is_gone() -> 
     run(main())
 
 
-def test_a_call_that_does_no_harm_when_repeated_is_not_fenced() -> None:
+def test_a_harmlessly_repeatable_call_is_not_fenced() -> None:
     async def main() -> None:
         host = Host(Clock())
         await host.call("read")
-        assert host.calls[0].held is None
+        assert host.calls[0].check_claim is None
 
     run(main())
 
 
-# A store that goes away
+# An unavailable store
 
 
-def test_an_answer_is_recorded_by_itself_when_the_store_is_back(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_answer_is_recorded_when_the_store_recovers(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ledger, "RECORD_RETRY_SECONDS", 0.01)
 
     async def main() -> None:
@@ -628,11 +630,11 @@ def test_an_answer_is_recorded_by_itself_when_the_store_is_back(monkeypatch: pyt
         host.ends.set()
         answer = await calling
         assert envelope(answer)["data"] == {"sent": True}
-        assert host.calls[0].decisions["duplicates"] == "answer not recorded"
+        assert host.calls[0].decisions["duplicates"] == "result not recorded"
         assert (await other.ledger.status(KEY)).state is CallState.RUNNING
         await asyncio.sleep(0.05)
         host.store.away = False
-        # Nobody asks the host again: it records the answer by itself.
+        # Without another request the host records the answer by itself.
         found = await other.store.outcome(KEY, within=20)
         assert found.result == answer.wire
         assert (await other.call()).wire == answer.wire
@@ -641,7 +643,7 @@ def test_an_answer_is_recorded_by_itself_when_the_store_is_back(monkeypatch: pyt
     run(main())
 
 
-def test_an_answer_that_is_not_recorded_yet_is_given_again_by_its_own_process() -> None:
+def test_an_unrecorded_answer_is_repeated_by_its_own_process() -> None:
     async def main() -> None:
         host = Host(Clock())
         calling = await host.hang()
@@ -655,7 +657,7 @@ def test_an_answer_that_is_not_recorded_yet_is_given_again_by_its_own_process() 
     run(main())
 
 
-def test_a_store_that_goes_away_after_another_process_claimed_leaves_the_outcome_unknown() -> None:
+def test_a_store_failure_after_another_process_claimed_leaves_the_outcome_unknown() -> None:
     async def main() -> None:
         host = Host(Clock())
         other = Host(host.clock, host)
@@ -680,7 +682,7 @@ def test_a_store_that_goes_away_after_another_process_claimed_leaves_the_outcome
         calling.cancel()
         error = envelope(await asking)["error"]
         assert (error["type"], error["retryable"], error["partialSideEffects"]) == ("TRANSIENT", True, True)
-        assert "what became of this call is not known" in error["message"]
+        assert "the state of this call is unknown" in error["message"]
         monkey.undo()
         other.store.away = False
         host.passes.set()
@@ -690,7 +692,7 @@ def test_a_store_that_goes_away_after_another_process_claimed_leaves_the_outcome
     run(main())
 
 
-def test_a_store_that_is_away_while_a_waiting_call_is_repeated_leaves_the_outcome_unknown() -> None:
+def test_a_store_failure_while_a_pending_call_is_repeated_leaves_the_outcome_unknown() -> None:
     async def main() -> None:
         host = Host(Clock())
         other = Host(host.clock, host)
@@ -705,7 +707,7 @@ def test_a_store_that_is_away_while_a_waiting_call_is_repeated_leaves_the_outcom
         with pytest.MonkeyPatch.context() as monkey:
             monkey.setattr(other.store, "claim", then_away)
             answer = envelope(await other.call("ask"))
-        assert "what became of this call is not known" in answer["error"]["message"]
+        assert "the state of this call is unknown" in answer["error"]["message"]
         assert answer["error"]["retryable"] is True
         other.store.away = False
         assert state(await other.call("ask")) == "waiting"
@@ -713,7 +715,7 @@ def test_a_store_that_is_away_while_a_waiting_call_is_repeated_leaves_the_outcom
     run(main())
 
 
-def test_a_store_that_is_away_from_the_start_lets_nothing_run() -> None:
+def test_an_unavailable_store_lets_no_call_run() -> None:
     async def main() -> None:
         host = Host(Clock())
         host.store.away = True
@@ -724,14 +726,14 @@ def test_a_store_that_is_away_from_the_start_lets_nothing_run() -> None:
         assert host.runs == []
 
 
-def test_a_store_that_is_away_says_nothing_about_what_ran_before() -> None:
+def test_an_unavailable_store_says_nothing_about_earlier_runs() -> None:
     async def main() -> None:
         host = Host(Clock())
         first = (await host.call()).wire
         host.store.away = True
         answer = envelope(await host.call())
         assert answer["meta"]["state"] == "unknown"
-        assert "If the call was made before, its outcome stands." in answer["error"]["message"]
+        assert "If the call was made before, its outcome is unaffected." in answer["error"]["message"]
         host.store.away = False
         assert (await host.call()).wire == first
 

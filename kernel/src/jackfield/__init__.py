@@ -1,6 +1,6 @@
 """Jackfield: a plugin microkernel for the tools of voice and text AI agents.
 
-What the author of a tool or of a plugin imports stands here; the rest of the kernel is found by its folder.
+This package exports what authors of tools and plugins need. Everything else is imported from its own module.
 """
 
 from jackfield.contract.context import Mode, SessionView, ToolContext

@@ -1,4 +1,4 @@
-"""The events by which clients learn about a call: that it started, what policies decided, how it ended."""
+"""Builds the events that tell clients about a call: its start, the policy decisions and its outcome."""
 
 from __future__ import annotations
 
@@ -20,43 +20,43 @@ from jackfield.protocol.messages import (
 )
 from jackfield.registry.registry import Registry
 from jackfield.session.session import Session
-from jackfield.truncation import cut
+from jackfield.truncation import truncate_result
 
 if TYPE_CHECKING:
     from jackfield.orchestrator import CallResult
 
-SHOWN = 4000
-"""How much of arguments and of an answer a client is shown, in characters."""
+MAX_CHARACTERS = 4000
+"""Most characters of arguments and of a result in an event."""
 
 
 def tool_start(registry: Registry, call: ToolCall) -> ToolStart:
-    """The event that a call begins."""
+    """Return the event for the start of a call."""
     tool = registry.get(call.tool_id)
     arguments = call.arguments if isinstance(call.arguments, str) else call.arguments.decode()
     return ToolStart(
         tool=call.tool_id,
         call_id=call.call_id,
         description=tool.frozen.summary if tool else "",
-        arguments=arguments[:SHOWN],
+        arguments=arguments[:MAX_CHARACTERS],
         budget_ms=tool.manifest.latency_budget_ms if tool else None,
     )
 
 
-def tool_end(answer: CallResult) -> ToolComplete | ToolErrorEvent:
-    """The event that a call has ended."""
-    envelope = orjson.loads(cut(answer.wire, SHOWN))
+def tool_end(result: CallResult) -> ToolComplete | ToolErrorEvent:
+    """Return the event for the end of a call."""
+    envelope = orjson.loads(truncate_result(result.wire, MAX_CHARACTERS))
     meta = envelope["meta"]
     if envelope["ok"]:
         return ToolComplete(
-            tool=answer.tool_id,
-            call_id=answer.call_id,
+            tool=result.tool_id,
+            call_id=result.call_id,
             duration_ms=meta["duration"],
             data=envelope["data"],
         )
     error = envelope["error"]
     return ToolErrorEvent(
-        tool=answer.tool_id,
-        call_id=answer.call_id,
+        tool=result.tool_id,
+        call_id=result.call_id,
         duration_ms=meta["duration"],
         error_type=error["type"],
         message=error["message"],
@@ -67,19 +67,19 @@ def tool_end(answer: CallResult) -> ToolComplete | ToolErrorEvent:
 
 
 def confirmation_settled(pending: PendingConfirmation, *, approved: bool) -> ConfirmationSettled:
-    """The event that the user has decided about a call."""
+    """Return the event for the user's decision about a call."""
     return ConfirmationSettled(tool=pending.tool_id, call_id=pending.call_id, approved=approved)
 
 
-def call_outcome(answer: CallResult) -> SessionEvent:
-    """The event that tells the outcome of a call which needed approval."""
-    if state_of(answer.wire) is CallState.DECLINED:
-        return ConfirmationSettled(tool=answer.tool_id, call_id=answer.call_id, approved=False)
-    return tool_end(answer)
+def call_outcome(result: CallResult) -> SessionEvent:
+    """Return the event for the outcome of a call that needed confirmation."""
+    if state_of(result.wire) is CallState.DECLINED:
+        return ConfirmationSettled(tool=result.tool_id, call_id=result.call_id, approved=False)
+    return tool_end(result)
 
 
-def publish_decisions(session: Session, answer: CallResult) -> None:
-    """Publish what policies decided about a call; clients know no call without an id."""
-    if answer.call is not None and answer.call_id is not None:
-        decisions = ToolDecisions(tool=answer.tool_id, call_id=answer.call_id, decisions=answer.decisions)
+def publish_decisions(session: Session, result: CallResult) -> None:
+    """Publish the policy decisions about a call; calls without an id are unknown to clients and skipped."""
+    if result.call is not None and result.call_id is not None:
+        decisions = ToolDecisions(tool=result.tool_id, call_id=result.call_id, decisions=result.decisions)
         session.publish(*event_fields(decisions))

@@ -18,14 +18,14 @@ class Consent(NamedTuple):
     """Why the user need not be asked, as a clause; empty if the user is asked."""
 
     notes: tuple[str, ...] = ()
-    """What the user is told when asked, in sentences."""
+    """Sentences for the confirmation preview."""
 
 
 class ConsentPolicy(SyncPolicy):
     """Waives confirmation, or leaves the call to the confirmation policy, which runs next.
 
-    A subclass decides whether the user asked for the call. Doubtful requests should count as not asked for:
-    the user is then asked once more, and nothing else happens.
+    A subclass decides whether the user asked for the call. It should treat a doubtful request as not asked
+    for: the only cost is one more confirmation.
     """
 
     name: ClassVar[str]

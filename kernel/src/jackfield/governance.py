@@ -1,4 +1,4 @@
-"""A call on its way, and what policies can do about it."""
+"""A call in progress, and the interface of the policies that govern it."""
 
 from __future__ import annotations
 
@@ -18,61 +18,28 @@ from jackfield.session.session import Session, Turn
 _log = logging.getLogger(__name__)
 
 MAX_DEPTH = 4
-"""How deep tools may call tools."""
+"""The deepest nesting of tools that call tools."""
 
 DUPLICATES = "duplicates"
-"""The name under which it is on record that a call was answered from its claim."""
+"""The name in the policy trace for calls that are answered from their claim."""
 
 CONFIRMATION, DECLINED = "confirmation", "declined"
-"""Under which name the user's decision is on record, and what it says of a call that was not to be run."""
+"""The name in the policy trace for the user's decision, and its value for a declined call."""
 
 
 class Call:
-    """One call from its arrival to its answer; everything a policy may look at or change."""
+    """One call, from its arrival to its response, with everything that a policy may read or change."""
 
     __slots__ = (
-        "_encoded",
-        "approved",
-        "args",
-        "began",
-        "call_id",
-        "cancel_reason",
-        "children",
-        "claimed",
-        "client_call_id",
-        "confirmed",
-        "deadline",
-        "decisions",
-        "defaults_filled",
-        "ended",
-        "ended_by",
-        "fingerprint",
-        "held",
-        "invocations",
-        "key",
-        "meta",
-        "notes",
-        "overdue",
-        "parent",
-        "policies",
-        "preview_notes",
-        "ran_for",
-        "replayed",
-        "requested",
-        "retried",
-        "returns_violations",
-        "runner",
-        "session",
-        "task",
-        "text",
-        "took",
-        "tool",
-        "turn",
-        "vouched",
-        "wire",
+        "_encoded", "approved_args", "args", "call_id", "cancel_reason", "check_claim", "children",
+        "claimed_key", "client_call_id", "confirmation_waiver", "confirmed", "deadline", "decisions",
+        "defaults_filled", "ended_by", "fingerprint", "finished_at", "handler_seconds", "handler_task",
+        "invocations", "key", "meta", "notes", "parent", "policies", "policy_task", "policy_timed_out",
+        "preview_notes", "replayed", "requested", "retried", "returns_violations", "session", "started_at",
+        "text", "tool", "total_handler_seconds", "turn", "wire",
     )  # fmt: skip
 
-    def __init__(
+    def __init__(  # noqa: PLR0915 - one statement for each attribute
         self,
         tool: RegisteredTool,
         session: Session,
@@ -80,125 +47,138 @@ class Call:
         canonical: bytes,
         call_id: str | None,
     ) -> None:
-        self.began = time.perf_counter()
-        self.ended = 0.0
-        """When it was answered, by the same clock."""
+        self.started_at = time.perf_counter()
+        """When the call arrived, by the performance counter."""
+        self.finished_at = 0.0
+        """When the call was answered, by the same clock."""
         self.tool = self.requested = tool
         self.session = session
         self.turn: Turn = session.turn
         self.args = args
         self.call_id = call_id
         self.client_call_id = call_id
-        """The call that a client knows it by; an approved one runs under a name of its own."""
-        # Of the arguments as they were written, because a model that repeats itself repeats what it wrote.
+        """The id that clients know the call by."""
+        # Of the arguments as the model wrote them: a model that repeats a call repeats the text.
         self.fingerprint = hashlib.blake2b(tool.name_bytes + canonical, digest_size=32).digest()
         self.key = ""
         """The idempotency key, set by the duplicates policy; the kernel sets that of an approved call."""
-        self.held: Callable[[str], Awaitable[bool]] | None = None
-        """Asks whether the claim under `key` is still held; to be asked before a handler that writes."""
+        self.check_claim: Callable[[str], Awaitable[bool]] | None = None
+        """Checks that the claim under `key` is still held; called before a handler that writes."""
         self.confirmed = False
-        self.approved: bytes | None = None
+        """Whether the user approved the call."""
+        self.approved_args: bytes | None = None
         """The arguments that the user approved, as canonical JSON."""
-        # What the ledger, the guards and the deadlines keep: how often the handler began; whether the one
-        # retry was used, a policy was cancelled and has not ended yet, and the answer is that of another
-        # delivery of the same call; the key under which it was let go on; how far the performance counter may
-        # come in this stage; and the task of its policies, until it is answered.
-        self.invocations, self.claimed, self.deadline = 0, "", 0.0
-        self.retried = self.overdue = self.replayed = False
-        self.runner: asyncio.Task[Any] | None = None
+        self.invocations = 0
+        """How many times the handler was started."""
+        self.retried = False
+        """Whether the one allowed retry was used."""
+        self.replayed = False
+        """Whether the response is that of another delivery of the same call."""
+        self.claimed_key = ""
+        """The value of `key` when the call last passed a check of the chain."""
+        self.deadline = 0.0
+        """When the current stage times out, by the performance counter."""
+        self.policy_timed_out = False
+        """Whether a policy was cancelled at its deadline and has not ended yet."""
+        self.policy_task: asyncio.Task[Any] | None = None
+        """The task in which the policies run; None before the start and after the response."""
+        self.handler_task: asyncio.Task[Any] | None = None
+        """The task in which the handler runs; None while it does not run."""
         self.parent: Call | None = None
+        """The call whose handler made this call."""
         self.children = 0
-        self.task: asyncio.Task[Any] | None = None
-        """The task its handler runs in, while it does."""
+        """How many calls the handler has made."""
         self.cancel_reason = ""
-        """Why it was told to stop."""
-        self.took = 0.0
-        """Seconds that its handler took, the last time it ran."""
-        self.ran_for = 0.0
-        """Seconds that its handler took, all the times it ran."""
+        """Why the handler was cancelled; empty if it was not."""
+        self.handler_seconds = 0.0
+        """How long the last run of the handler took."""
+        self.total_handler_seconds = 0.0
+        """How long all runs of the handler took together."""
         self.wire: bytes | None = None
+        """The sealed envelope."""
         self.text = ""
-        """The answer as it was sent, once it was."""
+        """The envelope as text, once it was sent."""
         self.policies: tuple[str, ...] = ()
-        """What stands in its way, in order."""
+        """The names of the policies of the chain, in order."""
         self.ended_by = ""
+        """The policy that answered the call itself."""
         self.confirmation_waiver = ""
-        """Why it may run without the user's word where that is left to policies."""
+        """Why the call may run without confirmation, if its manifest leaves that to policies."""
         self.preview_notes: tuple[str, ...] = ()
-        """What the user is told besides, where he is asked."""
+        """Lines that are added to the confirmation preview."""
         self.defaults_filled = False
-        """Whether arguments that were left out were given their defaults."""
+        """Whether defaults were filled in for missing arguments."""
         self.returns_violations = 0
-        """How many violations of the tool's `returns` were found in its data; counting stops early."""
+        """How many violations of the tool's `returns` were found; counting stops early."""
         self.meta: dict[str, Any] = {}
         self.decisions: dict[str, str] = {}
         self.notes: list[dict[str, Any]] = []
         self._encoded: tuple[Any, bytes] = (None, b"null")
 
     def __copy__(self) -> Call:
-        """A copy to look at: it is not under way, so the kernel does not run it."""
+        """Copy the call for inspection; the kernel refuses to run a copy, because it has no task."""
         copied = Call.__new__(Call)
         for name in Call.__slots__:
             setattr(copied, name, getattr(self, name))
-        copied.runner = copied.task = None
+        copied.policy_task = copied.handler_task = None
         return copied
 
     def decide(self, policy: str, decision: str) -> None:
-        """Record what a policy did; one that let the call pass need not say so."""
+        """Record the decision of a policy; a policy that lets the call pass need not call this."""
         self.decisions[policy] = decision
 
     def end(self, policy: str, decision: str) -> None:
-        """Record that a policy answers the call itself, and those behind it are not asked."""
+        """Record that a policy answers the call itself, so that later policies are not reached."""
         self.decisions[policy] = decision
         self.ended_by = policy
 
     def waive_confirmation(self, reason: str) -> None:
-        """Let it run without asking, where its manifest leaves confirmation to policies."""
+        """Allow the call without confirmation, if its manifest leaves that to policies."""
         self.confirmation_waiver = reason
 
     def add_preview_note(self, line: str) -> None:
-        """Add a line to what the user is shown, should he be asked."""
+        """Add a line to the confirmation preview, in case the user is asked."""
         self.preview_notes = (*self.preview_notes, line)
 
     def policy_trace(self) -> dict[str, str]:
-        """What each policy decided, in the order in which the call met them."""
-        policy_trace: dict[str, str] = {}
+        """Return the decision of each policy in the order of the chain."""
+        trace: dict[str, str] = {}
         reached = True
         for name in self.policies:
-            policy_trace[name] = self.decisions.get(name, "pass") if reached else "not reached"
+            trace[name] = self.decisions.get(name, "pass") if reached else "not reached"
             reached = reached and name != self.ended_by
         if self.defaults_filled:
-            policy_trace["validation"] = "defaults filled in"
-        return policy_trace
+            trace["validation"] = "defaults filled in"
+        return trace
 
     @property
     def declined(self) -> bool:
-        """Whether this is the user's no to a call that waited, and nothing was to be run."""
+        """Whether this records that the user declined a pending call; nothing was run."""
         return self.decisions.get(CONFIRMATION) == DECLINED
 
     @property
     def lineage(self) -> list[str]:
-        """The tools that led here, outermost first."""
+        """The ids of the calling tools and of this tool, outermost first."""
         return [*(self.parent.lineage if self.parent else ()), self.tool.id]
 
     def encode(self, response: ToolResponse) -> ToolResponse:
-        """Write out a handler's data, once; what is not JSON becomes a failure of the handler's own."""
+        """Encode a handler's data once; data that is not JSON becomes an internal failure."""
         try:
-            # A number that JSON cannot carry becomes null, as it does in a browser.
+            # A number that JSON cannot represent becomes null, as it does in a browser.
             data = orjson.dumps(response.data)
             if response.failure or response.meta:
-                # The answer of another tool, passed on, may bring what its own envelope said.
+                # A response of another tool that the handler passes on may contain that envelope's `meta`.
                 meta = dict(response.meta)
                 response = response._replace(
                     meta={name: meta[name] for name in meta if name not in ENVELOPE_META}
                 )
-                # These are written when the answer is sealed, which must not fail any more.
+                # These are encoded when the response is sealed, and sealing must not fail.
                 orjson.dumps(response._replace(data=None, intents=()).to_wire())
         except (TypeError, ValueError, RecursionError) as error:
-            _log.error("%s returned what is not JSON: %s", self.tool.id, error)
+            _log.error("%s returned data that is not JSON: %s", self.tool.id, error)
             return fail(
                 ErrorType.INTERNAL,
-                "The tool's answer cannot be passed on.",
+                "The tool returned data that cannot be encoded as JSON.",
                 partial_side_effects=not self.tool.reads,
             )
         self._encoded = (response.data, data)
@@ -206,27 +186,29 @@ class Call:
 
     @property
     def encoded_data(self) -> bytes:
-        """The data that `encode` wrote out last."""
+        """The data that `encode` encoded last."""
         return self._encoded[1]
 
     def seal(self, response: ToolResponse) -> bytes:
-        """The envelope as it is sent, stored and replayed: made once, never changed."""
+        """Return the envelope as it is sent, stored and replayed; it is built once and never changes."""
         if self.wire is not None:
             return self.wire
-        answer, failure, intents, meta = response
-        microseconds = int((time.perf_counter() - self.began) * 1_000_000)
-        # The tool's part of `meta` was written out when the registry was loaded, and ends before its number.
-        own, duration = self.tool.meta_bytes, orjson.dumps(microseconds / 1000)
-        more = b",%b}" % orjson.dumps({**self.meta, **meta})[1:] if self.meta or meta else b"}}"
+        data, failure, intents, meta = response
+        microseconds = int((time.perf_counter() - self.started_at) * 1_000_000)
+        # The tool's part of `meta` is encoded once per tool and ends where the duration follows.
+        tool_meta, duration = self.tool.meta_bytes, orjson.dumps(microseconds / 1000)
+        rest = b",%b}" % orjson.dumps({**self.meta, **meta})[1:] if self.meta or meta else b"}}"
         if failure is not None:
             error = orjson.dumps(failure.to_wire())
-            wire = b"".join((b'{"ok":false,"error":', error, own, duration, more))
+            wire = b"".join((b'{"ok":false,"error":', error, tool_meta, duration, rest))
         else:
-            written, data = self._encoded
-            if written is not answer:
-                data = orjson.dumps(answer)
-            told = orjson.dumps([intent.to_wire() for intent in intents]) if intents else b"[]"
-            wire = b"".join((b'{"ok":true,"data":', data, b',"intents":', told, own, duration, more))
+            encoded, encoded_data = self._encoded
+            if encoded is not data:
+                encoded_data = orjson.dumps(data)
+            applied = orjson.dumps([intent.to_wire() for intent in intents]) if intents else b"[]"
+            wire = b"".join(
+                (b'{"ok":true,"data":', encoded_data, b',"intents":', applied, tool_meta, duration, rest)
+            )
         self.wire = wire
         return wire
 
@@ -235,41 +217,40 @@ Proceed = Callable[[Call], Awaitable[ToolResponse]]
 
 
 class Policy(Protocol):
-    """One decision about calls: answer one, change one, or wrap what follows."""
+    """Middleware for calls: answers a call, changes it, or wraps the rest of the chain."""
 
     def applies_to(self, tool: RegisteredTool, session: Session) -> bool:
-        """Whether this policy can ever have something to say about this tool in this session."""
+        """Whether this policy can affect calls of this tool in this session."""
 
     async def apply(self, call: Call, proceed: Proceed) -> ToolResponse:
-        """Decide about one call; `await proceed(call)` lets it go on."""
+        """Decide about a call; `await proceed(call)` runs the rest of the chain."""
 
 
 class SyncPolicy:
-    """A policy that waits for nothing: it looks at a call before it goes on, at its answer after, or at both.
+    """A policy that does not await: it checks the call before it runs, the response after, or both.
 
-    It can also have a call that failed tried once more. Neighbours in a chain are asked one after the other,
-    without a coroutine for each.
+    It can also request one retry of a failed call. Adjacent checks of a chain run in one coroutine.
     """
 
     def applies_to(self, tool: RegisteredTool, session: Session) -> bool:  # noqa: ARG002
-        """Whether this policy can ever have something to say about this tool in this session."""
+        """Whether this policy can affect calls of this tool in this session."""
         return True
 
     def before(self, call: Call) -> ToolResponse | None:  # noqa: ARG002
-        """The answer to a call that goes no further, or nothing to let it go on."""
+        """Return a response to stop the call, or None to let it pass."""
         return None
 
     def after(self, call: Call, response: ToolResponse) -> ToolResponse:  # noqa: ARG002
-        """What becomes of the answer that came back, from the handler or from a policy behind this one."""
+        """Return the response, changed or not, that the handler or a later policy gave."""
         return response
 
     def retry_after(self, call: Call, failure: Failure) -> float | None:  # noqa: ARG002
-        """Seconds after which a call that failed is tried once more, or nothing to let the failure stand."""
+        """Return the seconds after which to retry a failed call, or None to accept the failure."""
         return None
 
 
 def policy_failed(*, writes: bool) -> ToolResponse:
-    """The answer to a call in which a policy broke: nobody knows how far it got."""
+    """Return the response to a call in which a policy failed; how far the call got is unknown."""
     return fail(
-        ErrorType.INTERNAL, "The host failed while it decided about this call.", partial_side_effects=writes
+        ErrorType.INTERNAL, "A policy of the host failed during this call.", partial_side_effects=writes
     )

@@ -1,9 +1,8 @@
-"""What the kernel enforces about a call, whatever its policies do.
+"""Guarantees about a call that hold even if a policy misbehaves.
 
-The handler runs once, for the call that was made, while its claim is held, and with the arguments that the
-user approved where the user was asked. Policies have a deadline before the handler begins and another one
-after it ended. None of this is on the path of a call whose policies behave: such a call pays for a few
-comparisons.
+The handler runs once, for the requested call, while its claim is held, and with the arguments that the user
+approved if confirmation was needed. Policies have one deadline before the handler starts and another one
+after it ended. A call with well-behaved policies only pays for a few comparisons.
 """
 
 from __future__ import annotations
@@ -20,76 +19,81 @@ from jackfield.governance import Call
 _log = logging.getLogger(__name__)
 
 
-async def at_once(response: ToolResponse) -> ToolResponse:
-    """An awaitable of an answer that is there already."""
+async def resolved(response: ToolResponse) -> ToolResponse:
+    """Wrap a response that is already known in an awaitable."""
     return response
 
 
-# one invocation, of the call that was made and approved
+# Guards of the invocation.
 
 
 def refusal(call: Call, within: Call | None) -> ToolResponse | None:
-    """Why the handler of a call may not be invoked now, as the answer that its policies get.
+    """Return the response for policies if the handler must not be invoked now; None if it may be.
 
-    `within` is another call, if it was one of that call's policies that proceeded with this one.
+    `within` is another call, if one of that call's policies proceeded with this one.
     """
     if call.tool is not call.requested:
-        cause, told = f"a policy put {call.tool.id} in its place", "The tool was exchanged on the way"
+        cause, problem = f"a policy replaced it with {call.tool.id}", "The tool of this call was replaced"
         call.tool = call.requested
     elif within is not None:
-        cause = f"a policy of another call proceeded with it, of which {_policies(within)}"
-        told = "The call was exchanged on the way"
-    elif call.runner is None:
-        cause, told = "a policy made it up or proceeded after its answer", "The call is not under way"
+        cause = f"a policy of another call proceeded with it ({_policies(within)})"
+        problem = "The call was replaced"
+    elif call.policy_task is None:
+        cause, problem = (
+            "a policy invented it, or proceeded after the response",
+            "The call is not in progress",
+        )
     elif call.invocations > call.retried:
-        cause, told = "a policy proceeded twice", "The call has run already"
-    elif (call.confirmed or call.tool.needs_approval) and not (call.confirmed and call.approved is not None):
-        cause, told = "no user has approved it", "The user has not approved this call"
-    elif call.approved is not None and _canonical(call) != call.approved:
-        cause, told = "a policy changed them", "The arguments changed after the user approved them"
+        cause, problem = "a policy proceeded twice", "The call has already run"
+    elif (call.confirmed or call.tool.needs_approval) and not (
+        call.confirmed and call.approved_args is not None
+    ):
+        cause, problem = "a policy proceeded without approval", "The user has not approved this call"
+    elif call.approved_args is not None and _canonical_args(call) != call.approved_args:
+        cause, problem = "a policy changed them", "The arguments changed after the user approved them"
     else:
         return None
-    again = "it is not run again" if call.invocations else "nothing was run"
-    _log.error("%s was refused: %s; %s (%s)", call.tool.id, told, cause, _policies(call))
+    consequence = "it is not run again" if call.invocations else "nothing was run"
+    _log.error("%s was refused: %s; %s (%s)", call.tool.id, problem, cause, _policies(call))
     return fail(
         ErrorType.INTERNAL,
-        f"{told}; {again}.",
+        f"{problem}; {consequence}.",
         partial_side_effects=bool(call.invocations) and not call.tool.reads,
     )
 
 
-def lost_claim(call: Call) -> ToolResponse:
-    """The answer to a call whose claim was taken over or settled before its handler began."""
-    _log.error("%s was not run: its claim was lost while this process hung", call.tool.id)
+def claim_lost(call: Call) -> ToolResponse:
+    """Return the response to a call whose claim was taken over or settled before its handler started."""
+    _log.error("%s was not run: its claim was lost while this process was blocked", call.tool.id)
     return fail(
         ErrorType.INTERNAL,
-        "The host hung, and the call was decided elsewhere meanwhile; it was not run here.",
+        "The host was blocked, and another process decided this call in the meantime; it was not run here.",
     )
 
 
-def grants_retry(call: Call, pause: float) -> bool:
-    """Whether a call that failed is run once more: one time, and where a second run does no harm."""
+def allow_retry(call: Call, pause: float) -> bool:
+    """Whether a failed call may be retried: once, and only if a second run does no harm."""
     tool = call.tool
     if not (tool.reads or tool.manifest.idempotent):
-        _log.error("no retry of %s, which writes and is not idempotent; %s", tool.id, _policies(call))
+        _log.error("no retry of %s: it writes and is not idempotent; %s", tool.id, _policies(call))
         return False
     if not pause < invocation.POLICY_SECONDS:
         limit = invocation.POLICY_SECONDS
-        _log.error("no retry of %s after %s s, %s s is the limit; %s", tool.id, pause, limit, _policies(call))
+        _log.error("no retry of %s after %s s: the limit is %s s; %s", tool.id, pause, limit, _policies(call))
         return False
-    if call.task is not None:
-        _log.error("no retry of %s, whose handler is still running; %s", tool.id, _policies(call))
+    if call.handler_task is not None:
+        _log.error("no retry of %s: its handler is still running; %s", tool.id, _policies(call))
         return False
     call.retried = True
     call.deadline = time.perf_counter() + max(pause, 0) + invocation.POLICY_SECONDS
     return True
 
 
-def _canonical(call: Call) -> bytes | None:
+def _canonical_args(call: Call) -> bytes | None:
     try:
         return orjson.dumps(call.args, option=orjson.OPT_SORT_KEYS)
     except (TypeError, ValueError, RecursionError):
-        # Whatever a policy put there, nobody approved it.
+        # A policy put something there that is not JSON, so it cannot be what the user approved.
         return None
 
 
@@ -97,82 +101,82 @@ def _policies(call: Call) -> str:
     return f"its policies are {', '.join(call.policies) or 'none'}"
 
 
-# a deadline for policies
+# DeadlineTimer of policies.
 
 
 def expire(call: Call) -> None:
-    """Cancel the policies of a call whose time is up; those that go on in spite of it are told again."""
-    if call.key and not (call.claimed or call.overdue or call.invocations):
-        # The policy that gave it its key may be waiting for another delivery of the same call to end.
-        call.claimed = call.key
+    """Cancel the policies of a call at their deadline; called again while they ignore the cancellation."""
+    if call.key and not (call.claimed_key or call.policy_timed_out or call.invocations):
+        # The policy that set the key may be waiting for another delivery of the same call to end.
+        call.claimed_key = call.key
         call.deadline += call.requested.timeout
         return
-    runner = call.runner
-    if runner is None:
+    policy_task = call.policy_task
+    if policy_task is None:
         return
-    if call.overdue:
-        # The last cancellation was swallowed. It is taken back, so that there is always one to settle.
-        runner.uncancel()
-    call.overdue = True
-    runner.cancel()
+    if call.policy_timed_out:
+        # A policy swallowed the last cancellation. Undo it, so that exactly one is outstanding.
+        policy_task.uncancel()
+    call.policy_timed_out = True
+    policy_task.cancel()
 
 
-def settle(call: Call) -> None:
-    """Take the cancellation of a call's policies back; the policies in front have their time anew."""
-    call.overdue = False
-    if call.runner is not None:
-        call.runner.uncancel()
-    if call.task is None:
+def clear_timeout(call: Call) -> None:
+    """Undo the cancellation of a call's policies, and restart the deadline for the outer policies."""
+    call.policy_timed_out = False
+    if call.policy_task is not None:
+        call.policy_task.uncancel()
+    if call.handler_task is None:
         call.deadline = time.perf_counter() + invocation.POLICY_SECONDS
 
 
-def give_up(call: Call, policy: str, error: BaseException) -> ToolResponse:
-    """Answer for a policy that was cancelled at its deadline; any other error is raised again."""
-    if not call.overdue:
+def answer_timeout(call: Call, policy: str, error: BaseException) -> ToolResponse:
+    """Return the response if a policy was cancelled at its deadline; raise any other error again."""
+    if not call.policy_timed_out:
         raise error
-    outside = invocation.is_external_cancellation(error, 1)
-    settle(call)
-    if outside:
+    external = invocation.is_external_cancellation(error, 1)
+    clear_timeout(call)
+    if external:
         raise error
-    return unfinished(call, policy)
+    return policy_timeout(call, policy)
 
 
-def refuse_overdue(call: Call) -> ToolResponse:
-    """The answer to a policy that swallowed its cancellation and proceeds."""
+def refuse_timed_out(call: Call) -> ToolResponse:
+    """Return the response for a policy that swallowed its cancellation and proceeds."""
     _log.error("a policy proceeded with %s after its deadline; %s", call.tool.id, _policies(call))
-    return _unfinished(call)
+    return _timeout_response(call)
 
 
-def unfinished(call: Call, policy: str) -> ToolResponse:
-    """The answer to a call with a policy that did not finish in time; it says whether the handler ran."""
-    seconds, began = invocation.POLICY_SECONDS, "began" if call.invocations else "did not begin"
+def policy_timeout(call: Call, policy: str) -> ToolResponse:
+    """Record that a policy did not finish in time, and return the response, which says if the handler ran."""
+    seconds, started = invocation.POLICY_SECONDS, "started" if call.invocations else "did not start"
     _log.error(
         "policy %s did not finish within %s s in a call of %s, whose handler %s; %s",
-        policy, seconds, call.tool.id, began, _policies(call),
+        policy, seconds, call.tool.id, started, _policies(call),
     )  # fmt: skip
     if call.invocations or call.ended_by:
         call.decide(policy, "did not finish")
     else:
         call.end(policy, "did not finish")
-    # What was sealed or noted so far belongs to an answer that nobody gets.
+    # The envelope and `meta` so far belong to a response that is discarded.
     call.wire, call.meta = None, {}
-    # It would only hang again.
+    # A retry would only time out again.
     call.retried = True
-    return _unfinished(call)
+    return _timeout_response(call)
 
 
-def _unfinished(call: Call) -> ToolResponse:
+def _timeout_response(call: Call) -> ToolResponse:
     writes = bool(call.invocations) and not call.tool.reads
     if not call.invocations:
-        message = "The call was not run: a policy of the host did not decide about it in time."
+        message = "The call was not run: a policy of the host timed out."
     else:
-        message = "The tool ran, but a policy of the host did not finish in time, and the answer is lost."
-    again = "Find out whether it took effect before trying again, and tell the user."
+        message = "The tool ran, but a policy of the host timed out and the result is lost."
+    advice = "Find out whether the call took effect before you try again, and tell the user."
     return fail(
         ErrorType.TRANSIENT,
         message,
         retryable=not writes,
         partial_side_effects=writes,
-        suggestion=again if writes else None,
+        suggestion=advice if writes else None,
         details={"stopped": "policy"},
     )

@@ -1,8 +1,8 @@
-"""Every question the kernel asks a plugin.
+"""The hooks that a plugin can implement.
 
-Each is asked once, at build or at start. The answers are sorted, checked and frozen; no hook is called on the
-path of a tool call. A plugin is a module (or object) that an entry point in the group `jackfield.plugins`
-names; it answers with functions marked `@hookimpl` and ignores the questions it has no answer to.
+Each hook is called once, at build or at start. Its results are sorted, checked and frozen; no hook is called
+during a tool call. A plugin is a module or object that an entry point in the group `jackfield.plugins` names.
+It implements hooks as functions marked with `@hookimpl`, and leaves out those that it does not need.
 """
 
 from __future__ import annotations
@@ -29,57 +29,57 @@ PROJECT = "jackfield"
 hookspec = pluggy.HookspecMarker(PROJECT)
 hookimpl = pluggy.HookimplMarker(PROJECT)
 
-# Asked by the build; the answers go into the snapshot.
+# Called by the build; the results go into the snapshot.
 
 
 @hookspec
 def jackfield_tools() -> Iterable[ToolOffer]:
-    """Which tools do you bring that have no entry point of their own?"""
+    """Return tools that have no entry point of their own."""
     return ()
 
 
 @hookspec
 def jackfield_schema_adapters() -> Iterable[SchemaAdapterOffer]:
-    """In which providers' forms can you declare a tool?"""
+    """Return adapters that convert a tool's schema to a provider's format."""
     return ()
 
 
 @hookspec
 def jackfield_policies() -> Iterable[PolicyOffer]:
-    """Which policies do you put into the chain that every call goes through?"""
+    """Return policies for the chain that governs every call."""
     return ()
 
 
-# Asked by the build for their names, and at start for what they make.
+# Called by the build for the names, and at start to create the components.
 
 
 @hookspec
 def jackfield_intent_handlers() -> Iterable[IntentHandlerOffer]:
-    """Which intents can you apply to a session?"""
+    """Return handlers that apply intents to a session."""
     return ()
 
 
 @hookspec
 def jackfield_capabilities() -> Iterable[CapabilityOffer]:
-    """What can you lend to tools that require it?"""
+    """Return capabilities that tools can require."""
     return ()
 
 
 @hookspec
 def jackfield_transports() -> Iterable[TransportOffer]:
-    """To which models can you carry a session?"""
+    """Return transports, which connect sessions to a model provider."""
     return ()
 
 
 @hookspec
 def jackfield_stores() -> Iterable[StoreOffer]:
-    """Where can you keep shared state?"""
+    """Return stores for shared state."""
     return ()
 
 
 @hookspec
 def jackfield_observers() -> Iterable[ObserverOffer]:
-    """Who wants to be told about every finished call?"""
+    """Return observers, which are notified of every finished call."""
     return ()
 
 
@@ -88,14 +88,14 @@ def jackfield_observers() -> Iterable[ObserverOffer]:
 
 @hookspec
 def jackfield_endpoints() -> Iterable[EndpointOffer]:
-    """Which HTTP and WebSocket routes do you add to the host?"""
+    """Return HTTP and WebSocket routes for the host."""
     return ()
 
 
-# Asked by the command line, when it is given a command that is not its own.
+# Called by the command line for a command that is not built in.
 
 
 @hookspec
 def jackfield_commands() -> Iterable[CommandOffer]:
-    """Which commands do you add to `jackfield`?"""
+    """Return commands for the `jackfield` command line."""
     return ()

@@ -1,7 +1,7 @@
-"""What a plugin can offer: the answers to the questions in `hookspecs`.
+"""The offers that the hooks in `hookspecs` return.
 
-An offer is a name and a way to make the thing, so that asking costs nothing: a factory runs only when a
-deployment uses what it makes, and imports what it needs then.
+An offer is a name and a factory. The factory runs only if a deployment uses the component, and imports what
+it needs then, so calling the hooks is cheap.
 
 `settings` of an offer is the dataclass that declares its table, as `jackfield.settings` describes. The
 kernel reads the tables of all offers before it creates anything, and reports every fault in one run. The
@@ -31,14 +31,14 @@ PluginSettings = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    """What the kernel lends to whatever is made from an offer."""
+    """What the kernel provides to the factories of offers."""
 
     store: Store
     capabilities: frozenset[str] = frozenset()
-    """The names of what is lent to tools."""
+    """The names of the available capabilities."""
 
-    lent: Mapping[str, Any] = field(default_factory=dict)
-    """What is lent to tools, by name; empty while capabilities are being made."""
+    instances: Mapping[str, Any] = field(default_factory=dict)
+    """The capabilities by name; empty while capabilities are being created."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,14 +56,14 @@ class ToolOffer:
 
 
 class Lowering(NamedTuple):
-    """A construct of the schema that a provider cannot express: where it stands and what became of it."""
+    """A schema construct that a provider cannot express: its path, and what replaced it."""
 
     path: str
     what: str
 
 
 class Adapted(NamedTuple):
-    """A tool's declaration in a provider's form."""
+    """A tool's declaration in a provider's format."""
 
     declaration: Mapping[str, Any]
     lowered: tuple[Lowering, ...] = ()
@@ -79,22 +79,22 @@ class CannotExpressError(Exception):
 
 
 class Adapt(Protocol):
-    """Derives a provider's declaration; it may widen what the schema accepts, never narrow it."""
+    """Creates a provider's declaration; it may accept more than the schema, but never less."""
 
     def __call__(self, tool_id: str, description: str, parameters: Mapping[str, Any]) -> Adapted:
-        """The declaration of one tool, or `CannotExpressError`."""
+        """Return the declaration of one tool; raises `CannotExpressError` if there is none."""
 
 
 @dataclass(frozen=True, slots=True)
 class SchemaAdapterOffer:
-    """A provider's way to declare a tool; its name is the key under `providerSchemas`."""
+    """An adapter to a provider's schema format; its name is the key in `providerSchemas`."""
 
     name: str
     adapt: Adapt
 
 
 class Stage(IntEnum):
-    """Where in the chain a policy stands: before the arguments are validated, or after."""
+    """The part of the chain in which a policy runs: before the arguments are validated, or after."""
 
     ADMIT = 1
     SHAPE = 2
@@ -102,10 +102,10 @@ class Stage(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class PolicyOffer:
-    """A policy; the chain is ordered by stage, then rank, then name, and stands in the snapshot.
+    """A policy; the chain is ordered by stage, rank and name, and is part of the snapshot.
 
-    `enforces` names the fields of a manifest that mean nothing without it: a tool that uses one which no
-    installed policy enforces is withheld.
+    `enforces` names the manifest fields that take effect only with this policy. A tool that uses such a field
+    is withheld if no installed policy enforces it.
     """
 
     name: str
@@ -131,12 +131,12 @@ def _always(settings: Any) -> str | None:  # noqa: ARG001
 
 @dataclass(frozen=True, slots=True)
 class CapabilityOffer:
-    """Something tools may require; its name is the attribute of the context.
+    """A capability that tools can require; its name is the attribute of the context.
 
-    `unavailable` says why a deployment cannot have it, in a clause such as "no provider is configured"; tools
-    that require it are then withheld for that reason. What is made may have `for_session(session)`, which
-    gives the view that the handlers of that session get, `started(runtime)`, which is called when everything
-    stands and before the first session, and an `async def close()`.
+    `unavailable` returns why a deployment cannot use it, as a clause such as "no provider is configured";
+    tools that require it are then withheld for that reason. The component may have `for_session(session)`,
+    which returns the view for the handlers of that session, `started(runtime)`, which is called once the
+    runtime is complete and before the first session, and an `async def close()`.
     """
 
     name: str
@@ -146,11 +146,11 @@ class CapabilityOffer:
 
 
 class Detected(NamedTuple):
-    """A transport can be used here: why, as a clause such as "OPENAI_API_KEY is set"."""
+    """A transport can be used; `reason` is a clause such as "OPENAI_API_KEY is set"."""
 
     reason: str
     settings: PluginSettings = MappingProxyType({})
-    """Settings that were found out, such as an address; they replace those of the transport's table."""
+    """Detected settings, such as an address; they override the transport's table."""
 
 
 class DownloadError(Exception):
@@ -158,44 +158,44 @@ class DownloadError(Exception):
 
 
 class DownloadStopped(Exception):  # noqa: N818 - it is a request to stop, not a failure
-    """Raised by the `progress` of a download that is to stop, such as when the host shuts down."""
+    """Raised by the `progress` callback to stop a download, for example when the host shuts down."""
 
 
 @dataclass(frozen=True, slots=True)
 class Download:
-    """Something that a host can fetch when an operator asks for it.
+    """Something that a host can download when an operator requests it.
 
-    A host calls `run` in a thread, one download at a time. `run` calls `progress` with the number of bytes
-    that were added, and with 0 while it waits; `progress` raises `DownloadStopped` when the download is to
-    stop, which `run` lets pass after it has cleaned up. A failure is a `DownloadError`; `run` may be called
-    again after either. Whatever happens, the final file must never be there half-written.
+    A host calls `run` in a thread, one download at a time. `run` calls `progress` with the number of new
+    bytes, and with 0 while it waits. `progress` raises `DownloadStopped` to stop the download; `run` cleans
+    up and lets the exception pass. A failure raises `DownloadError`. `run` may be called again after either.
+    The final file must never exist with incomplete content.
     """
 
     name: str
-    """Identifies it among the downloads of a host: letters, digits and hyphens."""
+    """Unique among the downloads of a host: letters, digits and hyphens."""
     label: str
-    """What it is, such as "the local language model"."""
+    """A description such as "the local language model"."""
     size_bytes: int
     run: Callable[[Callable[[int], None]], None]
     is_complete: Callable[[], bool]
-    """Whether the files are here, however they came; the host asks often, so it must be quick."""
+    """Whether the files exist, however they got there; called often, so it must be fast."""
 
 
 class Undetected(NamedTuple):
-    """A transport cannot be used here: what to do about it, such as "set OPENAI_API_KEY to use OpenAI"."""
+    """A transport cannot be used; `hint` says what to do, such as "set OPENAI_API_KEY to use OpenAI"."""
 
     hint: str
     download: Download | None = None
-    """What would make this detector succeed, if the host can fetch it."""
+    """The download that would make this detector succeed, if there is one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Detector:
     """One way in which `provider = "auto"` finds a transport.
 
-    Detectors of all transports are asked by rank, then by the transport's name, and the first that detects
-    something decides. `detect` receives the transport's settings. It may block for a moment, is called once
-    at the start of a deployment and in a thread, and treats what it reads from the network as untrusted.
+    The detectors of all transports are called by rank, then by the transport's name, until one succeeds.
+    `detect` receives the transport's settings. It is called once at the start of a deployment, in a thread,
+    so it may block for a moment. It must treat data from the network as untrusted.
     """
 
     rank: int
@@ -204,11 +204,11 @@ class Detector:
 
 @dataclass(frozen=True, slots=True)
 class TransportOffer:
-    """A way to a model; its name is what the `provider` setting says.
+    """A transport to a model provider; the `provider` setting refers to it by name.
 
-    `unavailable` says why a deployment cannot use it, such as a key that is missing, as far as that can be
-    known without asking the provider; a host then does not start. A transport without `detectors` is used
-    only where `provider` names it.
+    `unavailable` returns why a deployment cannot use it, such as a missing key, as far as that is known
+    without contacting the provider; a host then does not start. A transport without `detectors` is used only
+    if `provider` names it.
     """
 
     name: str
@@ -220,16 +220,16 @@ class TransportOffer:
 
 @dataclass(frozen=True, slots=True)
 class StoreOffer:
-    """A home for shared state; its name is what the `store` setting says.
+    """A store for shared state; the `store` setting refers to it by name.
 
-    A store that lasts is initialised once and opened many times. `create` makes the object that opens it at
-    its first use, and must not initialise it: a store that was lost would be replaced by an empty one, and
-    calls that ran already would run again. A store that needs no initialising leaves the other fields out.
+    A persistent store is initialised once and opened many times. `create` returns the object that opens it
+    at its first use. It must not initialise the store: a lost store would be replaced by an empty one, and
+    calls that already ran would run again. A store that needs no initialisation omits the other fields.
 
-    - `missing` says why there is no store to open and what to do about it, in a sentence; None when there is
-      one. It also covers a store that is not the one the settings name. It may raise `StoreUnavailableError`.
+    - `missing` returns why there is no store to open and what to do, in a sentence; None if there is one. It
+      also detects a store that is not the configured one. It may raise `StoreUnavailableError`.
     - `initialise` creates the store and returns a sentence with its place and identity. It raises
-      `StoreUnavailableError` when something is there already or the store cannot be created.
+      `StoreUnavailableError` if a store exists already or cannot be created.
     - `describe` returns facts about an existing store, by name, for `jackfield store show`.
     """
 
@@ -243,7 +243,7 @@ class StoreOffer:
 
 @dataclass(frozen=True, slots=True)
 class ObserverOffer:
-    """Something that is told about every finished call."""
+    """An observer, which is notified of every finished call."""
 
     name: str
     create: Callable[[Any, Services], Observer]
@@ -258,8 +258,8 @@ class EndpointOffer:
     full path, which is `prefix` or below it. With the prefix `/` any path is possible. `services` has the
     `runtime` of the kernel, the `sessions` of the host (a `SessionManager`) and its `options`.
 
-    `auth` says whom the host lets in: `user` with a valid access token, `operator` with the role of that name
-    too, `public` everybody. Handlers find the user in `request.state.identity`, which is None for `public`.
+    `auth` says who has access: `user` needs a valid access token, `operator` also the role of that name, and
+    `public` is open to everyone. The user is in `request.state.identity`, which is None for `public`.
     `openapi` returns `paths` and `components` of an OpenAPI document; without it, the host lists the routes.
     """
 
@@ -273,7 +273,7 @@ class EndpointOffer:
 
 @dataclass(frozen=True, slots=True)
 class CommandOffer:
-    """A command of `jackfield`; `load` makes it, and is called only when somebody uses it."""
+    """A command of `jackfield`; `load` creates it and is called only when the command is used."""
 
     name: str
     help: str

@@ -1,6 +1,6 @@
-"""The outcomes of a call: its states, and the answers about a call that did not run here to its end.
+"""The states of a call, and the responses for calls that did not run to completion in this process.
 
-An envelope says its state in `meta.state`; without that it is the answer of a call that ran.
+An envelope has its state in `meta.state`; an envelope without it is the result of a call that ran.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from jackfield.contract.tool import ErrorType, Failure, Intent, ToolResponse, fa
 
 
 class CallState(StrEnum):
-    """What became of a call."""
+    """The state of a call."""
 
     NEVER_RUN = "never_run"
     WAITING = "waiting"
@@ -25,11 +25,11 @@ class CallState(StrEnum):
     EXPIRED = "expired"
     IN_DOUBT = "in_doubt"
     UNKNOWN = "unknown"
-    """The store could not be asked; nothing is said about the outcome."""
+    """The store is unavailable, so the outcome is not known."""
 
 
 def state_of(wire: bytes) -> CallState:
-    """What a recorded envelope says about its call."""
+    """Return the state of a call from its recorded envelope."""
     envelope = orjson.loads(wire)
     state = envelope["meta"].get("state")
     if state is not None:
@@ -38,7 +38,7 @@ def state_of(wire: bytes) -> CallState:
 
 
 def response_of(wire: bytes) -> ToolResponse:
-    """The response that an envelope was written from."""
+    """Return the response in an envelope."""
     envelope: dict[str, Any] = orjson.loads(wire)
     if envelope["ok"]:
         intents = tuple(
@@ -60,69 +60,69 @@ def response_of(wire: bytes) -> ToolResponse:
 
 
 def declined() -> ToolResponse:
-    """The outcome of a call that its user declined."""
+    """Return the outcome of a call that the user declined."""
     refused = fail(
         ErrorType.PERMANENT,
-        "The user declined it; it was not run.",
-        suggestion="Do not call it again unless the user asks for it.",
+        "The user declined the call; it was not run.",
+        suggestion="Do not repeat the call unless the user asks for it.",
     )
     return refused.with_meta(state="declined")
 
 
 def expired() -> ToolResponse:
-    """The outcome of a call that nobody decided about in time."""
+    """Return the outcome of a call that the user did not decide about in time."""
     refused = fail(
         ErrorType.PERMANENT,
-        "The user did not decide in time; it was not run.",
+        "The user did not decide in time; the call was not run.",
         suggestion="Ask the user whether it is still wanted, and make a new call if so.",
     )
     return refused.with_meta(state="expired")
 
 
 def still_running() -> ToolResponse:
-    """The answer about a call that has no outcome yet."""
+    """Return the response about a call that has no outcome yet."""
     answer = fail(
         ErrorType.TRANSIENT,
         "The same call is still running.",
         partial_side_effects=True,
-        suggestion="Do not call again; ask for this call's state later.",
+        suggestion="Do not repeat the call; check its state later.",
     )
     return answer.with_meta(state="running")
 
 
 def in_doubt() -> ToolResponse:
-    """The answer about a call whose process died: nobody knows whether it took effect."""
+    """Return the response about a call whose process died, so that its outcome is unknown."""
     answer = fail(
         ErrorType.INTERNAL,
         "The host stopped while this call was running; it may or may not have taken effect.",
         partial_side_effects=True,
-        suggestion="Do not repeat it. Tell the user; an operator can find out whether it took effect and "
-        "settle it.",
+        suggestion="Do not repeat the call. Tell the user; an operator can find out whether it took effect "
+        "and settle it.",
     )
     return answer.with_meta(state="in_doubt")
 
 
 def unknown() -> ToolResponse:
-    """The answer about a call that was claimed before, while the store cannot be asked."""
+    """Return the response about a call that was claimed before, while the store is unavailable."""
     answer = fail(
         ErrorType.TRANSIENT,
-        "The session store is unavailable, so what became of this call is not known now.",
+        "The session store is unavailable, so the state of this call is unknown.",
         retryable=True,
         partial_side_effects=True,
-        suggestion="Ask again in a few seconds, with the same call id.",
+        suggestion="Try again in a few seconds, with the same call id.",
     )
     return answer.with_meta(state="unknown")
 
 
 def not_claimed() -> ToolResponse:
-    """The answer to a delivery that ran nothing because the store could not be asked.
+    """Return the response to a delivery that ran nothing because the store is unavailable.
 
-    Whether the call was delivered before, only the store knows.
+    Only the store knows whether the call was delivered before.
     """
     answer = fail(
         ErrorType.TRANSIENT,
         "The session store is unavailable, so this delivery ran nothing. If the call was made before, its "
-        "outcome stands.",
+        "outcome is unaffected.",
         retryable=True,
         suggestion="Try again in a few seconds, with the same call id.",
     )
@@ -130,10 +130,10 @@ def not_claimed() -> ToolResponse:
 
 
 def never_ran() -> ToolResponse:
-    """The outcome of a call in doubt that did not take effect, as a person found out."""
+    """Return the outcome of a call in doubt that did not take effect, as an operator found out."""
     answer = fail(
         ErrorType.PERMANENT,
-        "The host stopped before this call took effect; an operator has checked. It was not run.",
+        "The host stopped before this call took effect, as an operator has verified. It was not run.",
         suggestion="Make a new call if it is still wanted.",
     )
     return answer.with_meta(state="never_run")

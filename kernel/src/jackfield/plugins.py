@@ -1,4 +1,4 @@
-"""Loading plugins and asking them, each on its own, so that a broken one hides nobody else."""
+"""Loads plugins and calls their hooks, each separately, so that a broken plugin does not affect others."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ OFFER_TYPES: dict[str, type] = {
     "jackfield_endpoints": offers.EndpointOffer,
     "jackfield_commands": offers.CommandOffer,
 }
-"""The offer that each hook asks for."""
+"""The type of offer that each hook returns."""
 
 _PREFIX = re.compile(r"/|(/[A-Za-z0-9._~-]+)+")
 
@@ -35,22 +35,22 @@ _PREFIX = re.compile(r"/|(/[A-Za-z0-9._~-]+)+")
 class PluginFaultKind(StrEnum):
     """What can be wrong with a plugin."""
 
-    BROKEN = "it cannot be loaded, or fails when it is asked"
-    UNKNOWN_HOOK = "it answers a question that nobody asks"
-    BAD_OFFER = "its answer is not an offer of the right kind"
+    BROKEN = "it cannot be loaded, or a hook raises an exception"
+    UNKNOWN_HOOK = "it implements a hook that does not exist"
+    BAD_OFFER = "a hook returns something that is not a valid offer"
     NAME_TAKEN = "another plugin offers the same name"
 
 
 class PluginFault(NamedTuple):
-    """One thing that is wrong with one plugin."""
+    """One fault of one plugin."""
 
-    fault: PluginFaultKind
+    kind: PluginFaultKind
     plugin: EntryPoint
     message: str
 
 
 class RegisteredOffer(NamedTuple):
-    """An offer and the plugin it comes from."""
+    """An offer, and the plugin that returned it."""
 
     hook: str
     offer: Offer
@@ -58,41 +58,41 @@ class RegisteredOffer(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The name by which the offer is known."""
+        """The name of the offer."""
         return self.offer.tool_id if isinstance(self.offer, ToolOffer) else self.offer.name
 
 
 class Plugins(NamedTuple):
-    """Every plugin that could be loaded and what it offers, in an order that is the same on every machine."""
+    """All plugins that could be loaded, with their offers, in the same order on every machine."""
 
     loaded: tuple[EntryPoint, ...]
     offered: tuple[RegisteredOffer, ...]
-    complaints: tuple[PluginFault, ...]
+    faults: tuple[PluginFault, ...]
 
     def of(self, hook: str) -> tuple[RegisteredOffer, ...]:
-        """The answers to one question."""
+        """Return the offers of one hook."""
         return tuple(offered for offered in self.offered if offered.hook == hook)
 
     def policy_chain(self) -> tuple[tuple[PolicyOffer, EntryPoint], ...]:
-        """The policies in the order in which every call meets them."""
+        """Return the policies in the order of the chain."""
         chain = [(each.offer, each.plugin) for each in self.offered if isinstance(each.offer, PolicyOffer)]
         return tuple(sorted(chain, key=lambda link: (link[0].stage, link[0].rank, link[0].name)))
 
 
 def load(entries: Iterable[EntryPoint], hooks: Collection[str] = tuple(OFFER_TYPES)) -> Plugins:
-    """Import the plugins that entry points name, and ask each these questions once, by default every one."""
+    """Import the plugins that entry points name, and call each of these hooks once, by default all hooks."""
     manager = pluggy.PluginManager(hookspecs.PROJECT)
     manager.add_hookspecs(hookspecs)
     registered: list[tuple[EntryPoint, Any]] = []
-    complaints: list[PluginFault] = []
+    faults: list[PluginFault] = []
     for entry in entries:
         try:
             plugin = _resolve(entry.value)
             manager.register(plugin, name=f"{entry.distribution.name}:{entry.name}")
         except (Exception, SystemExit) as error:  # noqa: BLE001 - a plugin is third-party code
-            complaints.append(PluginFault(PluginFaultKind.BROKEN, entry, f"{type(error).__name__}: {error}"))
+            faults.append(PluginFault(PluginFaultKind.BROKEN, entry, f"{type(error).__name__}: {error}"))
             continue
-        complaints += _unknown_hooks(manager, plugin, entry)
+        faults += _unknown_hooks(manager, plugin, entry)
         registered.append((entry, plugin))
     offered: list[RegisteredOffer] = []
     for entry, plugin in registered:
@@ -103,10 +103,10 @@ def load(entries: Iterable[EntryPoint], hooks: Collection[str] = tuple(OFFER_TYP
                 offered += [RegisteredOffer(hook, offer, entry) for answer in answers for offer in answer]
             except (Exception, SystemExit) as error:  # noqa: BLE001 - a plugin is third-party code
                 message = f"{hook} raised {type(error).__name__}: {error}"
-                complaints.append(PluginFault(PluginFaultKind.BROKEN, entry, message))
-    sound, unsound = _sound(offered)
-    sound.sort(key=lambda each: (list(OFFER_TYPES).index(each.hook), each.name, each.plugin))
-    return Plugins(tuple(entry for entry, _ in registered), tuple(sound), (*complaints, *unsound))
+                faults.append(PluginFault(PluginFaultKind.BROKEN, entry, message))
+    valid, offer_faults = _check_offers(offered)
+    valid.sort(key=lambda each: (list(OFFER_TYPES).index(each.hook), each.name, each.plugin))
+    return Plugins(tuple(entry for entry, _ in registered), tuple(valid), (*faults, *offer_faults))
 
 
 def _resolve(value: str) -> Any:
@@ -127,11 +127,11 @@ def _unknown_hooks(manager: pluggy.PluginManager, plugin: Any, entry: EntryPoint
             yield PluginFault(PluginFaultKind.UNKNOWN_HOOK, entry, f"{caller.name} is not a hook{meant}")
 
 
-def _is_placed(offer: Any) -> bool:
+def _has_stage_and_rank(offer: Any) -> bool:
     return isinstance(offer.stage, offers.Stage) and isinstance(offer.rank, int)
 
 
-def _wrong_endpoint(offer: EndpointOffer) -> str | None:
+def _endpoint_problem(offer: EndpointOffer) -> str | None:
     if not _PREFIX.fullmatch(offer.prefix):
         return f"needs a prefix such as /reports, not {offer.prefix!r}"
     if offer.auth not in ("user", "operator", "public"):
@@ -139,36 +139,36 @@ def _wrong_endpoint(offer: EndpointOffer) -> str | None:
     return None
 
 
-def _is_declared(offer: Any) -> bool:
+def _has_valid_settings(offer: Any) -> bool:
     declaration = getattr(offer, "settings", None)
     return declaration is None or (isinstance(declaration, type) and is_dataclass(declaration))
 
 
-def _sound(offered: list[RegisteredOffer]) -> tuple[list[RegisteredOffer], list[PluginFault]]:
-    """The offers that are of the right kind and alone in having their name."""
-    complaints: list[PluginFault] = []
+def _check_offers(offered: list[RegisteredOffer]) -> tuple[list[RegisteredOffer], list[PluginFault]]:
+    """Return the offers that are valid and have a unique name, and the faults of the others."""
+    faults: list[PluginFault] = []
     by_name: dict[tuple[str, str], list[RegisteredOffer]] = {}
     for each in offered:
         kind = OFFER_TYPES[each.hook]
         if not isinstance(each.offer, kind):
             message = f"{each.hook} returned {type(each.offer).__name__} instead of {kind.__name__}"
-            complaints.append(PluginFault(PluginFaultKind.BAD_OFFER, each.plugin, message))
-        elif isinstance(each.offer, PolicyOffer) and not _is_placed(each.offer):
-            message = f"{each.name!r} needs a Stage and a whole number as its rank"
-            complaints.append(PluginFault(PluginFaultKind.BAD_OFFER, each.plugin, message))
-        elif isinstance(each.offer, EndpointOffer) and (wrong := _wrong_endpoint(each.offer)):
-            complaints.append(PluginFault(PluginFaultKind.BAD_OFFER, each.plugin, f"{each.name!r} {wrong}"))
-        elif not _is_declared(each.offer):
+            faults.append(PluginFault(PluginFaultKind.BAD_OFFER, each.plugin, message))
+        elif isinstance(each.offer, PolicyOffer) and not _has_stage_and_rank(each.offer):
+            message = f"{each.name!r} needs a Stage as its stage and an integer as its rank"
+            faults.append(PluginFault(PluginFaultKind.BAD_OFFER, each.plugin, message))
+        elif isinstance(each.offer, EndpointOffer) and (problem := _endpoint_problem(each.offer)):
+            faults.append(PluginFault(PluginFaultKind.BAD_OFFER, each.plugin, f"{each.name!r} {problem}"))
+        elif not _has_valid_settings(each.offer):
             message = f"{each.name!r} needs a dataclass as its settings"
-            complaints.append(PluginFault(PluginFaultKind.BAD_OFFER, each.plugin, message))
+            faults.append(PluginFault(PluginFaultKind.BAD_OFFER, each.plugin, message))
         elif not each.name:
             message = f"{each.hook} returned an offer without a name"
-            complaints.append(PluginFault(PluginFaultKind.BAD_OFFER, each.plugin, message))
+            faults.append(PluginFault(PluginFaultKind.BAD_OFFER, each.plugin, message))
         else:
             by_name.setdefault((each.hook, each.name), []).append(each)
     for (hook, name), claimants in by_name.items():
         if len(claimants) > 1:
             owners = " and by ".join(f"{claim.plugin.distribution}" for claim in claimants)
             message = f"{hook}: {name!r} is offered by {owners}"
-            complaints.append(PluginFault(PluginFaultKind.NAME_TAKEN, claimants[0].plugin, message))
-    return [claimants[0] for claimants in by_name.values() if len(claimants) == 1], complaints
+            faults.append(PluginFault(PluginFaultKind.NAME_TAKEN, claimants[0].plugin, message))
+    return [claimants[0] for claimants in by_name.values() if len(claimants) == 1], faults

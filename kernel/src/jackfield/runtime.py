@@ -1,4 +1,4 @@
-"""Everything a session needs, put together once at start from a snapshot and the plugins it names."""
+"""The runtime: everything that sessions need, assembled once at start from a snapshot and its plugins."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ class Runtime:
         *,
         faults: SettingsFaults | None = None,
     ) -> Runtime:
-        """Load and verify the registry, read all settings, then create everything that they ask for.
+        """Load and verify the registry, read all settings, then create the components.
 
-        Faults in settings are added to `faults`; one `SettingsError` reports them all, before anything is
+        Faults in settings are added to `faults`. One `SettingsError` reports all of them before anything is
         created.
         """
         registry = Registry.load(settings.registry, Deployment(settings.deployment))
@@ -59,16 +59,16 @@ class Runtime:
         settings: Settings,
         observers: Sequence[Observer] = (),
     ) -> Runtime:
-        """A runtime from plugins whose settings have been read; on failure everything is closed again."""
+        """Create a runtime from plugins whose settings have been read; on failure, everything is closed."""
         faults = components.faults
         try:
             for tool in list(registry.tools.values()):
-                if reason := components.withheld(tool.frozen):
+                if reason := components.withheld_reason(tool.frozen):
                     registry.withhold(tool.id, reason)
             components.check_store()
             faults.check()
             try:
-                runtime = cls._made(
+                runtime = cls._create(
                     registry, components, observers, enforce_returns=settings.returns == "enforce"
                 )
             except RegistryError:
@@ -77,15 +77,15 @@ class Runtime:
                 raise
             faults.check()
             registry.lock()
-            _tell_started(runtime)
+            _start_capabilities(runtime)
         except BaseException:
-            # A store has threads and files, and whoever starts again would meet them.
+            # The store has open files and threads, which would get in the way of another start.
             await components.close()
             raise
         return runtime
 
     @classmethod
-    def _made(
+    def _create(
         cls,
         registry: Registry,
         components: PluginComponents,
@@ -96,9 +96,11 @@ class Runtime:
         store = components.store()
         offered = {each.name for each in components.plugins.of("jackfield_capabilities")}
         services = Services(store, frozenset(offered - set(components.unavailable)))
-        capabilities = components.made("capabilities", services)
-        services = replace(services, lent=capabilities)
-        policies = components.made("policies", services)
+        capabilities = components.create_all("capabilities", services)
+        services = replace(services, instances=capabilities)
+        policies = components.create_all("policies", services)
+        intents = components.create_all("intents", services)
+        plugin_observers = components.create_all("observers", services).values()
         orchestrator = Orchestrator(
             registry,
             [
@@ -106,16 +108,16 @@ class Runtime:
                 for offer, _ in components.plugins.policy_chain()
                 if offer.name in policies
             ],
-            intents=components.made("intents", services),
+            intents=intents,
             capabilities=capabilities,
-            observers=[*components.made("observers", services).values(), *map(components.hold, observers)],
+            observers=[*plugin_observers, *map(components.close_later, observers)],
             enforce_returns=enforce_returns,
         )
         confirmations, ledger = Confirmations(store), CallLedger(store)
         return cls(registry, store, orchestrator, confirmations, ledger, capabilities, components)
 
     def transport(self) -> Transport:
-        """The way to the provider that the settings name; whoever asks closes it."""
+        """Create the transport of the configured provider; the caller closes it."""
         return self.components.transport()
 
     async def open_session(
@@ -125,27 +127,28 @@ class Runtime:
         user: str | None = None,
         prompt_tokens: int = 0,
         declaration_tokens: int = 0,
-        **facts: Any,
+        **fields: Any,
     ) -> Session:
-        """A new session on this registry, kept so that it can be taken up again."""
-        session = Session(mode, self.registry.version, user=user, began=self.store.now(), **facts)
+        """Open a session on this registry and save it, so that it can be resumed."""
+        session = Session(mode, self.registry.version, user=user, opened_at=self.store.now(), **fields)
         await session.save(self.store)
-        told = self.orchestrator.observers
-        told.session_opened(session, prompt_tokens=prompt_tokens, declaration_tokens=declaration_tokens)
-        told.turn_began(session)
+        observers = self.orchestrator.observers
+        observers.session_opened(session, prompt_tokens=prompt_tokens, declaration_tokens=declaration_tokens)
+        observers.turn_began(session)
         return session
 
     async def end_session(self, session: Session) -> None:
-        """The conversation is over; it cannot be taken up again."""
+        """End a session; it cannot be resumed."""
         session.transition(State.TERMINATED)
         self.orchestrator.interrupt(session, "ended")
         await session.save(self.store)
         self.orchestrator.observers.session_ended(session)
 
     async def resume_session(self, session_id: str, publish: Publish) -> Session | None:
-        """A session that was saved; `RegistryError` where it cannot go on.
+        """Load a saved session; returns None if there is none.
 
-        That is so in the format of another version and, in development, on another registry than its own.
+        Raises `RegistryError` if another version of Jackfield saved it, and in development also if it is
+        pinned to another registry.
         """
         try:
             session = await Session.resume(session_id, self.store, publish)
@@ -154,23 +157,23 @@ class Runtime:
         if session is not None and session.registry_version != self.registry.version:
             message = f"session {session_id} is pinned to registry {session.registry_version}"
             if self.registry.deployment is Deployment.DEVELOPMENT:
-                raise RegistryError(f"{message}, and this one is {self.registry.version}")
-            _log.error("%s; it goes on with what is unchanged in %s", message, self.registry.version)
+                raise RegistryError(f"{message}, but this host serves {self.registry.version}")
+            _log.error("%s; it continues with the unchanged tools of %s", message, self.registry.version)
         return session
 
-    async def begin_turn(self, session: Session, said: str = "") -> None:
-        """A user's turn begins; the counter is kept, so that a reconnect does not start it over."""
+    async def begin_turn(self, session: Session, user_text: str = "") -> None:
+        """Begin a turn of the user and save the session, so that a reconnect does not reset the turn."""
         session.begin_turn()
-        session.add_user_text(said)
+        session.add_user_text(user_text)
         await session.save(self.store)
         self.orchestrator.observers.turn_began(session)
 
     async def resolve_confirmation(self, session: Session, token: str, *, approve: bool) -> CallResult | None:
-        """Carry out the decision of the user who holds a token; nothing for an unknown token.
+        """Carry out the decision of the user who holds a token; returns None for an unknown token.
 
-        This alone redeems the token, publishes the decision, runs the call or records that it was declined,
-        and publishes the outcome. The first decision counts: a later one, or one that comes too late, gets
-        the outcome that stands.
+        This is the only place that redeems a token, publishes the decision, runs the call or records that it
+        was declined, and publishes the outcome. The first decision wins: a later one, or one after the
+        expiry, returns the recorded outcome.
         """
         pending = await self.confirmations.find(session, token)
         return None if pending is None else await self.resolve_pending(session, pending, approve=approve)
@@ -178,13 +181,13 @@ class Runtime:
     async def resolve_pending(
         self, session: Session, pending: PendingConfirmation, *, approve: bool
     ) -> CallResult:
-        """Do the same where the question is known: at a terminal, or for a call that was approved before."""
+        """Carry out a decision without a token: at a terminal, or for a call that was approved before."""
         return await self.orchestrator.resolve_confirmation(session, pending, self.ledger, approve=approve)
 
     async def settle_call(self, key: str, *, ran: bool, by: str, data: Any = None) -> bytes | None:
-        """Record what a person found out about a call in doubt; its envelope, or nothing if it is not.
+        """Record what an operator found out about a call in doubt, and return its envelope.
 
-        The audit gets a line, as for every other answer to a call.
+        Returns None if the call is not in doubt. The audit gets a line, as for every finished call.
         """
         doubtful = next((each for each in await self.ledger.in_doubt() if each.key == key), None)
         if doubtful is None:
@@ -195,12 +198,12 @@ class Runtime:
         return wire
 
     async def close(self) -> None:
-        """Let observers write out, and capabilities and the store let go."""
+        """Close observers, capabilities and the store."""
         await self.components.close()
 
 
-def _tell_started(runtime: Runtime) -> None:
-    """Let capabilities begin their own work; one that cannot stops the start and is named."""
+def _start_capabilities(runtime: Runtime) -> None:
+    """Call `started` of each capability; raises `RegistryError` with the plugin if one fails."""
     for name, capability in runtime.capabilities.items():
         if started := getattr(capability, "started", None):
             try:

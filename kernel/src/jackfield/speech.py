@@ -1,4 +1,4 @@
-"""For authors of tools that are used in voice: data that can be listened to."""
+"""Helpers for tools that are used in voice: data that is short and plain enough to be spoken."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from typing import Any
 import orjson
 
 VOICE_LIMIT = 1400
-"""Characters of JSON that an answer in voice may take, with room for what else is said about it."""
+"""Most characters of a result's JSON in voice; it leaves room for the rest of the envelope."""
 
 LINE = 120
-"""The longest thing that is said in one breath, in characters."""
+"""Most characters of a fact that is spoken in one sentence."""
 
 _LINK = re.compile(r"!?\[([^\]\n]*)\]\([^()\n]*\)")
 _MARKS = re.compile(r"</?[a-z][^<>]*>|`{2,}|~{2,}|[|*\[\]]+|-{2,}|={2,}|#{1,6}\s", re.IGNORECASE)
 
 
 def plain(text: str) -> str:
-    """A text on one line, without markup and control characters."""
+    """Return a text on one line, without markup and control characters."""
     bare = _MARKS.sub(" ", _LINK.sub(r"\1", text))
     return " ".join("".join(each if each.isprintable() else " " for each in bare).split())
 
 
 def short_facts(metadata: Mapping[str, Any], most: int) -> dict[str, Any]:
-    """The first few short facts: what is long or nested cannot be said in a sentence."""
+    """Return the first facts that are neither long nor nested, so that each can be spoken in a sentence."""
     short = {
         plain(name): plain(value) if isinstance(value, str) else value
         for name, value in metadata.items()
@@ -35,5 +35,5 @@ def short_facts(metadata: Mapping[str, Any], most: int) -> dict[str, Any]:
 
 
 def characters(data: Any) -> int:
-    """How long data is as JSON."""
+    """Return the length of data as JSON, in characters."""
     return len(orjson.dumps(data).decode())

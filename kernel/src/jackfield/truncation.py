@@ -1,4 +1,4 @@
-"""A tool's answer cut to what a model should read, by the kind of thing it is; the cut is told."""
+"""Truncates the result of a tool for the model, depending on the kind of data; `meta.cut` lists the cuts."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from typing import Any, NamedTuple
 import orjson
 
 LIMIT = 4000
-"""How long an answer to the model may be, in characters of its JSON."""
+"""Most characters of an envelope for the model."""
 
 _ROOM = 200
-"""Characters kept free for what is said about the cuts."""
+"""Characters reserved for `meta.cut`."""
 
-_MOST_CUTS = 12
+_MAX_CUTS = 12
 
-_LONGEST_PATH = 60
+_MAX_PATH = 60
 
-_WORTH_SHORTENING = 200
+_MIN_SHORTENED = 200
 """A member shorter than this is left out rather than shortened."""
 
 _CODE = re.compile(
@@ -27,7 +27,7 @@ _PATH = re.compile(r"^[\w.@~+-]*[/\\][^\s:]+$|^[\w@+-]+\.\w{1,8}$")
 
 
 class _Place(NamedTuple):
-    """A value that can be shortened, and where it stands."""
+    """A value that can be shortened, with its container and path."""
 
     holder: Any
     key: Any
@@ -35,46 +35,46 @@ class _Place(NamedTuple):
     value: Any
 
 
-def cut(wire: bytes, limit: int = LIMIT) -> bytes:
-    """An envelope as the model gets it: as it is, or with its longest parts shortened until it fits."""
+def truncate_result(wire: bytes, limit: int = LIMIT) -> bytes:
+    """Return an envelope, with its longest parts shortened if it is longer than `limit`."""
     if len(wire) <= limit or len(wire.decode()) <= limit:
         return wire
     envelope = orjson.loads(wire)
-    told: list[str] = []
-    for _ in range(_MOST_CUTS):
+    cuts: list[str] = []
+    for _ in range(_MAX_CUTS):
         excess = _size(envelope) + _ROOM - limit
         if excess <= 0:
             break
         place = _longest(envelope, "data" if envelope["ok"] else "error")
         shorter, what = _shortened(place.value, excess)
         place.holder[place.key] = shorter
-        told.append(f"{place.path[:_LONGEST_PATH]}: {what}")
-    short = _told(envelope, told)
-    return short if len(short.decode()) <= limit else _beginning(orjson.loads(wire), limit)
+        cuts.append(f"{place.path[:_MAX_PATH]}: {what}")
+    short = _with_cuts(envelope, cuts)
+    return short if len(short.decode()) <= limit else _truncate_whole(orjson.loads(wire), limit)
 
 
-def _told(envelope: dict[str, Any], told: list[str]) -> bytes:
-    # Every place once, as it was cut last.
-    envelope["meta"]["cut"] = list(dict.fromkeys(reversed(told)))[:3][::-1]
+def _with_cuts(envelope: dict[str, Any], cuts: list[str]) -> bytes:
+    # Each cut once, the latest ones.
+    envelope["meta"]["cut"] = list(dict.fromkeys(reversed(cuts)))[:3][::-1]
     return orjson.dumps(envelope)
 
 
-def _beginning(envelope: dict[str, Any], limit: int) -> bytes:
-    """What cannot be shortened part by part: of data the beginning of its JSON, of an error what it says."""
+def _truncate_whole(envelope: dict[str, Any], limit: int) -> bytes:
+    """Truncate what cannot be shortened part by part: the JSON of the data, or the texts of the error."""
     if not envelope["ok"]:
         error = envelope["error"]
         error.pop("details", None)
         error.pop("confirmation_request", None)
-        told = [f"error: {len(error['message'])} characters and its details"]
+        cuts = [f"error: {len(error['message'])} characters and its details"]
         for name in ("message", "suggestion"):
             error[name] = (error.get(name) or "")[: limit // 8]
-        return _told(envelope, told)
+        return _with_cuts(envelope, cuts)
     text = orjson.dumps(envelope["data"]).decode()
     keep = limit
     while True:
         keep = keep * 3 // 4
         envelope["data"] = f"{text[:keep]} [...]"
-        short = _told(envelope, [f"data: the first {keep} of {len(text)} characters of its JSON"])
+        short = _with_cuts(envelope, [f"data: the first {keep} of {len(text)} characters of its JSON"])
         if keep == 0 or len(short.decode()) <= limit:
             return short
 
@@ -84,13 +84,13 @@ def _size(value: Any) -> int:
 
 
 def _longest(holder: Any, key: Any) -> _Place:
-    """The part that takes most of the room: a list of many, or a text."""
+    """Return the largest part: a list of many items, an object of many members, or a text."""
     path = str(key)
     while True:
         value = holder[key]
         if isinstance(value, dict) and value:
             inner = max(value, key=lambda name: _size(value[name]))
-            if len(value) > 1 and _size(value[inner]) < _WORTH_SHORTENING:
+            if len(value) > 1 and _size(value[inner]) < _MIN_SHORTENED:
                 return _Place(holder, key, path, value)
         elif isinstance(value, list) and value:
             inner = max(range(len(value)), key=lambda index: _size(value[index]))
@@ -118,7 +118,7 @@ def _shortened(value: Any, excess: int) -> tuple[Any, str]:
 
 
 def _fewer(records: list[Any], excess: int) -> tuple[list[Any], str]:
-    """The first records: what searches, they put in order, best first."""
+    """Keep the first records, because tools that search return the best first."""
     kept = list(records)
     while len(kept) > 1 and excess > 0:
         excess -= _size(kept.pop()) + 1
@@ -136,12 +136,12 @@ def _first_lines(lines: list[str], keep: int) -> tuple[str, str]:
 
 
 def _both_ends(lines: list[str], keep: int) -> tuple[str, str]:
-    """Of code, the beginning and the end: names and imports stand there, and what it comes to."""
+    """Keep the beginning and the end of code, which have its imports and names and its conclusion."""
     head, _ = _first_lines(lines, keep * 2 // 3)
-    begun = head.count("\n") + 1
-    tail, _ = _first_lines(lines[:begun:-1], keep // 3)
+    head_lines = head.count("\n") + 1
+    tail, _ = _first_lines(lines[:head_lines:-1], keep // 3)
     ending = tail.splitlines()[::-1]
-    left_out = max(len(lines) - begun - len(ending), 0)
+    left_out = max(len(lines) - head_lines - len(ending), 0)
     text = "\n".join([head, f"[... {left_out} lines left out ...]", *ending])
     return text[: keep + 60], f"{left_out} of {len(lines)} lines left out in the middle"
 

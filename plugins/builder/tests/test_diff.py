@@ -248,4 +248,4 @@ def test_a_strict_diff_fails_for_a_break_that_the_version_does_not_announce(
 def test_diff_of_a_file_that_is_not_there_is_a_sentence(site: Any) -> None:
     done = site.run("diff", "a.json", "b.json")
     assert done.returncode == 1
-    assert done.stderr == "Error: a.json: there is no registry here; run `jackfield build`\n"
+    assert done.stderr == "Error: a.json: no registry found; run `jackfield build`\n"

@@ -169,7 +169,7 @@ def test_check_says_what_is_not_up_to_date(site: Any) -> None:
     [
         (b"{", "not a registry"),
         (b"[]", "not a registry"),
-        (b'{"formatVersion": 99}', "a registry of format 99, and this kernel reads format 1"),
+        (b'{"formatVersion": 99}', "the registry has format 99, but this kernel only reads format 1"),
     ],
 )
 def test_a_file_that_is_no_registry_is_refused(tmp_path: Path, content: bytes, reason: str) -> None:

@@ -331,7 +331,7 @@ def test_a_tool_whose_capability_is_not_set_up_says_why(site: Any) -> None:
     config.write_text('[capabilities.pictures]\nkey = "k"\n')
     assert "withheld" not in site.run("tools").stdout
     config.write_text('[capabilities.pictures]\nkey = "k"\nenabled = false\n')
-    assert "[capabilities.pictures] is switched off" in site.run("tools").stdout
+    assert "[capabilities.pictures] is disabled" in site.run("tools").stdout
 
 
 BROKEN = {

@@ -317,7 +317,7 @@ def test_only_a_tool_that_writes_may_have_changed_something(
     site.tool("echo", schema=schema, handler="def execute(args, ctx):\n    raise RuntimeError('lost')\n")
     assert site.run("build").returncode == 0
     shown = site.run("call", "echo", TEXT).stderr
-    assert "INTERNAL: The tool failed for a reason of its own." in shown
+    assert "INTERNAL: The tool failed with an internal error." in shown
     assert ("It may have changed something all the same." in shown) is told
 
 

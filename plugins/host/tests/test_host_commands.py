@@ -339,7 +339,7 @@ def test_a_transcript_outlives_its_session_and_says_whose_it_is(workshop: Worksh
         from jackfield.store import MemoryStore
 
         store = MemoryStore(lambda: moment)
-        session = Session("voice", "1.0", user="ada", began=store.now())
+        session = Session("voice", "1.0", user="ada", opened_at=store.now())
         await session.save(store)
         session.begin_turn()
         checkpoint = Checkpoint(session, store)

@@ -115,7 +115,7 @@ def test_what_the_provider_refuses(workshop: Workshop) -> None:
         async with serving(workshop, speaks, refusals=refusals) as (_, __, ada):
             refused = await ada.get("/session")
             assert (refused.status_code, refused.json()["error"]["code"]) == (503, "provider_unavailable")
-            assert "does not accept the key" in refused.json()["error"]["message"]
+            assert "does not accept the API key" in refused.json()["error"]["message"]
 
     asyncio.run(main())
 

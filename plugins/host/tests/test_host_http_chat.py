@@ -172,7 +172,7 @@ def test_a_provider_that_fails_is_told(workshop: Workshop) -> None:
         ):
             async with ada.stream("POST", "/chat", json={"message": "count"}) as response:
                 events = [each async for each in told(response)]
-            assert "does not accept the key" in str([each.data for each in events])
+            assert "does not accept the API key" in str([each.data for each in events])
             assert events[-1].name in ("turn_complete", "error")
 
     asyncio.run(main())

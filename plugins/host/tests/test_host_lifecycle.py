@@ -127,7 +127,7 @@ def test_tools_that_are_withheld_are_told_by_reason(workshop: Workshop) -> None:
                 registry = house.sessions.runtime.registry
                 registry.withheld = {
                     "hst_odd": "needs weather: no key is set",
-                    "hst_book": "needs rooms, which nobody provides",
+                    "hst_book": "needs rooms, which no installed plugin provides",
                     "hst_note": "needs weather: no key is set",
                 }
                 registry.tools = {
@@ -137,7 +137,7 @@ def test_tools_that_are_withheld_are_told_by_reason(workshop: Workshop) -> None:
 
     said = asyncio.run(drive())
     assert [line for line in said.splitlines() if "withheld" in line] == [
-        "  withheld  hst_book: needs rooms, which nobody provides",
+        "  withheld  hst_book: needs rooms, which no installed plugin provides",
         "  withheld  hst_note, hst_odd: needs weather: no key is set",
     ]
     assert "hst_odd" not in said.partition("offered:")[2].partition("\n")[0]

@@ -376,7 +376,7 @@ def test_a_provider_that_cannot_be_reached_is_a_sentence(workshop: Workshop) -> 
                 await ada.say("start")
                 assert (await ada.until_closed())[0] == 4009
                 (error,) = ada.of("error")
-                assert "does not accept the key" in error["message"]
+                assert "does not accept the API key" in error["message"]
             assert host.house
             assert not host.house.sessions.live
 

@@ -38,7 +38,7 @@ class TestMemoryStore(StoreContractTests):
         return MemoryStore(clock)
 
 
-# Each of these breaks one promise, and the contract test next to it in BROKEN has to fail.
+# Each of these breaks one guarantee, and the contract test next to it in BROKEN has to fail.
 
 
 class TakesInTwoSteps(MemoryStore):
@@ -107,13 +107,13 @@ class TakesPrefixesForPatterns(MemoryStore):
 
 class NumbersAnew(MemoryStore):
     async def append(self, stream: str, value: bytes, *, ttl: float | None = None) -> int:
-        self._lengths[stream] = len(await self.read(stream))
+        self._last_ids[stream] = len(await self.read(stream))
         return await super().append(stream, value, ttl=ttl)
 
 
 class ForgetsTheCount(MemoryStore):
     async def clear(self, stream: str) -> int:
-        self._lengths.pop(stream, None)
+        self._last_ids.pop(stream, None)
         return await super().clear(stream)
 
 

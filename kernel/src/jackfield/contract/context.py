@@ -1,4 +1,7 @@
-"""What a handler is given besides its arguments: capabilities, never a socket or a provider session."""
+"""The context that a handler receives besides its arguments.
+
+It gives access to the session, the client and capabilities, but never to a socket or a provider's session.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ Mode = Literal["text", "voice"]
 
 
 class SessionView(Protocol):
-    """A read-only look at the session a call belongs to."""
+    """A read-only view of the session that a call belongs to."""
 
     @property
     def id(self) -> str:
@@ -19,7 +22,7 @@ class SessionView(Protocol):
 
     @property
     def user(self) -> str | None:
-        """Who is talking, when the host knows."""
+        """The user's id, if the host knows it."""
 
     @property
     def mode(self) -> Mode:
@@ -35,18 +38,18 @@ class SessionView(Protocol):
 
     @property
     def active(self) -> bool:
-        """Whether the conversation goes on."""
+        """Whether the session has not ended."""
 
 
 class Messaging(Protocol):
-    """A way to the user's client."""
+    """Sends events to the user's client."""
 
     async def send(self, event: str, **fields: Any) -> None:
-        """Tell the client something that is not for the model; `ConnectionError` when none is connected."""
+        """Send an event that the model does not see; raises `ConnectionError` if no client is connected."""
 
 
 class VoiceControl:
-    """The voice of a session. Intents alone change it, so a verb makes one, to be returned with `ok`."""
+    """The voice of a session. Methods return an intent that the handler passes to `ok`."""
 
     __slots__ = ("_session",)
 
@@ -55,54 +58,54 @@ class VoiceControl:
 
     @property
     def active(self) -> bool:
-        """Whether somebody listens: the session is a voice session, and goes on."""
+        """Whether this is a voice session that has not ended."""
         return self._session.mode == "voice" and self._session.active
 
     def end(self, after: Literal["current_turn", "farewell_spoken"] = "current_turn") -> Intent:
-        """The intent that ends it when the current turn, or the farewell, is over."""
+        """Return the intent that ends the session after the current turn or after the farewell."""
         return end_voice_session(after)
 
 
 class AudioControl:
-    """What is heard of a turn."""
+    """The audio of a turn."""
 
     __slots__ = ()
 
     def suppress(self, value: bool = True) -> Intent:
-        """The intent with which the answer to this turn is not spoken."""
+        """Return the intent that suppresses speech for the rest of this turn."""
         return suppress_audio(value)
 
 
 class ToolContext(Protocol):
     """The second argument of `execute`.
 
-    Capabilities that a tool names under `requires` are attributes of the context too, `ctx.kb` for `"kb"`.
+    Capabilities that a tool lists in `requires` are attributes too, such as `ctx.kb` for `"kb"`.
     """
 
     @property
     def session(self) -> SessionView:
-        """The session, to read."""
+        """A read-only view of the session."""
 
     @property
     def messaging(self) -> Messaging:
-        """A way to the user's client."""
+        """Sends events to the user's client."""
 
     @property
     def voice(self) -> VoiceControl:
-        """The session's voice, if it has one."""
+        """The session's voice."""
 
     @property
     def audio(self) -> AudioControl:
-        """What is heard of this turn."""
+        """The audio of this turn."""
 
     async def progress(self, message: str, *, fraction: float | None = None) -> None:
-        """Tell the user how far a long call has come."""
+        """Report the progress of a long call to the user."""
 
     def audit(self, event: str, **fields: Any) -> None:
         """Add a line to the audit record of this call."""
 
     async def call_tool(self, tool_id: str, arguments: Mapping[str, Any]) -> ToolResponse:
-        """Call another tool; the same policies hold as for a model's call."""
+        """Call another tool; policies apply as they do to a call from the model."""
 
     def __getattr__(self, capability: str) -> Any:
-        """A capability by its name."""
+        """Return a capability by its name."""

@@ -1,4 +1,4 @@
-"""A tool's manifest: what `schema.json` says, once it has been checked."""
+"""A tool's manifest: the validated content of its `schema.json`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ class RateLimit(NamedTuple):
 class ToolManifest(NamedTuple):
     """Identity, orchestration metadata and parameters of one tool.
 
-    A named tuple: every start makes one for each tool, and a frozen dataclass takes twice as long to make.
+    It is a named tuple because every start creates one for each tool, and a frozen dataclass takes twice as
+    long to create.
     """
 
     tool_id: str
@@ -45,7 +46,7 @@ class ToolManifest(NamedTuple):
 
     @classmethod
     def from_wire(cls, wire: Mapping[str, Any], parameters: Mapping[str, Any] | None = None) -> ToolManifest:
-        """Read a manifest that `tool.schema.json` accepts; a registry keeps its parameters elsewhere."""
+        """Read a manifest that `tool.schema.json` accepts; pass `parameters` if they are stored elsewhere."""
         limit = wire.get("rateLimit")
         return cls(
             tool_id=wire["toolId"],
@@ -55,7 +56,7 @@ class ToolManifest(NamedTuple):
             side_effects=wire["sideEffects"],
             idempotent=wire["idempotent"],
             requires_confirmation=wire["requiresConfirmation"],
-            # Sorted, because the order in the file means nothing and must not reach the registry's hash.
+            # Sorted because the order in the file has no meaning and must not change the registry's hash.
             allowed_modes=tuple(sorted(wire["allowedModes"])),
             latency_budget_ms=wire["latencyBudgetMs"],
             parameters=wire["parameters"] if parameters is None else parameters,
@@ -68,7 +69,7 @@ class ToolManifest(NamedTuple):
         )
 
     def metadata(self) -> dict[str, Any]:
-        """Everything but the parameters, in the wire's spelling, with defaults made explicit."""
+        """Return everything but the parameters as JSON, with explicit defaults."""
         limit = self.rate_limit
         return {
             "toolId": self.tool_id,
@@ -90,24 +91,24 @@ class ToolManifest(NamedTuple):
 
     @property
     def restrictions(self) -> tuple[str, ...]:
-        """The fields that ask for something to be enforced."""
-        asked = {
+        """The fields that only take effect if a policy enforces them."""
+        restricting = {
             "allowedModes": len(self.allowed_modes) < 2,
             "availability": self.availability is not None,
             "rateLimit": self.rate_limit is not None,
             "requiresConfirmation": self.requires_confirmation is not False,
         }
-        return tuple(field for field, restricts in asked.items() if restricts)
+        return tuple(field for field, restricts in restricting.items() if restricts)
 
     @property
     def writes(self) -> bool:
-        """Whether running the tool changes the world."""
+        """Whether the tool has side effects."""
         return self.side_effects == "writes"
 
 
 @cache
 def tool_schema() -> dict[str, Any]:
-    """The published JSON Schema of `schema.json`."""
+    """Return the published JSON Schema of `schema.json`."""
     text = resources.files("jackfield.contract").joinpath("tool.schema.json").read_text("utf-8")
     schema: dict[str, Any] = json.loads(text)
     return schema

@@ -1,4 +1,4 @@
-"""The frozen registry as it lies on disk: everything a session can notice, under one version."""
+"""The frozen registry as stored on disk: everything that can affect a session, under one version."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ import orjson
 from jackfield.contract.manifest import ToolManifest
 
 FORMAT_VERSION = 1
-"""The version of a registry file's layout; it changes when an older kernel would misread the file."""
+"""The format of the registry file; it changes if an older kernel would misread the file."""
 
 API_VERSION = "1"
-"""The version of what tools and plugins are written against; part of every registry's identity."""
+"""The version of the API for tools and plugins; part of every registry's identity."""
 
 NOT_CODE = ("schema.json", "guide.md")
-"""The files of a tool's package that a snapshot holds itself; `codeHash` is over all others."""
+"""The files of a tool's package whose content the snapshot stores; `codeHash` covers all others."""
 
-# What may differ between two builds of the same inputs, or between two ways to install them.
-_OUTSIDE_THE_HASH = {"version", "contentHash", "gitCommit", "buildTimestamp"}
+# These may differ between two builds of the same inputs, or between two ways to install them.
+_UNHASHED = {"version", "contentHash", "gitCommit", "buildTimestamp"}
 
 
 class SnapshotError(Exception):
-    """A registry file that cannot be used, and how to get one that can."""
+    """A registry file cannot be used; the message says how to fix it."""
 
 
 class FrozenTool(NamedTuple):
@@ -43,7 +43,7 @@ class FrozenTool(NamedTuple):
 
     @classmethod
     def from_wire(cls, wire: Mapping[str, Any]) -> FrozenTool:
-        """Read one entry of `tools`."""
+        """Create a tool from an entry of `tools`."""
         return cls(
             manifest=ToolManifest.from_wire(wire, wire["jsonSchema"]),
             provider_schemas=wire["providerSchemas"],
@@ -58,12 +58,12 @@ class FrozenTool(NamedTuple):
 
     @property
     def package(self) -> str:
-        """The import package that holds its files."""
+        """The import package that contains the tool's files."""
         return self.handler.partition(":")[0].rpartition(".")[0]
 
 
 class Snapshot(NamedTuple):
-    """A whole registry: its version, its tools by id, and the document it was read from."""
+    """A complete registry: its version, its tools by id, and the document they were read from."""
 
     version: str
     content_hash: str
@@ -72,17 +72,17 @@ class Snapshot(NamedTuple):
 
     @classmethod
     def from_wire(cls, wire: Mapping[str, Any]) -> Snapshot:
-        """Read a document that `seal` made."""
+        """Create a snapshot from a document that `seal` returned."""
         tools = {tool["toolId"]: FrozenTool.from_wire(tool) for tool in wire["tools"]}
         return cls(wire["version"], wire["contentHash"], tools, wire)
 
     @classmethod
     def load(cls, path: Path) -> Snapshot:
-        """Read a registry file, and refuse one that was edited or damaged."""
+        """Read a registry file; raises `SnapshotError` if it is missing, edited or damaged."""
         try:
             wire = orjson.loads(path.read_bytes())
         except FileNotFoundError:
-            raise SnapshotError(f"{path}: there is no registry here; run `jackfield build`") from None
+            raise SnapshotError(f"{path}: no registry found; run `jackfield build`") from None
         except OSError as error:
             raise SnapshotError(f"{path}: {error.strerror}") from None
         except orjson.JSONDecodeError as error:
@@ -91,8 +91,8 @@ class Snapshot(NamedTuple):
             raise SnapshotError(f"{path}: not a registry; run `jackfield build`")
         if wire["formatVersion"] != FORMAT_VERSION:
             raise SnapshotError(
-                f"{path}: a registry of format {wire['formatVersion']}, and this kernel reads format "
-                f"{FORMAT_VERSION} alone; run `jackfield build`, or serve it with the kernel that built it"
+                f"{path}: the registry has format {wire['formatVersion']}, but this kernel only reads format "
+                f"{FORMAT_VERSION}; run `jackfield build`, or serve it with the kernel that built it"
             )
         damaged = SnapshotError(f"{path}: edited or damaged since it was built; run `jackfield build`")
         try:
@@ -105,16 +105,16 @@ class Snapshot(NamedTuple):
 
     @property
     def capabilities(self) -> tuple[str, ...]:
-        """The names of what the installed plugins can lend to tools."""
+        """The names of the capabilities that installed plugins provide."""
         return tuple(self.wire["capabilities"])
 
     @property
     def distributions(self) -> tuple[Mapping[str, Any], ...]:
-        """The distributions of its tools and plugins and what those depend on; none in an old registry."""
+        """The distributions of tools and plugins, with their dependencies; empty in an old registry."""
         return tuple(self.wire.get("distributions", ()))
 
-    def withheld(self, tool: FrozenTool) -> tuple[str, ...]:
-        """What a tool needs and nobody provides: capabilities, policies. Such a tool is not offered."""
+    def missing_requirements(self, tool: FrozenTool) -> tuple[str, ...]:
+        """Return the capabilities and policies that a tool needs and no plugin provides."""
         manifest, enforced, provided = tool.manifest, self.wire["enforced"], self.wire["capabilities"]
         return (
             *[name for name in manifest.requires if name not in provided],
@@ -123,30 +123,30 @@ class Snapshot(NamedTuple):
 
 
 def previous(path: Path) -> Path:
-    """Where the registry is kept that stood at a path before the one that stands there now."""
+    """Return the path of the backup that a build makes of the registry it replaces."""
     return path.with_name(f"{path.stem}.previous{path.suffix}")
 
 
 def content_hash(wire: Mapping[str, Any]) -> str:
-    """SHA-256 over everything in a snapshot that a session could notice, as JSON with sorted keys."""
-    # In pieces: the whole of it again would be memory that a start has not touched yet.
+    """Return the SHA-256 of everything in a snapshot that can affect a session, as JSON with sorted keys."""
+    # Hashed in pieces: serializing the whole document would raise the peak memory of every start.
     digest = hashlib.sha256()
     before = b"{"
-    for name in sorted(wire.keys() - _OUTSIDE_THE_HASH):
+    for name in sorted(wire.keys() - _UNHASHED):
         digest.update(before + orjson.dumps(name) + b":")
-        for piece in _noticeable(name, wire[name]):
+        for piece in _hashed_parts(name, wire[name]):
             digest.update(piece)
         before = b","
     digest.update(b"}")
     return f"sha256:{digest.hexdigest()}"
 
 
-def _noticeable(name: str, value: Any) -> Iterator[bytes]:
+def _hashed_parts(name: str, value: Any) -> Iterator[bytes]:
     if name in {"plugins", "tools"}:
         before = b"["
         for each in value:
-            # A distribution's version says nothing that its content hash does not, and an editable install's
-            # is stale until it is installed again; but it has to have one.
+            # The content hash already identifies a distribution, and the version of an editable install is
+            # stale until it is reinstalled. Only the presence of a version counts.
             owner = each["distribution"].items()
             distribution = {name: None if name == "version" else value for name, value in owner}
             yield before + _sorted({**each, "distribution": distribution})
@@ -161,7 +161,7 @@ def _sorted(value: Any) -> bytes:
 
 
 def seal(wire: Mapping[str, Any]) -> Snapshot:
-    """Give a document its hash and its version."""
+    """Add the content hash and the version to a document."""
     digest = content_hash(wire)
     version = f"1.0.{digest.removeprefix('sha256:')[:8]}"
     return Snapshot.from_wire({**wire, "version": version, "contentHash": digest})

@@ -210,14 +210,14 @@ def _plain(value: Any) -> Any:
 
 
 def _repaired(wire: Mapping[str, Any]) -> bytes:
-    """Slowly: replaces halves of surrogate pairs, numbers beyond 64 bits, and keys that are not strings."""
+    """Encode slowly, without lone surrogates, numbers beyond 64 bits, and keys that are not strings."""
     text = json.dumps(wire, default=str, skipkeys=True)
     value = json.loads(text, parse_constant=_null)
     return json.dumps(value, ensure_ascii=False).encode("utf-8", "replace")
 
 
 def _null(_: str) -> None:
-    """NaN and the infinities, for which JSON has no word."""
+    """Replace NaN and the infinities, which JSON cannot represent, by null."""
 
 
 _MEMBERS: dict[type[Message], tuple[Member, ...]] = {}

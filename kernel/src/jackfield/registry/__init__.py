@@ -1,1 +1,1 @@
-"""The frozen registry at run time: arguments judged, handlers invoked."""
+"""The frozen registry at run time: its tools, and the schemas of their arguments and results."""

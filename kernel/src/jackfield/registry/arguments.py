@@ -1,4 +1,4 @@
-"""Arguments of a call: judged by the tool's schema, completed with its defaults, never coerced."""
+"""Validates the arguments of a call against the tool's schema and fills in defaults; nothing is coerced."""
 
 from __future__ import annotations
 
@@ -19,16 +19,17 @@ _EXAMPLES = {
     "email": "ada@example.org",
     "uri": "https://example.org/page",
 }
-"""What a value of a format looks like, for those that are often got wrong."""
+"""An example of each format that models often get wrong."""
 
 _MAX_COMPARED = 64
+"""Most unknown names, and most characters of one, that are compared with the known names."""
 
 _MAX_QUOTED = 150
-"""How much of either end of a text is told again, which may be a megabyte that a model made up."""
+"""Most characters quoted from either end of a text, which may be very long."""
 
 
 class Violation(NamedTuple):
-    """One way in which arguments break the schema: where, and what the schema says about it."""
+    """One violation of a schema: its path, a message and the keyword of the schema."""
 
     path: str
     message: str
@@ -36,21 +37,23 @@ class Violation(NamedTuple):
 
 
 def compile_schema(schema: Mapping[str, Any] | bool, **options: Any) -> jsonschema_rs.Draft202012Validator:
-    """A validator as calls are judged by: formats asserted, unknown ones refused, nothing fetched."""
-    judged = schema if isinstance(schema, bool) else dict(schema)
+    """Return a strict validator: it asserts formats, rejects unknown ones, and fetches nothing."""
+    plain = schema if isinstance(schema, bool) else dict(schema)
     strict = {"validate_formats": True, "ignore_unknown_formats": False, "offline": True}
-    return jsonschema_rs.Draft202012Validator(judged, **(strict | options))
+    return jsonschema_rs.Draft202012Validator(plain, **(strict | options))
 
 
 def violations(
     validator: jsonschema_rs.Draft202012Validator, instance: Any, schema: Mapping[str, Any] | None = None
 ) -> list[Violation]:
-    """Every way in which an instance breaks a schema, in a stable order.
+    """Return all violations of a schema, in a stable order.
 
-    With the schema that the validator was made of, a misspelt member is told the name it is closest to.
+    With the validator's `schema`, the message about an unknown member suggests the closest known name.
     """
     return sorted(
-        Violation(pointer(*error.instance_path), _message(error) + _meant(error, schema), _keyword(error))
+        Violation(
+            pointer(*error.instance_path), _message(error) + _suggestion(error, schema), _keyword(error)
+        )
         for error in validator.iter_errors(instance)
     )
 
@@ -58,7 +61,7 @@ def violations(
 def _message(error: jsonschema_rs.ValidationError) -> str:
     options = getattr(error.kind, "options", None)
     if isinstance(options, list) and len(options) <= 50:
-        # All of them: whoever has to choose cannot choose from what is left out.
+        # List all options, because the model can only choose from what it sees.
         return (
             f"{shortened(repr(error.instance))} is not one of {', '.join(repr(option) for option in options)}"
         )
@@ -67,26 +70,26 @@ def _message(error: jsonschema_rs.ValidationError) -> str:
 
 
 def shortened(text: str) -> str:
-    """A text at its full length, or its beginning and end where it is long."""
-    # The middle goes: what is wrong stands at the end of a message, and the value before it.
+    """Return a text, or only its beginning and end if it is long."""
+    # The middle is cut, because a message begins with the value and ends with the problem.
     return text if len(text) <= 2 * _MAX_QUOTED else f"{text[:_MAX_QUOTED]} ... {text[-_MAX_QUOTED:]}"
 
 
-def _meant(error: jsonschema_rs.ValidationError, schema: Mapping[str, Any] | None) -> str:
+def _suggestion(error: jsonschema_rs.ValidationError, schema: Mapping[str, Any] | None) -> str:
     unexpected = getattr(error.kind, "unexpected", None)
     if not unexpected or schema is None:
         return ""
     from difflib import get_close_matches
 
-    around: Any = schema
+    parent: Any = schema
     given: Any = error.instance
     try:
         for part in error.schema_path[:-1]:
-            around = around[part]
-        known = [name for name in around.get("properties", ()) if name not in given]
+            parent = parent[part]
+        known = [name for name in parent.get("properties", ()) if name not in given]
     except (LookupError, TypeError, AttributeError):
         return ""
-    # Comparing takes time by the length of a name, and these names were made up by a model.
+    # Limited, because comparing long names is slow and a model can make up any name.
     compared = [name for name in unexpected if len(name) <= _MAX_COMPARED][:_MAX_COMPARED]
     close = [repr(match) for name in compared for match in get_close_matches(name, known, 1)]
     return f"; did you mean {' and '.join(close)}?" if close else ""
@@ -100,18 +103,18 @@ def _keyword(error: jsonschema_rs.ValidationError) -> str:
 class Arguments:
     """The parameters of one tool, compiled once."""
 
-    __slots__ = ("_parameters", "_validator", "complete", "is_valid")
+    __slots__ = ("_parameters", "_validator", "fill_defaults", "is_valid")
 
     def __init__(self, parameters: Mapping[str, Any]) -> None:
         self._parameters = parameters
         self._validator = compile_schema(parameters)
         self.is_valid: Callable[[Any], bool] = self._validator.is_valid
-        """Whether arguments may be used."""
-        self.complete: _Fill = Defaults(parameters).of(parameters) or _nothing_to_fill
-        """Fills in the defaults of arguments that are absent, nested ones too; says whether any was."""
+        """Whether arguments match the schema."""
+        self.fill_defaults: _Fill = Defaults(parameters).of(parameters) or _nothing_to_fill
+        """Fills in the defaults of missing arguments, also nested ones; returns whether there were any."""
 
     def violations(self, arguments: Any) -> list[Violation]:
-        """Every way in which the arguments break the schema; empty when they may be used."""
+        """Return all violations of the schema; empty if the arguments match it."""
         if self.is_valid(arguments):
             return []
         return violations(self._validator, arguments, self._parameters)
@@ -125,10 +128,10 @@ def _nothing_to_fill(_: Any) -> bool:
 
 
 class Defaults:
-    """Turns a schema into one function that fills its defaults in place and says whether it changed anything.
+    """Compiles a schema to a function that fills in defaults in place and returns whether there were any.
 
-    A default inside `anyOf`, `oneOf` or `if` depends on which branch holds, so only what always applies is
-    filled: `properties`, `items`, `prefixItems`, `allOf` and local references, which may be recursive.
+    A default inside `anyOf`, `oneOf` or `if` depends on the branch that matches. So only keywords that always
+    apply are used: `properties`, `items`, `prefixItems`, `allOf` and local references, also recursive ones.
     """
 
     def __init__(self, root: Mapping[str, Any]) -> None:
@@ -136,7 +139,7 @@ class Defaults:
         self._references: dict[str, _Fill | None] = {}
 
     def of(self, schema: Any) -> _Fill | None:
-        """The filler of one schema, or nothing where there is nothing to fill."""
+        """Return the function for a schema, or None if it has no defaults."""
         if not isinstance(schema, Mapping):
             return None
         candidates = (
@@ -199,14 +202,14 @@ class Defaults:
         if reference is None:
             return None
         if reference in self._references:
-            # Met again while it is being made, in a recursive schema, or made already: look it up on use.
+            # In a recursive schema, the function may not be complete yet, so look it up on use.
             return lambda value: bool((fill := self._references[reference]) and fill(value))
         self._references[reference] = None
         self._references[reference] = self.of(resolve(self._root, reference))
         return self._references[reference]
 
     def _default(self, schema: Any) -> tuple[bool, Any]:
-        """A default beside a reference wins over the one behind it."""
+        """Return whether a schema has a default, and the default; one next to a reference wins."""
         while isinstance(schema, Mapping):
             if "default" in schema:
                 return True, schema["default"]
@@ -222,7 +225,7 @@ def _local_reference(schema: Mapping[str, Any]) -> str | None:
 
 
 def resolve(root: Mapping[str, Any], reference: str) -> Any:
-    """What a local reference such as `#/$defs/range` points at; `LookupError` when there is nothing."""
+    """Return the target of a local reference such as `#/$defs/range`; raises `LookupError` if it has none."""
     target: Any = root
     for part in reference.removeprefix("#").split("/")[1:]:
         key = unquote(part).replace("~1", "/").replace("~0", "~")

@@ -1,4 +1,4 @@
-"""The registry at run time: a snapshot loaded, its handlers imported and verified, then locked."""
+"""The registry at run time: loads a snapshot, verifies and imports its handlers, and is then locked."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ _log = logging.getLogger(__name__)
 
 
 class Deployment(StrEnum):
-    """Where a registry runs: development stops at drift, production goes on with what is unchanged."""
+    """The kind of deployment: development refuses drifted code, production withholds it."""
 
     DEVELOPMENT = "development"
     PRODUCTION = "production"
 
 
 class RegistryError(Exception):
-    """A registry that cannot be served, and how to mend it."""
+    """A registry cannot be served; the message says how to fix it."""
 
 
 class RegisteredTool:
@@ -54,21 +54,21 @@ class RegisteredTool:
         self.name_bytes = self.id.encode()
         self.registry_version = registry_version
 
-    # Compiled at the first call: a host with hundreds of tools is up sooner, and most of them wait a while.
+    # Compiled at the first call, so that a host with hundreds of tools starts faster.
 
     @cached_property
     def arguments(self) -> Arguments:
-        """What judges and completes the arguments."""
+        """Validates the arguments and fills in defaults."""
         return Arguments(self.manifest.parameters)
 
     @cached_property
     def returns(self) -> Returns | None:
-        """What checks the data of its answers, if the tool declares `returns`."""
+        """Validates the data of results, if the tool declares `returns`."""
         return None if self.manifest.returns is None else Returns(self.manifest.returns)
 
     @cached_property
     def meta_bytes(self) -> bytes:
-        """The tool's part of every envelope's `meta`, up to where the duration stands."""
+        """The tool's part of every envelope's `meta`, up to the value of the duration."""
         meta = {
             "toolId": self.id,
             "toolVersion": self.manifest.version,
@@ -78,7 +78,7 @@ class RegisteredTool:
         return b',"meta":%b,"duration":' % orjson.dumps(meta)[:-1]
 
     def help_for(self, violations: Iterable[Violation]) -> str | None:
-        """What the guide says of the arguments that were wrong, or else the schema."""
+        """Return what the guide, or else the schema, says about the arguments that are invalid."""
         parameters = self.manifest.parameters.get("properties", {})
         wrong = {
             name
@@ -101,113 +101,116 @@ class RegisteredTool:
 
 
 class MissingTool(RegisteredTool):
-    """Stands for a tool that is not there, so that a call of it is answered and recorded like any other."""
+    """Stands for a tool that does not exist, so that a call of it is answered and recorded like any other."""
 
     known = False
 
     def __init__(self, tool_id: str, registry_version: str) -> None:
-        # A model may ask for anything, also for what is no text.
+        # A model may use any name, including one with invalid Unicode.
         shown = tool_id.encode("utf-8", "replace").decode()[:64]
         manifest = ToolManifest(shown, "", "", "utility", "none", True, False, ("text", "voice"), 1, {})
-        super().__init__(FrozenTool(manifest, {}, "", "", "", "", "", "", ""), _never, registry_version)
+        super().__init__(
+            FrozenTool(manifest, {}, "", "", "", "", "", "", ""), _not_callable, registry_version
+        )
 
 
-async def _never(args: dict[str, Any], ctx: ToolContext) -> ToolResponse:
-    raise AssertionError(f"a missing tool is never run, and was with {args} in {ctx}")
+async def _not_callable(args: dict[str, Any], ctx: ToolContext) -> ToolResponse:
+    raise AssertionError(f"a missing tool was run with {args} in {ctx}")
 
 
 class Registry:
-    """The tools of one snapshot that are what the snapshot says they are."""
+    """The tools of one snapshot whose installed code matches it."""
 
     def __init__(
         self,
         snapshot: Snapshot,
         tools: Mapping[str, RegisteredTool],
-        withdrawn: Mapping[str, str] = MappingProxyType({}),
+        withheld: Mapping[str, str] = MappingProxyType({}),
         *,
         deployment: Deployment = Deployment.DEVELOPMENT,
         path: Path | None = None,
         drift: Drift | None = None,
     ) -> None:
         self.tools = tools
-        self.withdrawn = withdrawn
+        self.withheld = withheld
+        """The reasons for tools that cannot be served, by id; each is a clause that follows the name."""
         self.deployment = deployment
-        self.drift = drift or compared(snapshot, deployment)
-        """What was found when its tools were compared, so that nothing is hashed twice."""
+        self.drift = drift or drift_for(snapshot, deployment)
+        """The drift of the installed code; reused for plugins, so that nothing is hashed twice."""
         self._snapshot = snapshot
         self._path = path
         self._locked = False
 
     @classmethod
     def load(cls, path: Path, deployment: Deployment = Deployment.DEVELOPMENT) -> Registry:
-        """Read a registry file, import what it names, and leave out what is not what was frozen."""
+        """Load a registry file and import its handlers; drifted tools are refused or withheld."""
         snapshot = Snapshot.load(path)
-        drift = compared(snapshot, deployment)
-        tools, withdrawn = _adopt(snapshot, drift, deployment)
-        return cls(snapshot, tools, withdrawn, deployment=deployment, path=path, drift=drift)
+        drift = drift_for(snapshot, deployment)
+        tools, withheld = _load_tools(snapshot, drift, deployment)
+        return cls(snapshot, tools, withheld, deployment=deployment, path=path, drift=drift)
 
     @property
     def version(self) -> str:
-        """The version sessions are pinned to."""
+        """The version that sessions are pinned to."""
         return self._snapshot.version
 
     @property
     def path(self) -> Path | None:
-        """The file it was loaded from, which may hold another one by now."""
+        """The file it was loaded from; the file may have changed since."""
         return self._path
 
     def withhold(self, tool_id: str, reason: str) -> None:
-        """Leave out a tool that this deployment cannot serve; the reason is a clause behind its name."""
+        """Remove a tool that this deployment cannot serve; the reason is a clause that follows its name."""
         if self._locked:
             raise RegistryError(f"the registry is locked: {tool_id} cannot be withheld now")
         self.tools = {name: tool for name, tool in self.tools.items() if name != tool_id}
-        self.withdrawn = {**self.withdrawn, tool_id: reason}
+        self.withheld = {**self.withheld, tool_id: reason}
 
     def lock(self) -> None:
-        """From here on nothing changes until the process ends."""
+        """Prevent further changes until the process ends."""
         self._locked = True
 
     def snapshot(self) -> Snapshot:
-        """The document the registry was loaded from."""
+        """Return the snapshot that the registry was loaded from."""
         return self._snapshot
 
     def reload(self) -> None:
-        """Read the file again; for development, before the registry is locked."""
+        """Load the file again; only in development and before the registry is locked."""
         if self._locked:
-            raise RegistryError("the registry is locked: end the process to serve another one")
+            raise RegistryError("the registry is locked: restart the process to serve another one")
         if self.deployment is not Deployment.DEVELOPMENT or self._path is None:
-            raise RegistryError("only a registry loaded from a file, in development, can be reloaded")
+            raise RegistryError("only a registry that was loaded from a file in development can be reloaded")
         snapshot = Snapshot.load(self._path)
-        drift = compared(snapshot, self.deployment)
-        _forget(_changed(self._snapshot, snapshot))
-        self.tools, self.withdrawn = _adopt(snapshot, drift, self.deployment)
+        drift = drift_for(snapshot, self.deployment)
+        _unload(_changed_modules(self._snapshot, snapshot))
+        self.tools, self.withheld = _load_tools(snapshot, drift, self.deployment)
         self.drift = drift
         self._snapshot = snapshot
 
     def get(self, tool_id: str) -> RegisteredTool | None:
-        """A tool by its id."""
+        """Return a tool by its id."""
         return self.tools.get(tool_id)
 
     def offered(self, mode: Mode) -> list[RegisteredTool]:
-        """The tools a session of this mode may be told of."""
+        """Return the tools that a session of this mode may use."""
         return [tool for tool in self.tools.values() if mode in tool.manifest.allowed_modes]
 
     def summaries(self, mode: Mode) -> dict[str, str]:
-        """A line on each tool, for a prompt that has little room."""
+        """Return a one-line summary of each tool, for a short prompt."""
         return {tool.id: tool.frozen.summary for tool in self.offered(mode)}
 
     def documentation(self, tool_id: str) -> str | None:
-        """A tool's whole guide."""
+        """Return a tool's complete guide."""
         tool = self.tools.get(tool_id)
         return tool.frozen.documentation if tool else None
 
     def metadata(self, tool_id: str) -> dict[str, Any] | None:
-        """What the manifest says, without the parameters."""
+        """Return a tool's manifest without the parameters."""
         tool = self.tools.get(tool_id)
         return tool.manifest.metadata() if tool else None
 
     def provider_schemas(self, adapter: str, mode: Mode) -> dict[str, Any]:
-        """The declarations of one provider, by tool."""
+        """Return the declarations of one provider, by tool."""
         return {
             tool.id: tool.frozen.provider_schemas[adapter]
             for tool in self.offered(mode)
@@ -215,21 +218,21 @@ class Registry:
         }
 
 
-def _adopt(
+def _load_tools(
     snapshot: Snapshot, drift: Drift, deployment: Deployment
 ) -> tuple[dict[str, RegisteredTool], dict[str, str]]:
     api = snapshot.wire["kernel"]["api"]
     if api != API_VERSION:
         raise RegistryError(
-            f"the registry was built for version {api} of the kernel's API, and this kernel has version "
+            f"the registry was built for version {api} of the kernel's API, but this kernel has version "
             f"{API_VERSION}; run `jackfield build`, or serve it with the kernel that built it"
         )
     tools: dict[str, RegisteredTool] = {}
-    withdrawn: dict[str, str] = {}
+    withheld: dict[str, str] = {}
     for tool_id, frozen in snapshot.tools.items():
-        missing = snapshot.withheld(frozen)
+        missing = snapshot.missing_requirements(frozen)
         if missing:
-            withdrawn[tool_id] = f"needs {', '.join(missing)}, which nobody provides"
+            withheld[tool_id] = f"needs {', '.join(missing)}, which no installed plugin provides"
             continue
         handler = drift.of_tool(frozen) or _import(frozen.handler)
         if not isinstance(handler, str):
@@ -237,22 +240,22 @@ def _adopt(
         elif deployment is Deployment.DEVELOPMENT:
             raise RegistryError(f"{tool_id} {handler}; run `jackfield build`")
         else:
-            withdrawn[tool_id] = handler
+            withheld[tool_id] = handler
             _log.error("tool %s is withheld: it %s", tool_id, handler)
-    return tools, withdrawn
+    return tools, withheld
 
 
-def compared(snapshot: Snapshot, deployment: Deployment) -> Drift:
-    """A comparison of what is installed with a snapshot, as strict as the deployment asks for.
+def drift_for(snapshot: Snapshot, deployment: Deployment) -> Drift:
+    """Return the drift of the installed code from a snapshot, as strict as the deployment requires.
 
-    Production serves guides and schemas as they were frozen, so it compares the code alone. Who develops may
-    have forgotten to build, and is told of any change.
+    Production serves guides and schemas as they were frozen, so it only compares code. In development any
+    change counts, because it may mean that a build was forgotten.
     """
     return Drift(snapshot, code_only=deployment is Deployment.PRODUCTION)
 
 
-def _changed(before: Snapshot, after: Snapshot) -> set[str]:
-    """The packages and modules that a reload has to import anew: those that changed, and what uses them."""
+def _changed_modules(before: Snapshot, after: Snapshot) -> set[str]:
+    """Return the modules that a reload has to import again: those that changed, and their dependents."""
     known = {tool.content_hash for tool in before.tools.values()}
     old = {each["name"]: each for each in before.distributions}
     new = {each["name"]: each for each in after.distributions}
@@ -265,10 +268,10 @@ def _changed(before: Snapshot, after: Snapshot) -> set[str]:
     }
 
 
-def _forget(changed: Iterable[str]) -> None:
-    """Let these be imported anew: what was imported before is not what was frozen now."""
-    begins = tuple(f"{module}." for module in changed)
-    for name in [name for name in sys.modules if f"{name}.".startswith(begins)]:
+def _unload(modules: Iterable[str]) -> None:
+    """Remove modules from `sys.modules`, so that the next import reads their current code."""
+    prefixes = tuple(f"{module}." for module in modules)
+    for name in [name for name in sys.modules if f"{name}.".startswith(prefixes)]:
         del sys.modules[name]
 
 
@@ -276,6 +279,6 @@ def _import(handler: str) -> Handler | str:
     module, _, function = handler.partition(":")
     try:
         return as_handler(getattr(importlib.import_module(module), function))
-    except (Exception, SystemExit) as error:  # noqa: BLE001 - a handler is somebody else's code
-        _log.exception("importing %s", module)
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - a handler is third-party code
+        _log.exception("cannot import %s", module)
         return f"cannot be imported ({type(error).__name__}: {error})"

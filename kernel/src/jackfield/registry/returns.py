@@ -1,4 +1,4 @@
-"""The data a tool promises: an answer is checked against the tool's `returns` before it is passed on."""
+"""Validates the data of a result against the tool's `returns` before the result is passed on."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ import orjson
 from jackfield.registry.arguments import Violation, compile_schema, shortened, violations
 from jackfield.strict_json import pointer
 
-MOST_REPORTED = 5
-"""How many violations one answer reports."""
+MAX_REPORTED = 5
+"""Most violations that are reported for one result."""
 
 
 class Returns:
@@ -25,23 +25,23 @@ class Returns:
         self._validator = compile_schema(schema)
 
     def violations(self, data: Any) -> list[Violation]:
-        """Every way in which JSON data breaks the schema, with the values; for the author of the tool."""
+        """Return all violations in JSON data, with the values; for the author of the tool."""
         return violations(self._validator, data, self._schema)
 
     def report(self, encoded: bytes) -> list[dict[str, str]]:
-        """The first violations of encoded data, without its values; empty when it keeps the promise.
+        """Return the first violations in encoded data, without its values; empty if there are none.
 
-        The JSON is checked, not the handler's objects, because the JSON is what is sent: NaN becomes null.
+        This checks the JSON and not the handler's objects, because the JSON is what is sent: NaN is null.
         """
         data = orjson.loads(encoded)
         if self._validator.is_valid(data):
             return []
         return [
             {"path": shortened(pointer(*error.instance_path)), "message": shortened(error.message)}
-            for error in islice(self._masked.iter_errors(data), MOST_REPORTED)
+            for error in islice(self._masked.iter_errors(data), MAX_REPORTED)
         ]
 
     @cached_property
     def _masked(self) -> jsonschema_rs.Draft202012Validator:
-        # Compiled at the first violation, because most tools never break their promise.
+        # Compiled at the first violation, because most tools never have one.
         return compile_schema(self._schema, mask="the value")

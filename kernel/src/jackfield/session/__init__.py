@@ -1,1 +1,1 @@
-"""A conversation: its state machine, its turns, what it remembers, and how it changes."""
+"""Sessions: their state machine, turns, saved records and intents."""

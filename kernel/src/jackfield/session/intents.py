@@ -1,4 +1,4 @@
-"""Intents applied: each by the handler of its type, refused whole or applied whole."""
+"""Applies intents to a session, each with the handler of its type."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ _log = logging.getLogger(__name__)
 
 
 class IntentHandler(Protocol):
-    """Knows one type of intent."""
+    """Applies one type of intent."""
 
     def refusal(self, session: Session, params: Mapping[str, Any]) -> str | None:
-        """Why the intent cannot be applied now, or nothing when it can; changes nothing."""
+        """Return why the intent cannot be applied now, or None if it can; must not change anything."""
 
     def apply(self, session: Session, params: Mapping[str, Any]) -> None:
-        """Apply it; called only when `refusal` had nothing to say."""
+        """Apply the intent; called only if `refusal` returned None."""
 
 
 class RefusedIntent(NamedTuple):
@@ -34,20 +34,20 @@ class RefusedIntent(NamedTuple):
 def apply_intents(
     intents: tuple[Intent, ...], session: Session, handlers: Mapping[str, IntentHandler]
 ) -> tuple[tuple[Intent, ...], list[RefusedIntent]]:
-    """Apply what can be applied, in order; what was, and what was refused."""
+    """Apply intents in order; returns those that were applied and those that were refused."""
     applied: list[Intent] = []
     refused: list[RefusedIntent] = []
     for intent in intents:
         try:
             handler = handlers.get(intent.type)
-            reason = handler.refusal(session, intent.params) if handler else "no installed plugin knows it"
+            reason = handler.refusal(session, intent.params) if handler else "no plugin handles it"
             if handler and not reason:
-                # The answer tells of it, so it has to be something that can be told.
+                # The envelope lists applied intents, so this one must be encodable.
                 orjson.dumps(intent.to_wire())
                 handler.apply(session, intent.params)
-        except Exception:  # noqa: BLE001 - tools and handlers are somebody else's code, and the answer counts
+        except Exception:  # noqa: BLE001 - third-party code; the result of the call must not be lost
             _log.exception("session %s: intent %r", session.id, intent)
-            reason = "it is not what an intent has to be, or its handler failed"
+            reason = "it is not a valid intent, or its handler failed"
         if reason:
             refused.append(RefusedIntent(str(getattr(intent, "type", intent)), reason))
             _log.warning("session %s: intent %s refused: %s", session.id, refused[-1].type, reason)

@@ -1,4 +1,8 @@
-"""A session: who talks, in which mode, on which registry, and where the conversation stands."""
+"""A session with a user: its state machine, its turns, and its saved form.
+
+`save` writes everything that is needed to resume a session after a reconnect or a restart. Records are
+fenced by the owner's epoch, see `fenced_record`.
+"""
 
 from __future__ import annotations
 
@@ -10,39 +14,122 @@ import os
 import secrets
 from collections import deque
 from collections.abc import Mapping
+from enum import StrEnum
 from typing import Any, Protocol
 
 import orjson
 
 from jackfield.contract.context import Mode
 from jackfield.session import fenced_record
-from jackfield.session.session import HISTORY, State, Turn, can_transition
 from jackfield.store import Store
+
+FORMAT = 3
+"""The format of the saved session; it increases with every change of a stored name."""
 
 RECOVERY_SECONDS = 24 * 3600
 
-FORMAT = 2
-"""The format of everything that is saved of a session; it grows with every change of a stored name."""
+HISTORY_LENGTH = 5
+"""How many turns before the current one a session keeps."""
 
-SAID_LIMIT = 4000
-"""How much of what a user says in a turn is remembered, in characters."""
+MAX_USER_TEXT = 4000
+"""Most characters of the user's text that are kept for a turn."""
+
+# Flags that intents set for the current turn only.
+_TURN_FLAGS = ("suppress_audio", "suppress_transcript")
 
 _log = logging.getLogger(__name__)
 
 
+class State(StrEnum):
+    """The state of a session."""
+
+    INITIALIZING = "initializing"
+    READY = "ready"
+    LISTENING = "listening"
+    PROCESSING = "processing"
+    SPEAKING = "speaking"
+    EXECUTING_TOOL = "executing_tool"
+    RECONNECTING = "reconnecting"
+    TERMINATED = "terminated"
+
+
+_S = State
+
+_ACTIVE = {_S.READY, _S.LISTENING, _S.PROCESSING, _S.SPEAKING, _S.EXECUTING_TOOL}
+
+# Every active state may lose its connection or end, and a lost connection may return to any of them.
+_FROM_ANY_STATE = {_S.RECONNECTING, _S.TERMINATED}
+
+TRANSITIONS: dict[State, frozenset[State]] = {
+    _S.INITIALIZING: frozenset({_S.READY} | _FROM_ANY_STATE),
+    _S.READY: frozenset({_S.LISTENING, _S.PROCESSING, _S.SPEAKING} | _FROM_ANY_STATE),
+    _S.LISTENING: frozenset({_S.READY, _S.PROCESSING} | _FROM_ANY_STATE),
+    _S.PROCESSING: frozenset({_S.READY, _S.LISTENING, _S.SPEAKING, _S.EXECUTING_TOOL} | _FROM_ANY_STATE),
+    _S.SPEAKING: frozenset({_S.READY, _S.LISTENING, _S.PROCESSING, _S.EXECUTING_TOOL} | _FROM_ANY_STATE),
+    _S.EXECUTING_TOOL: frozenset({_S.READY, _S.LISTENING, _S.PROCESSING, _S.SPEAKING} | _FROM_ANY_STATE),
+    _S.RECONNECTING: frozenset(_ACTIVE | {_S.TERMINATED}),
+    _S.TERMINATED: frozenset(),
+}
+
+
+def can_transition(before: State, after: State) -> bool:
+    """Whether a session may change from one state to another; staying in a state is always allowed."""
+    return before is after or after in TRANSITIONS[before]
+
+
+class Turn:
+    """One turn of the user: the text, and the counters that policies keep for it."""
+
+    __slots__ = (
+        "calls", "empty_results", "group", "number", "repeated_calls", "retrievals", "tool_ms", "user_text",
+    )  # fmt: skip
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        self.group: str | None = None
+        """The client's name for a turn, with which it groups its own calls."""
+        self.user_text = ""
+        self.calls = 0
+        self.retrievals = 0
+        self.tool_ms = 0.0
+        self.repeated_calls: dict[bytes, int] = {}
+        """How often each call was made, by fingerprint."""
+        self.empty_results: dict[str, int] = {}
+        """How many results of each tool were empty in a row."""
+
+    def to_wire(self) -> dict[str, Any]:
+        """Return the turn in the form in which it is saved."""
+        return {
+            "number": self.number,
+            "group": self.group,
+            "userText": self.user_text,
+            "calls": self.calls,
+            "retrievals": self.retrievals,
+            "toolMs": self.tool_ms,
+            "repeatedCalls": {key.hex(): count for key, count in self.repeated_calls.items()},
+            "emptyResults": self.empty_results,
+        }
+
+    @classmethod
+    def from_wire(cls, wire: dict[str, Any]) -> Turn:
+        """Create a turn from its saved form."""
+        turn = cls(wire["number"])
+        turn.user_text, turn.group = wire.get("userText", ""), wire.get("group")
+        turn.calls, turn.retrievals, turn.tool_ms = wire["calls"], wire["retrievals"], wire["toolMs"]
+        turn.repeated_calls = {bytes.fromhex(key): count for key, count in wire["repeatedCalls"].items()}
+        turn.empty_results = dict(wire["emptyResults"])
+        return turn
+
+
 class Publish(Protocol):
-    """Tells the clients of a session what happens in it."""
+    """Publishes the events of a session to its clients."""
 
     def __call__(self, event: str, fields: Mapping[str, Any], *, once: bool = False) -> None:
-        """Publish an event; `once` where another process may have published it before."""
+        """Publish an event; set `once` if another process may already have published it."""
 
 
-# What an intent changes for the turn it was asked in.
-_OF_A_TURN = ("suppress_audio", "suppress_transcript")
-
-
-def _nobody(event: str, fields: Mapping[str, Any], *, once: bool = False) -> None:
-    """Where events go while no client is connected."""
+def _discard(event: str, fields: Mapping[str, Any], *, once: bool = False) -> None:
+    """Drop an event, because no client can be connected."""
 
 
 class SessionFormatError(Exception):
@@ -50,26 +137,11 @@ class SessionFormatError(Exception):
 
 
 class Session:
-    """One conversation. The mode, the user and the registry version are fixed when it is made."""
+    """One conversation with a user. Its mode, user and registry version never change."""
 
     __slots__ = (
-        "_digest",
-        "_flags",
-        "_revision",
-        "_secret",
-        "_state",
-        "began",
-        "chains",
-        "epoch",
-        "history",
-        "id",
-        "mode",
-        "publish",
-        "registry_version",
-        "roles",
-        "turn",
-        "user",
-        "waiting",
+        "_digest", "_flags", "_revision", "_secret", "_state", "chains", "epoch", "history", "id", "mode",
+        "opened_at", "pending_retries", "publish", "registry_version", "roles", "turn", "user",
     )  # fmt: skip
 
     def __init__(
@@ -80,17 +152,17 @@ class Session:
         session_id: str | None = None,
         user: str | None = None,
         roles: frozenset[str] = frozenset(),
-        began: float = 0.0,
+        opened_at: float = 0.0,
         secret: str | None = None,
-        publish: Publish = _nobody,
+        publish: Publish = _discard,
     ) -> None:
         self.id = session_id or os.urandom(16).hex()
-        self.began = began
+        self.opened_at = opened_at
         """When it was opened, by the store's clock."""
         self.epoch = 0
-        """The number of whoever carries it; who takes it over has a larger one, and a record of its own."""
+        """Fencing epoch; each takeover by another process gets a larger one."""
         self._revision = 0
-        """How often it was saved."""
+        """How many times it was saved."""
         self._secret = secret or secrets.token_urlsafe(32)
         self._digest = _digest(self._secret)
         self.mode: Mode = mode
@@ -99,77 +171,78 @@ class Session:
         self.roles = roles
         self.publish = publish
         self.turn = Turn(1)
-        self.history: deque[Turn] = deque(maxlen=HISTORY)
-        self.waiting: set[Any] = set()
-        """The calls that wait to be tried again: no handler of theirs could be stopped."""
+        self.history: deque[Turn] = deque(maxlen=HISTORY_LENGTH)
+        self.pending_retries: set[Any] = set()
+        """The calls that wait for a retry; an interruption has to cancel them too."""
         self.chains: dict[str, Any] = {}
+        """The policy chains by tool."""
         self._state = State.INITIALIZING
         self._flags: dict[str, Any] = {}
 
     @property
     def state(self) -> State:
-        """What the session is doing."""
+        """The current state."""
         return self._state
 
     def transition(self, state: State) -> bool:
-        """Go to another state; an illegal way is refused and logged."""
+        """Change the state; an invalid transition is refused and logged."""
         if not can_transition(self._state, state):
-            _log.warning("session %s may not go from %s to %s", self.id, self._state, state)
+            _log.warning("session %s: invalid transition from %s to %s", self.id, self._state, state)
             return False
         self._state = state
         return True
 
     @property
     def active(self) -> bool:
-        """Whether the conversation goes on."""
+        """Whether the session has not ended."""
         return self._state is not State.TERMINATED
 
     @property
     def flags(self) -> Mapping[str, Any]:
-        """What intents have asked for, by name: an end, suppressed audio, a pending message."""
+        """The flags that intents have set, by name: an end, suppressed audio, a pending message."""
         return self._flags
 
     def set_flag(self, name: str, value: Any) -> None:
-        """Record what an intent asked for; only intent handlers call this."""
+        """Set a flag; only intent handlers call this."""
         self._flags[name] = value
 
     @property
     def token(self) -> str:
-        """What its client holds to take it up again; only a hash of it is kept."""
+        """The token with which a client resumes the session; only its hash is saved."""
         return f"{self.id}.{self._secret}"
 
     def verify_secret(self, secret: str) -> bool:
-        """Whether this is the second half of its token; from here on the session can derive again."""
+        """Check the secret half of the token; on success the session can derive secrets again."""
         if not hmac.compare_digest(_digest(secret), self._digest):
             return False
         self._secret = secret
         return True
 
     def derive(self, name: str) -> str:
-        """A secret for one purpose that only the epoch of the token, and this session, can know."""
+        """Return a secret for one purpose that only the session and the epoch of its token can know."""
         derived = hmac.digest(self._secret.encode(), name.encode(), "sha256")
         return base64.urlsafe_b64encode(derived).rstrip(b"=").decode()
 
     @property
     def connected(self) -> bool:
-        """Whether somebody gets what is published."""
-        return self.publish is not _nobody
+        """Whether events are published to clients."""
+        return self.publish is not _discard
 
     def begin_turn(self) -> Turn:
-        """The user spoke: a new turn with a fresh budget, and nothing of the last one suppressed."""
+        """Begin a new turn, with new counters and without the flags of the last turn."""
         if self._flags:
-            for name in _OF_A_TURN:
+            for name in _TURN_FLAGS:
                 self._flags.pop(name, None)
         self.history.append(self.turn)
         self.turn = Turn(self.turn.number + 1)
         return self.turn
 
-    def add_user_text(self, words: str) -> None:
-        """The user's own words, as they come in; policies ask them what the user wanted."""
-        self.turn.said = f"{self.turn.said} {words}".strip()[:SAID_LIMIT]
+    def add_user_text(self, text: str) -> None:
+        """Add text of the user to the turn; policies use it to find out what the user asked for."""
+        self.turn.user_text = f"{self.turn.user_text} {text}".strip()[:MAX_USER_TEXT]
 
     async def save(self, store: Store) -> None:
-        """Keep what it takes to go on after a reconnect or a restart."""
+        """Save everything that is needed to resume the session."""
         self._revision += 1
         wire = {
             "format": FORMAT,
@@ -177,7 +250,7 @@ class Session:
             "mode": self.mode,
             "user": self.user,
             "roles": sorted(self.roles),
-            "began": self.began,
+            "openedAt": self.opened_at,
             "token": self._digest,
             "registryVersion": self.registry_version,
             "state": self._state.value,
@@ -185,11 +258,13 @@ class Session:
             "turn": self.turn.to_wire(),
             "history": [turn.to_wire() for turn in self.history],
         }
-        await fenced_record.write(store, _name(self.id), self.epoch, orjson.dumps(wire), ttl=RECOVERY_SECONDS)
+        await fenced_record.write(
+            store, _record_name(self.id), self.epoch, orjson.dumps(wire), ttl=RECOVERY_SECONDS
+        )
 
     async def save_if_unchanged(self, store: Store) -> bool:
-        """The same for one who used it without carrying it; false where somebody saved it meanwhile."""
-        saved = await fenced_record.latest(store, _name(self.id))
+        """Save a session that this process does not own; False if its owner saved it since it was loaded."""
+        saved = await fenced_record.latest(store, _record_name(self.id))
         if saved is not None:
             revision = orjson.loads(saved.value).get("revision", 0)
             if (saved.epoch, revision) != (self.epoch, self._revision):
@@ -198,21 +273,22 @@ class Session:
         return True
 
     @classmethod
-    async def resume(cls, session_id: str, store: Store, publish: Publish = _nobody) -> Session | None:
-        """A session as its latest epoch saved it, or nothing when it was not or is too old.
+    async def resume(cls, session_id: str, store: Store, publish: Publish = _discard) -> Session | None:
+        """Load a session as its latest epoch saved it; returns None if it is unknown or has expired.
 
-        `SessionFormatError` when another version of Jackfield saved it.
+        Raises `SessionFormatError` if a version of Jackfield with another format saved it.
         """
-        saved = await fenced_record.latest(store, _name(session_id))
+        saved = await fenced_record.latest(store, _record_name(session_id))
         if saved is None:
             return None
         wire = orjson.loads(saved.value)
         if wire.get("format") != FORMAT:
             raise SessionFormatError(
-                f"Session {session_id} was saved by another version of Jackfield; begin a new one."
+                f"Session {session_id} was saved by another version of Jackfield; start a new session."
             )
         session = cls(wire["mode"], wire["registryVersion"], session_id=session_id, publish=publish)
-        session.user, session.roles, session.began = wire["user"], frozenset(wire["roles"]), wire["began"]
+        session.user, session.roles = wire["user"], frozenset(wire["roles"])
+        session.opened_at = wire["openedAt"]
         session.epoch = saved.epoch
         session._revision = wire.get("revision", 0)
         session._digest = wire["token"]
@@ -227,5 +303,5 @@ def _digest(secret: str) -> str:
     return hashlib.sha256(secret.encode()).hexdigest()
 
 
-def _name(session_id: str) -> str:
+def _record_name(session_id: str) -> str:
     return f"session/{session_id}"

@@ -34,9 +34,9 @@ from jackfield.settings.declaration import (
 
 _T = TypeVar("_T")
 
-_LONGEST_VALUE = 60
+_MAX_SHOWN = 60
 
-_FAULTY: Any = object()
+_INVALID: Any = object()
 """Stands for a value that cannot be used."""
 
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
@@ -199,12 +199,12 @@ def _read_declared(
         if name in table:
             values[name] = _read_member(name, hint, table[name], place, faults)
         elif is_required(declared):
-            values[name] = _FAULTY
+            values[name] = _INVALID
             faults.add(f"{place.inside(name)}: missing; expected {expected(hint)}")
-    if any(value is _FAULTY and is_required(known[name][0]) for name, value in values.items()):
+    if any(value is _INVALID and is_required(known[name][0]) for name, value in values.items()):
         return None
     try:
-        return declaration(**{name: value for name, value in values.items() if value is not _FAULTY})
+        return declaration(**{name: value for name, value in values.items() if value is not _INVALID})
     except ValueError as error:
         # A rule that a default breaks in place of a faulty setting says nothing.
         if len(faults) == before:
@@ -213,7 +213,7 @@ def _read_declared(
 
 
 def _read_member(step: str | int, hint: Any, value: Any, place: _Place, faults: SettingsFaults) -> Any:
-    """A member of a table or of a list; `_FAULTY` if it cannot be used, and its fault is added."""
+    """A member of a table or of a list; `_INVALID` if it cannot be used, and its fault is added."""
     is_secret = any(isinstance(extra, Secret) for extra in unwrap(hint)[1])
     inside = place.inside(step, is_secret=is_secret)
     try:
@@ -221,7 +221,7 @@ def _read_member(step: str | int, hint: Any, value: Any, place: _Place, faults: 
     except _InvalidError as invalid:
         if invalid.problem:
             faults.add(f"{inside}: {invalid.problem}")
-        return _FAULTY
+        return _INVALID
 
 
 def _suggest_setting(name: str, known: Iterable[str]) -> str:
@@ -295,16 +295,16 @@ def _read_table(base: Any, value: Mapping[str, Any], place: _Place, faults: Sett
     entries: dict[Any, Any] = {}
     for name, each in value.items():
         key = _read_member(name, key_hint, name, place, faults)
-        if key is not _FAULTY:
+        if key is not _INVALID:
             entries[key] = _read_member(name, value_hint, each, place, faults)
-    if len(entries) < len(value) or any(each is _FAULTY for each in entries.values()):
+    if len(entries) < len(value) or any(each is _INVALID for each in entries.values()):
         raise _InvalidError
     return entries
 
 
 def _read_list(hint: Any, value: Iterable[Any], place: _Place, faults: SettingsFaults) -> tuple[Any, ...]:
     entries = tuple(_read_member(index, hint, each, place, faults) for index, each in enumerate(value))
-    if any(each is _FAULTY for each in entries):
+    if any(each is _INVALID for each in entries):
         raise _InvalidError
     return entries
 
@@ -337,7 +337,7 @@ def show_value(value: Any) -> str:
     except ValueError:
         # Python refuses to print integers of thousands of digits.
         return "a number that is too long"
-    return shown if len(shown) <= _LONGEST_VALUE else f"{shown[:_LONGEST_VALUE]}..."
+    return shown if len(shown) <= _MAX_SHOWN else f"{shown[:_MAX_SHOWN]}..."
 
 
 def _is_shaped(base: Any, value: Any) -> bool:

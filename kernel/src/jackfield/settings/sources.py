@@ -159,7 +159,7 @@ def config_path(config: Path | None = None, environ: Mapping[str, str] = os.envi
 
 
 def read_config(config: Path | None = None, environ: Mapping[str, str] = os.environ) -> dict[str, Any]:
-    """The content of the settings file; empty if it does not exist and nobody named it."""
+    """Return the content of the settings file; empty if the default file does not exist."""
     import tomllib
 
     path = config_path(config, environ)
@@ -247,8 +247,10 @@ def _from_text(base: Any, text: str) -> Any:
 
 
 def _suggest_key(key: str) -> str:
-    told = suggest(key, _KNOWN)
-    return told if told.startswith("did") else f"{told}; settings of the host belong in [host]"
+    suggestion = suggest(key, _KNOWN)
+    if suggestion.startswith("did"):
+        return suggestion
+    return f"{suggestion}; settings of the host belong in [host]"
 
 
 def _section(path: Path, name: str, value: Any, faults: SettingsFaults) -> Mapping[str, Any]:

@@ -1,1 +1,1 @@
-"""What a way to a model is: its verbs, its events, and what can go wrong. Providers are plugins."""
+"""The transport interface: connections to a model, their events and their errors. Providers are plugins."""

@@ -1,6 +1,6 @@
-"""What comes from a model, in words that fit every provider.
+"""The events of a connection to a model, independent of the provider.
 
-Named tuples, because an `Audio` is made every 20 milliseconds of speech.
+They are named tuples because speech creates an `Audio` every 20 milliseconds.
 """
 
 from __future__ import annotations
@@ -14,24 +14,24 @@ Speaker = Literal["user", "assistant"]
 
 
 class TextDelta(NamedTuple):
-    """A piece of what the model writes."""
+    """A piece of the text that the model writes."""
 
     text: str
 
 
 class Audio(NamedTuple):
-    """A piece of what the model says: PCM16, 24 kHz, mono."""
+    """A piece of the model's speech: PCM16, 24 kHz, mono."""
 
     pcm: bytes
     item: str
-    """What it belongs to; `truncate` takes it back."""
+    """The audio item it belongs to, for `Connection.truncate`."""
 
     filler: bool = False
-    """Spoken by `SpeakingConnection.speak` while the user waits: no part of an answer, never truncated."""
+    """Whether `SpeakingConnection.speak` produced it; it is not part of an answer and is never truncated."""
 
 
 class Transcript(NamedTuple):
-    """What was said, in writing; pieces of it first, the whole at last."""
+    """A transcript of speech; partial ones come first, the final one has the whole text."""
 
     speaker: Speaker
     text: str
@@ -40,23 +40,23 @@ class Transcript(NamedTuple):
 
 
 class ToolCalls(NamedTuple):
-    """Calls of one message, complete and not taken back; each wants exactly one result."""
+    """The complete calls of one message; each needs exactly one result."""
 
     calls: tuple[ToolCall, ...]
 
 
 class FormRequest(NamedTuple):
-    """Asks the user to complete a tool's arguments in a form; sent only where `Opening.forms` allows it."""
+    """Asks the user to complete a tool's arguments in a form; needs `ConnectionConfig.forms`."""
 
     form_id: str
-    """Not used before in the session."""
+    """Unique in the session."""
     tool_id: str
     values: Mapping[str, Any]
-    """The arguments that are known."""
+    """The known arguments."""
 
 
 class ToolCallsCancelled(NamedTuple):
-    """Calls whose results the model no longer wants."""
+    """Calls whose results the model no longer needs."""
 
     call_ids: tuple[str, ...]
 
@@ -70,11 +70,11 @@ class SpeechStopped(NamedTuple):
 
 
 class TurnComplete(NamedTuple):
-    """The model has said what it had to say, and waits; not sent for a message that ends in calls."""
+    """The model's turn is complete and it waits; not sent for a message that ends in calls."""
 
 
 class Interrupted(NamedTuple):
-    """The model was cut short; what it had not said yet will not come."""
+    """The model was interrupted; the rest of its answer does not come."""
 
 
 class Usage(NamedTuple):
@@ -85,9 +85,9 @@ class Usage(NamedTuple):
 
 
 class ProviderError(NamedTuple):
-    """Something went wrong and the connection stands; `code` is one of `troubles.PROVIDER_ERRORS`.
+    """An error after which the connection stays open; `code` is one of `PROVIDER_ERRORS`.
 
-    An answer that was due does not come; `send_context(..., respond=True)` asks for it again.
+    A pending answer does not come; `send_context(..., respond=True)` requests it again.
     """
 
     code: str
@@ -95,16 +95,16 @@ class ProviderError(NamedTuple):
 
 
 class ConnectionExpiring(NamedTuple):
-    """The provider will end the connection soon."""
+    """The provider will close the connection soon."""
 
     seconds: float
 
 
 class Closed(NamedTuple):
-    """The connection is over; always the last event, and always there."""
+    """The connection is closed; every connection ends with exactly one of these events."""
 
     code: str = ""
-    """Empty when we closed it, else one of `troubles.PROVIDER_ERRORS`."""
+    """Empty if this side closed the connection, else one of `PROVIDER_ERRORS`."""
 
     detail: str = ""
 

@@ -1,4 +1,7 @@
-"""The way to a model: verbs out, one stream of events in. No type of a provider shows above this line."""
+"""The transport protocol: a connection has methods for sending and one stream of events.
+
+Code that uses it does not depend on any provider's types.
+"""
 
 from __future__ import annotations
 
@@ -11,21 +14,21 @@ from jackfield.transport.events import Event, Speaker
 
 
 class Utterance(NamedTuple):
-    """Something that was said, word for word."""
+    """Verbatim text of one speaker."""
 
     speaker: Speaker
     text: str
 
 
 class VoiceSettings(NamedTuple):
-    """How the model listens and speaks; what is left empty is the provider's default."""
+    """How the model listens and speaks; None means the provider's default."""
 
     voice: str | None = None
     language: str | None = None
-    """As in BCP 47, `en-GB`."""
+    """A BCP 47 tag such as `en-GB`."""
 
     silence_ms: int = 500
-    """So much silence ends a user's turn."""
+    """How much silence ends the user's turn."""
 
     transcribe: bool = True
 
@@ -34,7 +37,7 @@ _DEFAULT_VOICE = VoiceSettings()
 
 
 class ToolResult(NamedTuple):
-    """The one answer to one call: the envelope as JSON."""
+    """The result of one call: the envelope as JSON."""
 
     call_id: str
     tool_id: str
@@ -43,21 +46,21 @@ class ToolResult(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ConnectionConfig:
-    """What a connection begins with."""
+    """The configuration of a new connection."""
 
     mode: Mode
     instructions: str
     declarations: Mapping[str, Any]
-    """The tools by id, each as the transport's schema adapter declared it at build."""
+    """The declarations of the tools by id, as the transport's schema adapter created them at build."""
 
     guides: Mapping[str, str] = field(default_factory=dict)
-    """The tools' guides by id, for a transport whose model cannot learn them from the instructions."""
+    """The tools' guides by id, for transports that do not rely on the instructions alone."""
 
     history: tuple[Utterance, ...] = ()
-    """What was said before, when a conversation goes on in a new connection."""
+    """What was said before, if the conversation continues in a new connection."""
 
     resume: str | None = None
-    """What `Connection.resume` said last, to take up the provider's own session again."""
+    """The last value of `Connection.resume`, to resume the provider's own session."""
 
     voice: VoiceSettings = _DEFAULT_VOICE
 
@@ -65,23 +68,23 @@ class ConnectionConfig:
     """Most tokens of one answer; 0 leaves it to the provider."""
 
     writers: frozenset[str] = frozenset()
-    """The tools that change something."""
+    """The tools that have side effects."""
 
     confirmed: frozenset[str] = frozenset()
-    """The tools whose calls always wait for the user's approval."""
+    """The tools whose calls always need the user's confirmation."""
 
     text_only: Mapping[str, str] = field(default_factory=dict)
-    """In voice: the guides, by id, of tools that are offered only in text."""
+    """In voice: the guides, by id, of tools that are only available in text."""
 
     forms: bool = False
     """Whether the client can show a tool's arguments as a form."""
 
     purpose: Literal["session", "summary"] = "session"
-    """What the connection is for: a session with a user, or one summary of what was said in one."""
+    """The use of the connection: a session with a user, or one summary of a conversation."""
 
 
 class TransportError(Exception):
-    """A connection could not be opened, or not be used; `code` is one of `troubles.PROVIDER_ERRORS`."""
+    """A connection could not be opened or used; `code` is one of `PROVIDER_ERRORS`."""
 
     def __init__(self, code: str, detail: str = "", retry_after: float | None = None) -> None:
         super().__init__(f"{code}: {detail}" if detail else code)
@@ -91,88 +94,88 @@ class TransportError(Exception):
 
 
 class Connection(Protocol):
-    """One open line to a model. Verbs after its end do nothing; the end itself is the event `Closed`."""
+    """An open connection to a model. It ends with the event `Closed`; after that, methods do nothing."""
 
     @property
     def resume(self) -> str | None:
-        """What takes this conversation up again at the provider's, where that is possible."""
+        """A handle that resumes this conversation at the provider, if it supports that."""
 
     def events(self) -> AsyncIterator[Event]:
-        """Everything that comes, in order, up to `Closed`; read by one reader."""
+        """Yield all events in order, up to `Closed`; there must be only one reader."""
 
     async def send_text(self, text: str) -> None:
-        """A message of the user, to be answered."""
+        """Send a message of the user; the model answers it."""
 
     async def send_audio(self, pcm: bytes) -> None:
-        """What the user says: PCM16, 24 kHz, mono, in pieces of any even length."""
+        """Send speech of the user: PCM16, 24 kHz, mono, in pieces of any even length."""
 
     async def send_results(self, results: Sequence[ToolResult], *, respond: bool = True) -> None:
-        """Answers to calls; the model goes on when all calls of its message have theirs.
+        """Send results of calls; the model continues once all calls of its message have a result.
 
-        Without `respond` it goes on with the user's next words, where the provider can wait for them.
+        Without `respond`, the model waits for the user's next input, if the provider supports that.
         """
 
     async def send_context(self, text: str, *, respond: bool = False) -> None:
-        """Something the model should know that the user did not say; `respond` has it speak of it."""
+        """Send information that the user did not say; with `respond`, the model responds to it."""
 
     async def interrupt(self) -> None:
-        """Stop what the model is saying; harmless when it says nothing."""
+        """Stop the model's current answer; does nothing if there is none."""
 
     async def truncate(self, item: str, heard_ms: int) -> None:
-        """Make the model remember only what was heard of an item; more than was sent is cut to that."""
+        """Cut an audio item to what the user heard; a value beyond its length is limited to it."""
 
     async def close(self) -> None:
-        """Hang up."""
+        """Close the connection."""
 
 
 class FormConnection(Connection, Protocol):
-    """A connection that can ask for a tool's arguments with a form."""
+    """A connection that can request a tool's arguments with a form."""
 
     async def send_form(self, tool_id: str, values: Mapping[str, Any] | None) -> None:
-        """The user completed the form of a tool, or dismissed it, which leaves nothing to answer."""
+        """Send the values of a completed form; None if the user dismissed it, which needs no answer."""
 
 
 class SpeakingConnection(Connection, Protocol):
-    """A connection that can say a sentence of ours aloud."""
+    """A connection that can speak a text of the host."""
 
     async def speak(self, text: str) -> None:
-        """Say this aloud, outside the conversation's history, while the model waits for its calls.
+        """Speak a text that is not part of the history, while the model waits for results.
 
-        It comes as `Audio` with `filler` set, without a transcript, and ends no turn. Nothing is said while
-        the user speaks or an answer is due; speech of the user and `interrupt` end it.
+        It comes as `Audio` with `filler` set, has no transcript and does not end the turn. Nothing is spoken
+        while the user speaks or an answer is pending; speech of the user and `interrupt` stop it.
         """
 
 
 class Transport(Protocol):
-    """A provider of models; the setting `provider` names it."""
+    """A model provider; the `provider` setting refers to it by name."""
 
     @property
     def modes(self) -> frozenset[Mode]:
-        """The modes it can carry."""
+        """The modes that it supports."""
 
     def adapter(self, mode: Mode) -> str:
-        """The schema adapter whose declarations it wants."""
+        """Return the name of the schema adapter whose declarations it uses."""
 
-    async def connect(self, opening: ConnectionConfig) -> Connection:
-        """Open a line; `TransportError` when that fails."""
+    async def connect(self, config: ConnectionConfig) -> Connection:
+        """Open a connection; raises `TransportError` if that fails."""
 
     async def close(self) -> None:
-        """Let go of what all connections share."""
+        """Release the resources that all connections share."""
 
 
 class BudgetedTransport(Transport, Protocol):
-    """A transport that knows how long a prompt its model can afford; the setting `prompt_tokens` wins."""
+    """A transport with its own limit for prompts; the setting `prompt_tokens` overrides it."""
 
     @property
     def prompt_tokens(self) -> int | None:
-        """Most tokens of instructions and declarations; None takes the general default."""
+        """Most tokens of instructions and declarations; None for the general default."""
 
 
 class DescribedTransport(Transport, Protocol):
-    """A transport that may answer in more than one way, and says in which."""
+    """A transport with several ways to answer, which describes the one in use."""
 
     def describe(self) -> str:
-        """How it answers new sessions, as a clause such as "it uses the local language model"."""
+        """Return how it answers new sessions, as a clause such as "it uses the local language model"."""
 
 
 def is_described(transport: Transport) -> TypeGuard[DescribedTransport]:
@@ -181,7 +184,7 @@ def is_described(transport: Transport) -> TypeGuard[DescribedTransport]:
 
 
 class BrowserCall(NamedTuple):
-    """What a browser gets to talk to the provider itself."""
+    """The provider's answer to a browser that connects to it directly."""
 
     answer_sdp: str
     call_id: str
@@ -195,16 +198,16 @@ class ClientSecret(NamedTuple):
 
 
 class BrowserTransport(Transport, Protocol):
-    """A transport whose audio goes from the browser to the provider, with us beside it for the tools."""
+    """A transport with calls between browser and provider; the host attaches to them for the tools."""
 
-    async def mint(self, opening: ConnectionConfig, *, seconds: int = 60) -> ClientSecret:
-        """A key with which a browser may open this session itself."""
+    async def mint(self, config: ConnectionConfig, *, seconds: int = 60) -> ClientSecret:
+        """Return a key with which a browser can open this session itself."""
 
-    async def exchange(self, offer_sdp: str, opening: ConnectionConfig) -> BrowserCall:
-        """Open the session for a browser: its offer in, the provider's answer out."""
+    async def exchange(self, offer_sdp: str, config: ConnectionConfig) -> BrowserCall:
+        """Open a session for a browser: takes its SDP offer and returns the provider's answer."""
 
-    async def attach(self, call_id: str, opening: ConnectionConfig) -> Connection:
-        """A line beside a browser's own; audio verbs do nothing on it."""
+    async def attach(self, call_id: str, config: ConnectionConfig) -> Connection:
+        """Open a second connection to a browser's call; methods for audio do nothing on it."""
 
     async def hang_up(self, call_id: str) -> None:
         """End a browser's call."""

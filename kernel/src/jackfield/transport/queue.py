@@ -1,4 +1,4 @@
-"""A queue of events between a provider's stream and the one who reads the connection."""
+"""A queue of events between a provider's stream and the reader of the connection."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from collections.abc import AsyncIterator, Callable
 from jackfield.transport.events import Closed, Event
 
 LIMIT = 4096
-"""So many events may be unread, some minutes of speech, before a writer has to wait.
+"""Most unread events, some minutes of speech, before a writer has to wait.
 
-Speech arrives faster than it plays, and a provider takes a socket that nobody reads for dead.
+Speech arrives faster than it plays, and a provider closes a socket that is not read.
 """
 
 
 class EventQueue:
-    """Has one reader, who reads every event up to exactly one `Closed`; no full queue delays that."""
+    """A queue for one reader, which gets every event up to exactly one `Closed`; a full queue keeps that."""
 
     def __init__(self, limit: int = LIMIT) -> None:
         self._limit = limit
@@ -24,10 +24,10 @@ class EventQueue:
         self._changed = asyncio.Event()
         self._room = asyncio.Event()
         self.closed = False
-        """Whether the end was put; whatever is put after it is dropped."""
+        """Whether `Closed` was added; later events are dropped."""
 
     def put_nowait(self, event: Event) -> None:
-        """Add an event that cannot wait, even if the queue is full."""
+        """Add an event at once, even if the queue is full."""
         if not self.closed:
             self._unread.append(event)
             self._changed.set()
@@ -44,20 +44,20 @@ class EventQueue:
             await self._room.wait()
 
     def remove(self, unwanted: Callable[[Event], bool]) -> list[Event]:
-        """Take back the unread events for which this is true."""
+        """Remove the unread events that `unwanted` selects, and return them."""
         removed = [each for each in self._unread if unwanted(each)]
         self._unread = deque(each for each in self._unread if not unwanted(each))
         self._room.set()
         return removed
 
     def close(self, closed: Closed) -> None:
-        """Add the end; only the first one counts."""
+        """Add `Closed` as the last event; only the first call counts."""
         self.put_nowait(closed)
         self.closed = True
         self._room.set()
 
     async def __aiter__(self) -> AsyncIterator[Event]:
-        """Every event in order, up to and including `Closed`."""
+        """Yield all events in order, up to and including `Closed`."""
         while True:
             while not self._unread:
                 self._changed.clear()

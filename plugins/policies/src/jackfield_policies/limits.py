@@ -118,7 +118,7 @@ class LoopPolicy(SyncPolicy):
         """Let the call pass unless the model repeats it."""
         if call.confirmed:
             return None
-        repeated, fingerprint = call.turn.repeated, call.fingerprint
+        repeated, fingerprint = call.turn.repeated_calls, call.fingerprint
         times = repeated[fingerprint] = repeated.get(fingerprint, 0) + 1
         if times < self._identical:
             return None
@@ -135,7 +135,7 @@ class LoopPolicy(SyncPolicy):
                 # The tool changed something, and need not return data.
                 return response
             turn, tool_id = call.turn, call.tool.id
-            found_nothing = turn.empty[tool_id] = turn.empty.get(tool_id, 0) + 1
+            found_nothing = turn.empty_results[tool_id] = turn.empty_results.get(tool_id, 0) + 1
             if found_nothing >= self._empty:
                 call.decide("loops", "found nothing again")
                 return _loop_detected(

@@ -99,8 +99,8 @@ async def find(store: Store, session_id: str) -> StoredSession | None:
         wire["user"],
         wire["mode"],
         ENDED if wire["state"] == State.TERMINATED.value else OPEN,
-        wire["began"],
-        lines[-1]["at"] if lines else wire["began"],
+        wire["openedAt"],
+        lines[-1]["at"] if lines else wire["openedAt"],
         wire["registryVersion"],
         # A session begins in its first turn, before the first message.
         wire["turn"]["number"] - 1,

@@ -61,7 +61,7 @@ def decided_before(state: CallState) -> str:
         case CallState.RUNNING:
             return "The user approved this call before; it is running."
         case CallState.UNKNOWN:
-            return "The session store is unavailable, so what became of this call is not known now."
+            return "The session store is unavailable, so the state of this call is unknown."
     return "The user approved this call before; it has its outcome."
 
 

@@ -171,7 +171,7 @@ class ModelConnection:
             self._connected.clear()
             yield ProviderError(code, last.detail)
             try:
-                reconnected = await self._reconnect(resume=PROVIDER_ERRORS[code].remedy == "reconnect")
+                reconnected = await self._reconnect(resume=PROVIDER_ERRORS[code].recovery == "reconnect")
             except TransportError as error:
                 self._closed.set()
                 self._connected.set()

@@ -50,7 +50,7 @@ def _omissions(case: ExampleCase) -> Iterator[_Omission]:
             omitted = case.completed()
             del at(omitted, path)[name]
             refilled = copy.deepcopy(omitted)
-            parameters.complete(refilled)
+            parameters.fill_defaults(refilled)
             if same_json(refilled, completed) and not parameters.violations(omitted):
                 yield _Omission(pointer(*path, name), holder[name], omitted)
 

@@ -153,7 +153,7 @@ async def call_tool(tool: InstalledTool, arguments: dict[str, Any], context: Too
     if violations:
         message = "; ".join(f"{violation.path}: {violation.message}" for violation in violations)
         return Run(fail(ErrorType.VALIDATION, message), context)
-    tool.arguments.complete(arguments)
+    tool.arguments.fill_defaults(arguments)
     return await run_once(tool, arguments, context)
 
 
@@ -210,10 +210,10 @@ class _UncancelledCall:
 
     def __init__(self) -> None:
         self.cancel_reason = ""
-        self.task = asyncio.current_task()
-        self.runner: asyncio.Task[Any] | None = None
+        self.handler_task = asyncio.current_task()
+        self.policy_task: asyncio.Task[Any] | None = None
         self.deadline = math.inf
-        self.took = self.ran_for = 0.0
+        self.handler_seconds = self.total_handler_seconds = 0.0
 
 
 async def invoke(
@@ -250,7 +250,7 @@ class ExampleCase:
     def completed(self) -> dict[str, Any]:
         """Return a copy of the arguments as the handler gets them, with defaults."""
         given = self.arguments()
-        self.tool.arguments.complete(given)
+        self.tool.arguments.fill_defaults(given)
         return given
 
     @property

@@ -1,0 +1,332 @@
+"""Runs the handler of a call: with its context, under a deadline, to exactly one response.
+
+`run_handler` turns every outcome of a handler into a response. `DeadlineTimer` cancels handlers and policies
+that take too long. `HandlerContext` is the context that a handler receives.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import logging
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from typing import TYPE_CHECKING, Any, Protocol, cast
+
+from jackfield.contract.context import AudioControl, ToolContext, VoiceControl
+from jackfield.contract.tool import ErrorType, ToolError, ToolResponse, fail, fail_from
+from jackfield.protocol.codec import event_fields
+from jackfield.protocol.messages import ToolProgress
+
+if TYPE_CHECKING:
+    from jackfield.governance import Call
+    from jackfield.session.session import Session
+
+Handler = Callable[[dict[str, Any], ToolContext], Awaitable[ToolResponse]]
+
+CallTool = Callable[["Call", str, Mapping[str, Any]], Awaitable[ToolResponse]]
+
+MAX_THREADS = 64
+"""Most blocking handlers that run at once; a cancelled one occupies its thread until it returns."""
+
+TICK_SECONDS = 0.02
+"""How often deadlines are checked."""
+
+RECANCEL_SECONDS = 5.0
+"""How often a handler or policy that ignores its cancellation is cancelled again."""
+
+POLICY_SECONDS = 30.0
+"""How long the policies of a call may take before its handler starts, and again after it ended."""
+
+RESERVED_EVENTS = frozenset(
+    {
+        "confirmation_required", "confirmation_settled", "form_closed", "form_request", "message",
+        "notification", "session_status", "tool_complete", "tool_decisions", "tool_error", "tool_progress",
+        "tool_start",
+    }
+)  # fmt: skip
+"""Events that only the host may send; a tool cannot use these names."""
+
+_log = logging.getLogger(__name__)
+
+
+class Cancellable(Protocol):
+    """The part of a `Call` that running and cancelling its handler needs."""
+
+    cancel_reason: str
+    handler_task: asyncio.Task[Any] | None
+    policy_task: asyncio.Task[Any] | None
+    deadline: float
+    handler_seconds: float
+    total_handler_seconds: float
+
+
+def as_handler(execute: Callable[..., Any]) -> Handler:
+    """Return `execute` as a coroutine function; a plain function runs in a thread, to not block the loop."""
+    called = execute if inspect.isroutine(execute) else type(execute).__call__
+    if inspect.iscoroutinefunction(called):
+        return cast("Handler", execute)
+
+    async def in_thread(args: dict[str, Any], ctx: ToolContext) -> ToolResponse:
+        loop = asyncio.get_running_loop()
+        # In a generator, because a future cannot hold a StopIteration and would never be done.
+        run = (execute(args, ctx) for _ in range(1))
+        return cast("ToolResponse", await loop.run_in_executor(_threads(), next, run))
+
+    return in_thread
+
+
+@cache
+def _threads() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(MAX_THREADS, thread_name_prefix="jackfield-handler")
+
+
+async def run_handler(
+    handler: Handler,
+    args: dict[str, Any],
+    ctx: ToolContext,
+    call: Cancellable,
+    *,
+    timeout: float,  # noqa: ASYNC109 - one timer watches all
+    writes: bool,
+) -> ToolResponse:
+    """Run a handler and return a response, whatever it raises, except for a cancellation from outside.
+
+    `call.handler_task` must be the current task, and `call` must be in the `DeadlineTimer` of its loop.
+    `writes` says whether a handler that was cut short may have had side effects.
+    """
+    task = call.handler_task
+    started_at = time.perf_counter()
+    call.deadline = started_at + timeout
+    result: Any
+    try:
+        # A copy, because the handler may modify its arguments, and a retry and the audit need the originals.
+        result = await handler(args.copy(), ctx)
+    except ToolError as error:
+        result = fail_from(error)
+    except BaseException as error:
+        if is_external_cancellation(error, int(bool(call.cancel_reason))):
+            raise
+        # A handler is third-party code: whatever it raises, the model gets one response.
+        cause = type(error).__name__
+        result = (
+            cancelled_response(call.cancel_reason, timeout, writes=writes)
+            if call.cancel_reason
+            else _handler_failed(cause, error)
+        )
+    finally:
+        call.handler_task = None
+        finished_at = time.perf_counter()
+        call.deadline = finished_at + POLICY_SECONDS
+        call.handler_seconds = seconds = finished_at - started_at
+        call.total_handler_seconds += seconds
+        if call.cancel_reason and task is not None:
+            # Also if the handler ignored the cancellation: its result is then what really happened.
+            task.uncancel()
+    return result if isinstance(result, ToolResponse) else _handler_failed(_not_a_response(result))
+
+
+def _not_a_response(result: Any) -> str:
+    return f"it returned {type(result).__name__} instead of ok(...) or fail(...)"
+
+
+def _handler_failed(cause: str, error: BaseException | None = None) -> ToolResponse:
+    # The cause is only logged: the model must not see paths, queries or secrets.
+    _log.error("tool handler failed: %s", cause, exc_info=error)
+    return fail(ErrorType.INTERNAL, "The tool failed with an internal error.", partial_side_effects=True)
+
+
+def cancel_call(call: Cancellable, reason: str) -> None:
+    """Cancel the handler if it runs; the response contains the first reason given."""
+    if call.handler_task is not None:
+        if call.cancel_reason:
+            # The handler swallowed the last cancellation. Undo it, so that exactly one is outstanding.
+            call.handler_task.uncancel()
+        call.handler_task.cancel()
+    call.cancel_reason = call.cancel_reason or reason
+
+
+def cancelled_response(reason: str, timeout: float, *, writes: bool) -> ToolResponse:
+    """Return the response to a call that was cancelled."""
+    messages = {
+        "timeout": f"The tool did not finish within {timeout * 1000:.0f} ms and was stopped.",
+        "interrupted": "The user interrupted, and the tool was stopped before it finished.",
+        "ended": "The session ended before the tool finished.",
+    }
+    return fail(
+        ErrorType.TRANSIENT,
+        messages.get(reason, f"The tool was stopped: {reason}."),
+        retryable=reason == "timeout" and not writes,
+        partial_side_effects=writes,
+        details={"stopped": reason},
+    )
+
+
+def is_external_cancellation(error: BaseException, own_cancellations: int = 0) -> bool:
+    """Whether an error means that the task was cancelled from outside, or that the process is ending.
+
+    Code can also raise `CancelledError` itself. `own_cancellations` is how many cancellations of the current
+    task the caller requested itself; these do not count.
+    """
+    if isinstance(error, asyncio.CancelledError):
+        task = asyncio.current_task()
+        return task is not None and task.cancelling() > own_cancellations
+    return isinstance(error, KeyboardInterrupt | GeneratorExit)
+
+
+def _ignore(_: Any) -> None:
+    """Do nothing when the policies of a call time out."""
+
+
+class DeadlineTimer:
+    """Watches the deadlines of all running calls of an event loop with a single timer.
+
+    A call has one deadline at a time: that of its policies before the handler starts, then that of the
+    handler, then that of the policies after the handler. A timer for each call would add a third to the cost
+    of a plain call; checking all running calls now and then costs almost nothing.
+    """
+
+    __slots__ = ("_on_policy_timeout", "armed", "loop", "running")
+
+    def __init__(
+        self, loop: asyncio.AbstractEventLoop, on_policy_timeout: Callable[[Any], None] = _ignore
+    ) -> None:
+        """`on_policy_timeout` is called with a call whose policies took too long."""
+        self.loop = loop
+        self.running: dict[Cancellable, None] = {}
+        """All running calls, the oldest first."""
+        self.armed = False
+        self._on_policy_timeout = on_policy_timeout
+
+    def arm(self) -> None:
+        """Schedule the next check of the running calls."""
+        self.armed = True
+        self.loop.call_later(TICK_SECONDS, self._check)
+
+    def _check(self) -> None:
+        now = time.perf_counter()
+        for call in [call for call in self.running if call.deadline <= now]:
+            call.deadline = now + RECANCEL_SECONDS
+            if call.handler_task is not None:
+                cancel_call(call, "timeout")
+            elif call.policy_task is not None:
+                self._on_policy_timeout(call)
+            else:
+                del self.running[call]
+        self.armed = False
+        if self.running:
+            self.arm()
+
+
+class HandlerContext:
+    """The context that the handler of one call receives."""
+
+    __slots__ = ("_call", "_call_tool", "_capabilities")
+
+    def __init__(self, call: Call, capabilities: Mapping[str, Any], call_tool: CallTool) -> None:
+        self._call = call
+        self._capabilities = capabilities
+        self._call_tool = call_tool
+
+    @property
+    def session(self) -> ReadOnlySession:
+        """A read-only view of the session."""
+        return ReadOnlySession(self._call.session)
+
+    @property
+    def messaging(self) -> ClientMessaging:
+        """Sends events to the user's client."""
+        return ClientMessaging(self._call.session)
+
+    @property
+    def voice(self) -> VoiceControl:
+        """The session's voice."""
+        return VoiceControl(self.session)
+
+    @property
+    def audio(self) -> AudioControl:
+        """The audio of this turn."""
+        return AudioControl()
+
+    async def progress(self, message: str, *, fraction: float | None = None) -> None:
+        """Report the progress of a long call to the user."""
+        call = self._call
+        progress = ToolProgress(
+            tool=call.tool.id, call_id=call.client_call_id, message=message, fraction=fraction
+        )
+        call.session.publish(*event_fields(progress))
+
+    def audit(self, event: str, **fields: Any) -> None:
+        """Add a line to the audit record of this call."""
+        self._call.notes.append({"event": event, **fields})
+
+    async def call_tool(self, tool_id: str, arguments: Mapping[str, Any]) -> ToolResponse:
+        """Call another tool; policies apply as they do to a call from the model."""
+        return await self._call_tool(self._call, tool_id, arguments)
+
+    def __getattr__(self, capability: str) -> Any:
+        # Limited to `requires`, so that a tool cannot use more than its author declared.
+        if capability in self._call.tool.manifest.requires:
+            component = self._capabilities[capability]
+            # A view for each session, so that a handler cannot act for another user.
+            view = getattr(component, "for_session", None)
+            return component if view is None else view(self.session)
+        raise AttributeError(f"{self._call.tool.id} does not list {capability!r} in `requires`")
+
+
+class ReadOnlySession:
+    """A read-only view of the session for handlers."""
+
+    __slots__ = ("_session",)
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    @property
+    def id(self) -> str:
+        """The session's id."""
+        return self._session.id
+
+    @property
+    def user(self) -> str | None:
+        """The user's id, if the host knows it."""
+        return self._session.user
+
+    @property
+    def mode(self) -> Any:
+        """The mode the session was created in."""
+        return self._session.mode
+
+    @property
+    def turn(self) -> int:
+        """The number of the current turn."""
+        return self._session.turn.number
+
+    @property
+    def registry_version(self) -> str:
+        """The registry version the session is pinned to."""
+        return self._session.registry_version
+
+    @property
+    def active(self) -> bool:
+        """Whether the session has not ended."""
+        return self._session.active
+
+
+class ClientMessaging:
+    """Sends events of a tool to the user's client."""
+
+    __slots__ = ("_session",)
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    async def send(self, event: str, **fields: Any) -> None:
+        """Send an event to the client; the model does not see it."""
+        if event in RESERVED_EVENTS:
+            raise ValueError(f"{event!r} is reserved for the host; choose another name")
+        if not self._session.connected:
+            raise ConnectionError("no client is connected")
+        self._session.publish(event, fields)

@@ -1,0 +1,62 @@
+"""Records of a session that are fenced by epoch: each epoch writes its own, and readers use the latest.
+
+A process owns a session until another process takes it over, and notices the takeover late: one of its
+writes may still be delayed by a disk or a network while the new owner continues. No check before a write can
+detect that. So each owner has an epoch, larger than the one before, and the epoch is part of the key. A late
+write of an earlier owner goes to a key that is no longer read. The first epoch is 0 and uses the plain name.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from jackfield.store import Store
+
+_SEPARATOR = "@"
+_DIGITS = 16
+
+
+class FencedRecord(NamedTuple):
+    """The last record that an epoch wrote."""
+
+    epoch: int
+    value: bytes
+
+
+async def write(store: Store, name: str, epoch: int, value: bytes, *, ttl: float) -> None:
+    """Write the record of an epoch."""
+    await store.put(_key(name, epoch), value, ttl=ttl)
+
+
+async def latest(store: Store, name: str) -> FencedRecord | None:
+    """Return the record of the latest epoch that wrote one."""
+    epoch = max(await _epochs(store, name))
+    value = await store.get(_key(name, epoch))
+    return None if value is None else FencedRecord(epoch, value)
+
+
+async def erase(store: Store, name: str) -> None:
+    """Delete the records of all epochs."""
+    for epoch in await _epochs(store, name):
+        await store.delete(_key(name, epoch))
+
+
+def name_of(key: str) -> str:
+    """Return the name of the record under a key, without the epoch."""
+    name, separator, epoch = key.rpartition(_SEPARATOR)
+    return name if separator and _is_epoch(epoch) else key
+
+
+async def _epochs(store: Store, name: str) -> list[int]:
+    """Return the epochs that may have written a record; epoch 0 is always included."""
+    prefix = name + _SEPARATOR
+    suffixes = [key.removeprefix(prefix) for key in await store.keys(prefix)]
+    return [0, *(int(suffix) for suffix in suffixes if _is_epoch(suffix))]
+
+
+def _is_epoch(text: str) -> bool:
+    return len(text) == _DIGITS and text.isascii() and text.isdigit()
+
+
+def _key(name: str, epoch: int) -> str:
+    return f"{name}{_SEPARATOR}{epoch:0{_DIGITS}d}" if epoch else name

@@ -1,0 +1,67 @@
+"""The errors of a connection to a model provider: for each a message, a recovery action and a suggestion."""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+RecoveryAction = Literal["reconnect", "renew", "wait", "none"]
+"""Reopen the connection; open a new one with the history; retry later; or stop."""
+
+
+class ProviderErrorKind(NamedTuple):
+    """One kind of provider error, as reported to the user."""
+
+    message: str
+    recovery: RecoveryAction
+    suggestion: str
+
+    @property
+    def recoverable(self) -> bool:
+        """Whether the session continues without an action of the user."""
+        return self.recovery in ("reconnect", "renew", "wait")
+
+
+PROVIDER_ERRORS: dict[str, ProviderErrorKind] = {
+    "network": ProviderErrorKind(
+        "The connection to the assistant was lost.", "reconnect", "Wait a moment while it reconnects."
+    ),
+    "session_expired": ProviderErrorKind(
+        "The conversation reached the provider's time limit and continues in a new connection.",
+        "renew",
+        "Continue; the last turns are kept.",
+    ),
+    "going_away": ProviderErrorKind(
+        "The provider is about to close the connection, so it is renewed.", "renew", "Continue."
+    ),
+    "rate_limit_exceeded": ProviderErrorKind(
+        "The provider's rate limit is reached.", "wait", "Wait; the request is retried in a few seconds."
+    ),
+    "server_error": ProviderErrorKind(
+        "The provider had an internal error.", "reconnect", "Wait a moment while the request is retried."
+    ),
+    "context_length_exceeded": ProviderErrorKind(
+        "The conversation is too long for the model, so it is summarised.",
+        "renew",
+        "Continue; the summary and the last turns are kept.",
+    ),
+    "authentication": ProviderErrorKind(
+        "The provider does not accept the API key of this deployment.",
+        "none",
+        "The operator should check the provider API key.",
+    ),
+    "quota_exhausted": ProviderErrorKind(
+        "The provider quota of this deployment is used up.",
+        "none",
+        "The operator should check the provider plan.",
+    ),
+    "invalid_request_error": ProviderErrorKind(
+        "The provider rejected the request as invalid.",
+        "none",
+        "Rephrase the message, or start a new session.",
+    ),
+    "content_refused": ProviderErrorKind(
+        "The provider declined to answer that.", "none", "Ask for something else."
+    ),
+    "no_audio": ProviderErrorKind("The speech could not be understood.", "none", "Say it again, or type it."),
+}
+"""The errors by code; transports map the errors of their provider to these."""
