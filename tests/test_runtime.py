@@ -707,7 +707,7 @@ class Asked:
 
     async def apply(self, call, proceed):
         if "please" in call.turn.user_text:
-            call.vouch("the user said please")
+            call.waive_confirmation("the user said please")
         else:
             call.add_preview_note("You did not say please.")
         return await proceed(call)

@@ -211,7 +211,7 @@ class Session:
         return True
 
     def derive(self, name: str) -> str:
-        """Return a secret for one purpose that only the session and the holder of its token can know."""
+        """Return a secret for one purpose that only the session and the epoch of its token can know."""
         derived = hmac.digest(self._secret.encode(), name.encode(), "sha256")
         return base64.urlsafe_b64encode(derived).rstrip(b"=").decode()
 

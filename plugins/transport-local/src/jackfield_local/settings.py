@@ -34,7 +34,7 @@ class LocalSettings:
     ] = "auto"
     time_zone: Annotated[
         Annotated[str, Format("an IANA time zone such as Europe/London", _zone)],
-        Help("The IANA zone of times that name none; the zone of the session wins.", default="the machine's"),
+        Help("The IANA zone of times without a zone; the zone of the session wins.", default="the machine's"),
     ] = ""
     model_path: Annotated[
         str,
@@ -44,5 +44,5 @@ class LocalSettings:
         ),
     ] = ""
     threads: Annotated[
-        int, Ge(0), Le(256), Help("Threads of the model; 0 means one less than there are cores.")
+        int, Ge(0), Le(256), Help("Threads of the model; 0 means one less than the number of cores.")
     ] = 0

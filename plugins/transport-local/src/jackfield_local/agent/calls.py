@@ -88,7 +88,7 @@ class CallPlanner:
             text[:_READ],
             setting.clock(),
             setting.style.embed,
-            tuple(turn.said[:_READ] for turn in state.turns),
+            tuple(turn.user_text[:_READ] for turn in state.turns),
             setting.zone,
             state.records,
             state.topic,
