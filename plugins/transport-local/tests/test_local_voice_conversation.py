@@ -14,10 +14,11 @@ from jackfield.runtime import Runtime
 from jackfield.session.machine import State
 from jackfield.session.session import Session
 from jackfield.store import MemoryStore
+from jackfield.transport.events import TextDelta
 from jackfield.transport.protocol import Connection, Opening
-from jackfield_local.mind import Thought, Words
-from jackfield_local.models.speech import engines
+from jackfield_local.connection import AnswerPart
 from jackfield_local.voice.connection import VoiceConnection
+from jackfield_local.voice.engines import load_engines
 from jackfield_sessions.hub import ClientQueue
 from jackfield_sessions.live_session import LiveSession
 from local_voice_line import Dialogue, Plan, bare, on_a_loop, saying, silence, speech
@@ -38,7 +39,7 @@ class _Transport:
         return "local"
 
     async def connect(self, opening: Opening) -> Connection:
-        return VoiceConnection(self._dialogue, engines(), opening.voice)
+        return VoiceConnection(self._dialogue, load_engines(), opening.voice)
 
     async def close(self) -> None:
         """Nothing is shared."""
@@ -113,7 +114,7 @@ def _runtime() -> SimpleNamespace:
 
 
 @on_a_loop
-async def test_a_user_breaks_in_while_the_answer_still_plays() -> None:
+async def test_a_user_interrupts_while_the_answer_still_plays() -> None:
     caller = _Caller(saying(STORY, "Fine, I stop."))
     await caller.call()
     await caller.say(silence(200) + speech("Tell me a story.") + silence(700))
@@ -134,11 +135,11 @@ async def test_a_user_breaks_in_while_the_answer_still_plays() -> None:
 
 @on_a_loop
 async def test_stop_said_aloud_leaves_silence() -> None:
-    """A mind that answers nothing has answered: no error, no filler, and the user is listened to."""
+    """An empty answer is an answer: no error, no filler, and the session listens."""
 
-    async def plan(asked: str) -> AsyncIterator[Thought]:
+    async def plan(asked: str) -> AsyncIterator[AnswerPart]:
         if bare(asked) != "stop":
-            yield Words(STORY)
+            yield TextDelta(STORY)
 
     caller = _Caller(plan)
     await caller.call()
@@ -160,9 +161,9 @@ async def test_stop_said_aloud_leaves_silence() -> None:
 
 @on_a_loop
 async def test_stop_in_writing_silences_what_still_plays() -> None:
-    async def plan(asked: str) -> AsyncIterator[Thought]:
+    async def plan(asked: str) -> AsyncIterator[AnswerPart]:
         if asked != "stop":
-            yield Words(STORY)
+            yield TextDelta(STORY)
 
     caller = _Caller(plan)
     await caller.call()
@@ -185,11 +186,11 @@ async def test_stop_in_writing_silences_what_still_plays() -> None:
 async def test_an_interrupt_while_the_agent_thinks_brings_the_session_back_to_listening() -> None:
     thinking = asyncio.Event()
 
-    async def plan(asked: str) -> AsyncIterator[Thought]:
+    async def plan(asked: str) -> AsyncIterator[AnswerPart]:
         thinking.set()
         if bare(asked) == "think about it":
             await asyncio.Event().wait()
-        yield Words("Yes.")
+        yield TextDelta("Yes.")
 
     caller = _Caller(plan)
     await caller.call()
@@ -211,9 +212,9 @@ async def test_an_interrupt_while_the_agent_thinks_brings_the_session_back_to_li
 async def test_a_filler_is_heard_but_not_remembered() -> None:
     go = asyncio.Event()
 
-    async def plan(_: str) -> AsyncIterator[Thought]:
+    async def plan(_: str) -> AsyncIterator[AnswerPart]:
         await go.wait()
-        yield Words("Yes.")
+        yield TextDelta("Yes.")
 
     caller = _Caller(plan)
     await caller.call()
@@ -231,8 +232,8 @@ async def test_a_filler_is_heard_but_not_remembered() -> None:
 
 @on_a_loop
 async def test_a_user_types_in_the_middle_of_an_answer() -> None:
-    async def plan(asked: str) -> AsyncIterator[Thought]:
-        yield Words(STORY + " " if asked == "Tell me a story." else "Of course.")
+    async def plan(asked: str) -> AsyncIterator[AnswerPart]:
+        yield TextDelta(STORY + " " if asked == "Tell me a story." else "Of course.")
         if asked == "Tell me a story.":
             await asyncio.Event().wait()
 

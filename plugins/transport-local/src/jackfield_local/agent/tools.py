@@ -1,24 +1,28 @@
-"""A tool as the agent sees it, and the kind of value that each parameter takes, by its JSON Schema."""
+"""Tools as the agent sees them: their parameters with the type of each value, and the examples of guides."""
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 from jackfield.registry.arguments import resolve
 from jackfield.transport.protocol import Opening
+from markdown_it import MarkdownIt
 
-from jackfield_local.guide import Example, Guide, read_guide
-from jackfield_local.language.words import content, name_words, spoken_name
+from jackfield_local.language.text import content, name_words, spoken_name
+
+_LONGEST_GUIDE = 100_000
+_MARKDOWN = MarkdownIt("commonmark")
 
 
-class Kind(Enum):
-    """A kind of value; each is found in the user's words in its own way."""
+class ValueType(Enum):
+    """The type of a value; each is found in the user's words in its own way."""
 
     DATE_TIME = "date and time"
     DATE = "date"
@@ -39,26 +43,26 @@ class Kind(Enum):
     RECORDS = "records"
 
 
-TEMPORAL = frozenset((Kind.DATE_TIME, Kind.DATE, Kind.TIME, Kind.MOMENT))
-CODES = frozenset((Kind.CURRENCY, Kind.LANGUAGE, Kind.TERRITORY, Kind.ZONE))
+TEMPORAL = frozenset((ValueType.DATE_TIME, ValueType.DATE, ValueType.TIME, ValueType.MOMENT))
+CODES = frozenset((ValueType.CURRENCY, ValueType.LANGUAGE, ValueType.TERRITORY, ValueType.ZONE))
 
 _FORMATS = {
-    "date-time": Kind.DATE_TIME,
-    "date": Kind.DATE,
-    "time": Kind.TIME,
-    "email": Kind.EMAIL,
-    "uri": Kind.URL,
-    "uuid": Kind.IDENTIFIER,
+    "date-time": ValueType.DATE_TIME,
+    "date": ValueType.DATE,
+    "time": ValueType.TIME,
+    "email": ValueType.EMAIL,
+    "uri": ValueType.URL,
+    "uuid": ValueType.IDENTIFIER,
 }
 _STANDARDS = (
-    (re.compile(r"\bIANA\b"), Kind.ZONE),
-    (re.compile(r"\bISO[ -]?4217\b", re.IGNORECASE), Kind.CURRENCY),
-    (re.compile(r"\bISO[ -]?3166\b", re.IGNORECASE), Kind.TERRITORY),
-    (re.compile(r"\bISO[ -]?639\b|\bBCP[ -]?47\b", re.IGNORECASE), Kind.LANGUAGE),
-    (re.compile(r"\bISO[ -]?8601\b", re.IGNORECASE), Kind.MOMENT),
-    (re.compile(r"\bHH:MM\b", re.IGNORECASE), Kind.TIME),
-    (re.compile(r"\bYYYY-MM-DD\b", re.IGNORECASE), Kind.DATE),
-    (re.compile(r"\bhttps?://"), Kind.URL),
+    (re.compile(r"\bIANA\b"), ValueType.ZONE),
+    (re.compile(r"\bISO[ -]?4217\b", re.IGNORECASE), ValueType.CURRENCY),
+    (re.compile(r"\bISO[ -]?3166\b", re.IGNORECASE), ValueType.TERRITORY),
+    (re.compile(r"\bISO[ -]?639\b|\bBCP[ -]?47\b", re.IGNORECASE), ValueType.LANGUAGE),
+    (re.compile(r"\bISO[ -]?8601\b", re.IGNORECASE), ValueType.MOMENT),
+    (re.compile(r"\bHH:MM\b", re.IGNORECASE), ValueType.TIME),
+    (re.compile(r"\bYYYY-MM-DD\b", re.IGNORECASE), ValueType.DATE),
+    (re.compile(r"\bhttps?://"), ValueType.URL),
 )
 _UNITS = {
     "milliseconds": 0.001,
@@ -74,20 +78,20 @@ _ENDINGS = frozenset(("end", "until", "till", "to", "before", "ends", "finish"))
 
 
 @dataclass(frozen=True, eq=False)
-class Parameter:
-    """One parameter; for a list, `kind` is the kind of its members."""
+class ToolParameter:
+    """One parameter; for a list, `type` is the type of its members."""
 
     name: str
-    """A member of an object has its path, such as `term.length`."""
+    """Members of an object have a path, such as `term.length`."""
 
     schema: Mapping[str, Any]
     required: bool
-    kind: Kind
+    type: ValueType
     many: bool
 
     @property
     def description(self) -> str:
-        """What the schema says about it."""
+        """The description in the schema."""
         return str(self.schema.get("description") or self._items.get("description") or "")
 
     @property
@@ -102,27 +106,27 @@ class Parameter:
 
     @property
     def pattern(self) -> str:
-        """The regular expression that the schema demands."""
+        """The regular expression in the schema."""
         return str(self._items.get("pattern") or "")
 
     @property
     def integral(self) -> bool:
-        """Whether only whole numbers will do."""
+        """Whether only whole numbers are valid."""
         return "integer" in _types(self._items)
 
     @property
     def unit_seconds(self) -> float:
-        """The seconds in the unit of a length of time."""
+        """Seconds in the unit of a length of time."""
         return _unit(self.name, self.description) or 1.0
 
     @property
     def starts(self) -> bool:
-        """Whether it is the beginning of a time span."""
+        """Whether it is the beginning of a time range."""
         return bool(_BEGINNINGS & set(name_words(self.name)))
 
     @property
     def ends(self) -> bool:
-        """Whether it is the end of a time span."""
+        """Whether it is the end of a time range."""
         return bool(_ENDINGS & set(name_words(self.name)))
 
     @property
@@ -136,16 +140,23 @@ class Parameter:
         return items if self.many and isinstance(items, Mapping) else self.schema
 
 
+class GuideExample(NamedTuple):
+    """What a user says, and the arguments that follow from it."""
+
+    says: str
+    args: Mapping[str, Any]
+
+
 @dataclass(frozen=True, eq=False)
 class Tool:
     """One tool of a session."""
 
     id: str
     description: str
-    guide: Guide
-    parameters: tuple[Parameter, ...]
+    parameters: tuple[ToolParameter, ...]
+    examples: tuple[GuideExample, ...] = ()
     writes: bool = False
-    """Whether it changes something."""
+    """Whether it has side effects."""
 
     confirmed: bool = False
     """Whether each call waits for the user's approval."""
@@ -156,59 +167,86 @@ class Tool:
         return first_sentence(self.description)
 
     @cached_property
-    def required(self) -> tuple[Parameter, ...]:
-        """What it cannot be called without, in the order of the guide's first example."""
-        shown = [*self.guide.examples[0].args] if self.guide.examples else []
+    def required(self) -> tuple[ToolParameter, ...]:
+        """The required parameters, in the order of the guide's first example."""
+        shown = [*self.examples[0].args] if self.examples else []
         needed = [each for each in self.parameters if each.required]
         needed.sort(key=lambda each: shown.index(each.name) if each.name in shown else len(shown))
         return tuple(needed)
 
     @cached_property
     def vocabulary(self) -> frozenset[str]:
-        """The stems with which the tool speaks of itself: these say nothing about a value."""
+        """The stems of the tool's own words: these say nothing about a value."""
         texts = [self.description, spoken_name(self.id)]
         texts += [f"{each.spoken} {each.summary}" for each in self.parameters]
         return frozenset(stem for text in texts for stem in content(text))
 
-    def parameter(self, name: str) -> Parameter | None:
-        """The parameter of this name."""
+    def parameter(self, name: str) -> ToolParameter | None:
+        """Return the parameter of this name."""
         return next((each for each in self.parameters if each.name == name), None)
 
 
 def first_sentence(text: str) -> str:
-    """The first sentence of a description, without its full stop; "e.g." ends none."""
+    """Return the first sentence of a description, without its full stop; "e.g." does not end one."""
     return re.split(r"(?<![ (][a-z]\.[a-z]\.)(?<=[.!?])\s", text.strip(), maxsplit=1)[0].rstrip(".")
 
 
 def tools_of(opening: Opening) -> tuple[Tool, ...]:
-    """The tools of a session, in the order of their ids, which does not depend on the session."""
+    """Return the tools of a session, sorted by id, so that the order does not depend on the session."""
     tools = []
     for tool_id, declared in sorted(opening.declarations.items()):
         if not isinstance(declared, Mapping):
             continue
         parameters = tuple(_parameters(declared.get("parameters") or {}))
-        guide = read_guide(opening.guides.get(tool_id, ""))
-        examples = tuple(Example(each.says, flat(each.args, parameters)) for each in guide.examples)
+        _, examples = read_guide(opening.guides.get(tool_id, ""))
+        examples = tuple(GuideExample(each.says, flatten(each.args, parameters)) for each in examples)
         effects = tool_id in opening.writers, tool_id in opening.confirmed
-        described = str(declared.get("description", ""))
-        tools.append(Tool(tool_id, described, replace(guide, examples=examples), parameters, *effects))
+        tools.append(Tool(tool_id, str(declared.get("description", "")), parameters, examples, *effects))
     return tuple(tools)
 
 
-def flat(args: Mapping[str, Any], parameters: Sequence[Parameter], path: str = "") -> dict[str, Any]:
-    """Arguments with the members of objects by their paths; an object without known members stays whole."""
+def text_only_tools(opening: Opening) -> tuple[Tool, ...]:
+    """Return the tools that a voice session lacks; they are recognised, and never called."""
+    guides = {tool_id: read_guide(text) for tool_id, text in sorted(opening.text_only.items())}
+    return tuple(
+        Tool(name, summary, (), examples, name in opening.writers)
+        for name, (summary, examples) in guides.items()
+    )
+
+
+def read_guide(text: str) -> tuple[str, tuple[GuideExample, ...]]:
+    """Read the summary and the examples of a guide; what cannot be parsed is left out."""
+    summary, said, inside = "", "", ""
+    examples: list[GuideExample] = []
+    for token in _MARKDOWN.parse(text[:_LONGEST_GUIDE]):
+        if token.type == "fence" and token.info.strip().lower() == "json":
+            with suppress(ValueError):
+                value = json.loads(token.content)
+                if isinstance(value, dict) and said:
+                    examples.append(GuideExample(said, value))
+        elif token.type == "inline" and inside == "heading_open":
+            said = ""
+        elif token.type == "inline":
+            said = " ".join(token.content.split())
+            summary = summary or said
+        inside = token.type
+    return summary, tuple(examples)
+
+
+def flatten(args: Mapping[str, Any], parameters: Sequence[ToolParameter], path: str = "") -> dict[str, Any]:
+    """Return arguments with the members of objects by path; an object without known members stays whole."""
     found: dict[str, Any] = {}
     for name, value in args.items():
         inner = f"{path}{name}."
         if isinstance(value, Mapping) and any(each.name.startswith(inner) for each in parameters):
-            found |= flat(value, parameters, inner)
+            found |= flatten(value, parameters, inner)
         else:
             found[f"{path}{name}"] = value
     return found
 
 
-def nested(args: Mapping[str, Any]) -> dict[str, Any]:
-    """Arguments as the schema has them, with objects again."""
+def nest(args: Mapping[str, Any]) -> dict[str, Any]:
+    """Return flattened arguments as the schema has them, with objects."""
     found: dict[str, Any] = {}
     for name, value in args.items():
         *path, last = name.split(".")
@@ -219,17 +257,9 @@ def nested(args: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-def text_only_tools(opening: Opening) -> tuple[Tool, ...]:
-    """The tools that a voice session lacks; they are only told apart, and never called."""
-    guides = {tool_id: read_guide(text) for tool_id, text in sorted(opening.text_only.items())}
-    return tuple(
-        Tool(name, guide.summary, guide, (), name in opening.writers) for name, guide in guides.items()
-    )
-
-
 def _parameters(
     schema: Mapping[str, Any], path: str = "", *, needed: bool = True, root: Mapping[str, Any] | None = None
-) -> Iterator[Parameter]:
+) -> Iterator[ToolParameter]:
     root = schema if root is None else root
     required, properties = schema.get("required") or (), schema.get("properties")
     for name, given in properties.items() if isinstance(properties, Mapping) else ():
@@ -238,11 +268,11 @@ def _parameters(
         if "object" in _types(each) and each.get("properties"):
             yield from _parameters(each, f"{path}{name}.", needed=must, root=root)
         elif isinstance(given, Mapping):
-            yield Parameter(f"{path}{name}", each, must, kind_of(name, each), "array" in _types(each))
+            yield ToolParameter(f"{path}{name}", each, must, value_type(name, each), "array" in _types(each))
 
 
 def _resolved(schema: Any, root: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A schema with its reference followed, and without the null of an optional value."""
+    """Return a schema with its reference resolved, and without the null of an optional value."""
     if not isinstance(schema, Mapping):
         return {}
     rest = {key: value for key, value in schema.items() if key not in ("$ref", "anyOf")}
@@ -254,44 +284,48 @@ def _resolved(schema: Any, root: Mapping[str, Any]) -> Mapping[str, Any]:
     return {**_resolved(branches[0], root), **rest} if len(branches) == 1 else schema
 
 
-def kind_of(name: str, schema: Mapping[str, Any]) -> Kind:
-    """The kind of a value; of a list, the kind of its members."""
+def value_type(name: str, schema: Mapping[str, Any]) -> ValueType:
+    """Return the type of a value; of a list, the type of its members."""
     types, described = _types(schema), str(schema.get("description", ""))
     if "array" in types:
         items = schema.get("items")
-        return kind_of(name, {"description": described, **items}) if isinstance(items, Mapping) else Kind.TEXT
+        return (
+            value_type(name, {"description": described, **items})
+            if isinstance(items, Mapping)
+            else ValueType.TEXT
+        )
     is_id = name_words(name)[-1:] in (["id"], ["ids"], ["uid"])
-    number = Kind.DURATION if _unit(name, described) else Kind.NUMBER
+    number = ValueType.DURATION if _unit(name, described) else ValueType.NUMBER
     signs = (
-        Kind.CHOICE if "enum" in schema else None,
-        Kind.RECORDS if "object" in types else None,
-        Kind.SWITCH if "boolean" in types else None,
+        ValueType.CHOICE if "enum" in schema else None,
+        ValueType.RECORDS if "object" in types else None,
+        ValueType.SWITCH if "boolean" in types else None,
         number if types & {"integer", "number"} else None,
         _FORMATS.get(str(schema.get("format", ""))),
-        *(kind for sign, kind in _STANDARDS if sign.search(described)),
-        _kind_of_pattern(str(schema["pattern"])) if schema.get("pattern") else None,
-        Kind.IDENTIFIER if is_id else Kind.TEXT,
+        *(found for sign, found in _STANDARDS if sign.search(described)),
+        _type_of_pattern(str(schema["pattern"])) if schema.get("pattern") else None,
+        ValueType.IDENTIFIER if is_id else ValueType.TEXT,
     )
     return next(filter(None, signs))
 
 
-def _kind_of_pattern(pattern: str) -> Kind:
-    """A pattern that takes a sentence is a text; one that takes only a clock time or a day is that."""
+def _type_of_pattern(pattern: str) -> ValueType:
+    """Return the type of what a pattern matches: a sentence, only clock times, only days, or else ids."""
     samples = {
-        "some words": Kind.TEXT,
-        "words": Kind.IDENTIFIER,
-        "19:30": Kind.TIME,
-        "2026-03-04": Kind.DATE,
+        "some words": ValueType.TEXT,
+        "words": ValueType.IDENTIFIER,
+        "19:30": ValueType.TIME,
+        "2026-03-04": ValueType.DATE,
     }
     try:
-        fits = [kind for sample, kind in samples.items() if re.search(pattern, sample)]
+        fits = [found for sample, found in samples.items() if re.search(pattern, sample)]
     except re.error:
-        return Kind.TEXT
-    return fits[0] if len(fits) == 1 or Kind.TEXT in fits else Kind.IDENTIFIER
+        return ValueType.TEXT
+    return fits[0] if len(fits) == 1 or ValueType.TEXT in fits else ValueType.IDENTIFIER
 
 
 def _unit(name: str, described: str) -> float | None:
-    """The seconds in a unit of time that the name has, or the description after "in"."""
+    """Return the seconds in a unit of time in the name, or in the description after "in"."""
     named = [*name_words(name), *re.findall(r"\bin (\w+)", described.lower())[:1]]
     return next((_UNITS[word] for word in named if word in _UNITS), None)
 
