@@ -117,8 +117,7 @@ def _question(folder: Path) -> Path:
     """
     import numpy as np
 
-    words = ("What", "time", "is", "it", "in", "Tokyo?")
-    said = np.frombuffer(load_engines().synthesise(" ".join(words)), np.int16)
+    said = np.frombuffer(load_engines().synthesise("What time is it in Tokyo?"), np.int16)
     doubled = np.repeat(said, RATE // 24_000)
     path = folder / "question.wav"
     with wave.open(str(path), "wb") as file:

@@ -124,7 +124,7 @@ async def test_a_user_interrupts_while_the_answer_still_plays() -> None:
     await caller.say(silence(200) + speech("Please stop.") + silence(700))
     await caller.until("turn_complete", 2)
     assert [kind for kind, _ in caller.dialogue.told] == ["user", "interrupted", "user"]
-    assert caller.dialogue.of("interrupted") == ["Once upon a time there was an old lighthouse"]
+    assert caller.dialogue.of("interrupted") == [True]
     said = caller.messages()
     assert [bare(said[0]), bare(said[2]), said[3]] == ["tell me a story", "please stop", "Fine, I stop."]
     assert said[1].startswith("Once upon a time")

@@ -167,7 +167,7 @@ class Site:
         talk = Talk(transport)
         session = await self.runtime.open_session(mode, user=USER)
         talk.live = live = LiveSession(
-            self.runtime, session, transport, instructions=INSTRUCTIONS, filler_seconds=PATIENCE, forms=forms
+            self.runtime, session, transport, instructions=INSTRUCTIONS, dead_air=PATIENCE, forms=forms
         )
         live.attach(talk)
         await live.open()

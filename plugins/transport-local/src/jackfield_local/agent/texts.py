@@ -32,7 +32,7 @@ from jackfield_local.language.text import (
 _MOSTLY, _NEARLY_ALL = 0.6, 0.8
 """The least share of a required and of an optional text that is in the user's words."""
 
-_THOUGHT_UP = 0.4
+_COMPOSED_SHARE = 0.4
 """A text is composed if its examples have a smaller share of it in the request."""
 
 _POINTING = re.compile(r"\b(?:this|these|here|below|following)\b", re.IGNORECASE)
@@ -135,10 +135,10 @@ def _blanked(tool: Tool, message: UserMessage) -> str:
     """Return the user's words with a gap for everything that has a type of its own."""
     said = message.text
     spans = [*time_spans(tool, message), *(each.span for each in (*emails(said), *urls(said), *ids(said)))]
-    kinds = {each.type for each in tool.parameters}
-    if ValueType.NUMBER in kinds:
+    types = {each.type for each in tool.parameters}
+    if ValueType.NUMBER in types:
         spans += [each.span for each in amounts(said)]
-    for value_type in kinds & CODES - {ValueType.ZONE}:
+    for value_type in types & CODES - {ValueType.ZONE}:
         spans += [Span(each.start, each.end) for each in codes.mentions(value_type, said)]
     return blanked(said, spans)
 
@@ -183,7 +183,7 @@ def handed_over(message: UserMessage) -> str | None:
 def is_composed(tool: Tool, parameter: ToolParameter) -> bool:
     """Whether the examples show that the caller composes the text, such as a shell command."""
     shares = [len(said & value) / len(value) for said, value in _shown(tool, parameter) if value]
-    return bool(shares) and fmean(shares) < _THOUGHT_UP
+    return bool(shares) and fmean(shares) < _COMPOSED_SHARE
 
 
 def is_search(tool: Tool) -> bool:

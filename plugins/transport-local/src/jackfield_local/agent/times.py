@@ -91,9 +91,9 @@ class _Times:
                 return None if when.days is None and when.instant is None else begin.date().isoformat()
             case ValueType.TIME:
                 return f"{begin:%H:%M}" if when.exact else None
-            case ValueType.MOMENT if when.clock is None and when.instant is None:
+            case ValueType.DATE_OR_TIME if when.clock is None and when.instant is None:
                 return begin.date().isoformat()
-            case ValueType.MOMENT:
+            case ValueType.DATE_OR_TIME:
                 # Without an offset, so that a time zone among the arguments applies.
                 return begin.isoformat() if when.zoned else f"{begin:%Y-%m-%dT%H:%M}"
         if (moved := _moved(when, _read(self.base.get(parameter.name)))) is not None:

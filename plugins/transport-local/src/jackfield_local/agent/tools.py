@@ -27,7 +27,7 @@ class ValueType(Enum):
     DATE_TIME = "date and time"
     DATE = "date"
     TIME = "time"
-    MOMENT = "date or time"
+    DATE_OR_TIME = "date or time"
     NUMBER = "number"
     DURATION = "length of time"
     CHOICE = "choice"
@@ -43,7 +43,7 @@ class ValueType(Enum):
     RECORDS = "records"
 
 
-TEMPORAL = frozenset((ValueType.DATE_TIME, ValueType.DATE, ValueType.TIME, ValueType.MOMENT))
+TEMPORAL = frozenset((ValueType.DATE_TIME, ValueType.DATE, ValueType.TIME, ValueType.DATE_OR_TIME))
 CODES = frozenset((ValueType.CURRENCY, ValueType.LANGUAGE, ValueType.TERRITORY, ValueType.ZONE))
 
 _FORMATS = {
@@ -59,7 +59,7 @@ _STANDARDS = (
     (re.compile(r"\bISO[ -]?4217\b", re.IGNORECASE), ValueType.CURRENCY),
     (re.compile(r"\bISO[ -]?3166\b", re.IGNORECASE), ValueType.TERRITORY),
     (re.compile(r"\bISO[ -]?639\b|\bBCP[ -]?47\b", re.IGNORECASE), ValueType.LANGUAGE),
-    (re.compile(r"\bISO[ -]?8601\b", re.IGNORECASE), ValueType.MOMENT),
+    (re.compile(r"\bISO[ -]?8601\b", re.IGNORECASE), ValueType.DATE_OR_TIME),
     (re.compile(r"\bHH:MM\b", re.IGNORECASE), ValueType.TIME),
     (re.compile(r"\bYYYY-MM-DD\b", re.IGNORECASE), ValueType.DATE),
     (re.compile(r"\bhttps?://"), ValueType.URL),

@@ -147,7 +147,7 @@ def named_texts(text: str) -> list[str]:
 
 # Sentences.
 
-_END = re.compile(r"```(?:.|\n)*?(?:```|$)|(?<=[.!?…])[\"')\]*_\u2019\u201d]*\s+(?=[A-ZÀ-Þ0-9\"“*#-])|\n")
+_END = re.compile(r"```(?:.|\n)*?(?:```|$)|(?<=[.!?…])[\"')\]*_\u2019\u201d]*\s+(?=[A-ZÀ-Þ0-9\"“*#-]|\Z)|\n")
 _NO_END = re.compile(
     r"(?:^|\s)[(\"“]?(?:(?i:e\.g|i\.e|cf|vs|approx|no|dr|mr|mrs|ms|prof|st|fig|jr|sr)|[A-HJ-Z]|\d{1,2})\.$"
 )
