@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from jackfield_local.agent.agent import LocalAgent
-from jackfield_local.agent.llama import Prefix, PromptMessage
+from jackfield_local.agent.llama import LlamaModel, Prefix, PromptMessage
 from jackfield_local.settings import LocalSettings
 from local_requests import NOW
 from local_session import Session, offered
@@ -61,7 +61,7 @@ async def agent_session(
     tools: Mapping[str, tuple[str, dict[str, Any], str]], model: Scripted, **changes: Any
 ) -> AsyncIterator[Session]:
     """A conversation over some tools on a scripted model."""
-    agent = LocalAgent(OPTIONS, clock=lambda: NOW, model=model)
+    agent = LocalAgent(OPTIONS, clock=lambda: NOW, model=cast("LlamaModel", model))
     try:
         async with offered(tools, agent, **changes) as talk:
             yield talk

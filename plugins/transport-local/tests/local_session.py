@@ -53,7 +53,7 @@ def router() -> LocalAgent:
 
 @cache
 def snapshot() -> Snapshot:
-    """The registry of what is installed here, built anew."""
+    """Build the registry of the installed tools."""
     built = build(Settings(), import_handlers=False)
     assert built.snapshot is not None, built.findings
     return built.snapshot

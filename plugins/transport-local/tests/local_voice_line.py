@@ -26,17 +26,17 @@ _E = TypeVar("_E")
 
 @cache
 def speech(text: str) -> bytes:
-    """A sentence as somebody says it."""
+    """Return a sentence as speech."""
     return load_engines().synthesise(text)
 
 
 def silence(ms: int) -> bytes:
-    """So many milliseconds of nothing."""
+    """Return so many milliseconds of silence."""
     return bytes(BYTES_PER_MS * ms)
 
 
 def noise(ms: int, loudness: float, seed: int = 1) -> bytes:
-    """So many milliseconds of hiss."""
+    """Return so many milliseconds of noise."""
     made = np.random.default_rng(seed).normal(0, loudness, 24 * ms)
     return made.clip(-32768, 32767).astype("<i2").tobytes()
 
@@ -90,7 +90,7 @@ class Dialogue:
         self.told.append(("interrupted", heard))
 
     def of(self, kind: str) -> list[Any]:
-        """Everything of a kind that it was told."""
+        """Return everything of a kind that it was told."""
         return [what for each, what in self.told if each == kind]
 
     @property
@@ -131,7 +131,7 @@ class Line:
             self._news.set()
 
     def of(self, kind: type[_E]) -> list[_E]:
-        """Every event of a kind so far."""
+        """Return every event of a type so far."""
         return [event for event in self.events if isinstance(event, kind)]
 
     async def until(self, done: Callable[[], Any]) -> None:
@@ -141,19 +141,19 @@ class Line:
             await self._news.wait()
 
     async def next(self, kind: type[_E], number: int = 1) -> _E:
-        """The so manieth event of a kind."""
+        """Wait for the event of a type with this number."""
         await self.until(lambda: len(self.of(kind)) >= number)
         return self.of(kind)[number - 1]
 
     async def listened(self) -> None:
-        """Let the connection hear all it was given, and tell what it heard."""
+        """Wait until the connection has processed all audio and reported its words."""
         heard = self.connection._input
         await heard._audio.join()
-        while heard.busy:  # noqa: ASYNC110 - nobody else wants to know it
+        while heard.busy:  # noqa: ASYNC110 - only tests wait for it
             await asyncio.sleep(0.001)
 
     async def drafts(self) -> None:
-        """Let the connection hear all it was given, and draft what it wants to of it."""
+        """Wait until the connection has processed all audio and finished its draft."""
         heard = self.connection._input
         await heard._audio.join()
         if heard._draft is not None:
@@ -188,7 +188,7 @@ async def line(
 
 
 def on_a_loop(test: Callable[[], Coroutine[Any, Any, None]]) -> Callable[[], None]:
-    """Run a test that awaits, and end it when it would wait for ever."""
+    """Run an asynchronous test with a time limit."""
 
     async def bounded() -> None:
         async with asyncio.timeout(90):

@@ -11,7 +11,7 @@ import pytest
 from jackfield.settings import SettingsError, parse_settings
 from jackfield.transport.protocol import Opening, TransportError
 from jackfield_local import jackfield_schema_adapters, jackfield_transports
-from jackfield_local.agent.agent import _session_zone
+from jackfield_local.agent.agent import session_zone
 from jackfield_local.settings import LocalSettings
 from jackfield_local.transport import LocalTransport
 
@@ -53,8 +53,8 @@ def test_voice_without_its_extra_says_how_to_get_it(monkeypatch: pytest.MonkeyPa
 
 
 def test_the_zone_of_a_session_is_among_its_facts() -> None:
-    assert _session_zone("Be kind.\n\n## Just now\n\n- time zone: Asia/Tokyo") == "Asia/Tokyo"
-    assert _session_zone("Write Area/City.\n\n## Just now\n\n- now: noon (UTC)") == ""
+    assert session_zone("Be kind.\n\n## Just now\n\n- time zone: Asia/Tokyo") == "Asia/Tokyo"
+    assert session_zone("Write Area/City.\n\n## Just now\n\n- now: noon (UTC)") == ""
 
 
 def test_importing_the_plugin_loads_nothing_heavy() -> None:

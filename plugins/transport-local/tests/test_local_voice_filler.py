@@ -141,7 +141,7 @@ async def test_speech_cuts_a_filler_off_like_any_other() -> None:
         await asyncio.sleep(0.4)
         await talk.hear(silence(200) + speech("Never slow."))
         await asyncio.sleep(0.4)
-    # Nobody had taken the filler yet, so nobody hears it.
+    # The filler was not read yet, so it is withdrawn.
     assert [type(each) for each in talk.events[:2]] == [SpeechStarted, Interrupted]
     assert fillers(talk) == []
 

@@ -82,7 +82,9 @@ def _check(events: list[Event]) -> None:
         if isinstance(event, SpeechStarted | SpeechStopped):
             assert speaking is isinstance(event, SpeechStopped)
             speaking = not speaking
-        assert not (speaking and isinstance(event, Audio | TurnComplete)), "nobody talks over the user"
+        assert not (speaking and isinstance(event, Audio | TurnComplete)), (
+            "the agent must not talk over the user"
+        )
     assert [isinstance(event, Closed) for event in events] == [False] * (len(events) - 1) + [True]
     for event, after in pairwise(events):
         cut = isinstance(event, Interrupted)

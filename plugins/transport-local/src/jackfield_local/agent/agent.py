@@ -16,7 +16,7 @@ from jackfield_embeddings import EmbeddingError, MiniLM, Vectors
 
 from jackfield_local.agent.calls import AgentContext, Clock
 from jackfield_local.agent.dialogue import AgentDialogue
-from jackfield_local.agent.llama import LanguageModel, LlamaModel, Prefix
+from jackfield_local.agent.llama import LlamaModel, Prefix
 from jackfield_local.agent.prompt import ModelDecider, static_prefix, takes_said_values
 from jackfield_local.agent.results import ResponseStyle
 from jackfield_local.agent.router import Router
@@ -36,7 +36,7 @@ class LocalAgent:
     """Opens conversations; a router decides in them, or a model once it is ready."""
 
     def __init__(
-        self, settings: LocalSettings, clock: Clock | None = None, model: LanguageModel | None = None
+        self, settings: LocalSettings, clock: Clock | None = None, model: LlamaModel | None = None
     ) -> None:
         self._settings = settings
         self._clock = clock
@@ -77,7 +77,7 @@ class LocalAgent:
             await self._model.close()
 
     def _context(self, opening: Opening) -> AgentContext:
-        name = _session_zone(opening.instructions) or self._settings.time_zone or machine_zone()
+        name = session_zone(opening.instructions) or self._settings.time_zone or machine_zone()
         zone = ZoneInfo(name) if name else datetime.now().astimezone().tzinfo
         assert zone is not None  # noqa: S101 - `astimezone` always gives one
         tools = tools_of(opening)
@@ -99,7 +99,7 @@ class LocalAgent:
         return AgentContext(tools, router, decider, style, self._clock or (lambda: datetime.now(zone)), name)
 
 
-async def _prepare(model: LanguageModel, prefix: Prefix) -> None:
+async def _prepare(model: LlamaModel, prefix: Prefix) -> None:
     try:
         await model.prepare(prefix)
     except Exception as error:  # noqa: BLE001 - the router decides if anything keeps the model from it
@@ -108,7 +108,7 @@ async def _prepare(model: LanguageModel, prefix: Prefix) -> None:
         _log.info("the model is ready")
 
 
-def _session_zone(instructions: str) -> str:
+def session_zone(instructions: str) -> str:
     """Return the time zone in the facts of a session; empty if they name none."""
     facts = instructions.rpartition(_SESSION_FACTS)[2] if _SESSION_FACTS in instructions else ""
     return next((name for name in _ZONE.findall(facts) if name != "UTC" and is_zone(name)), "")

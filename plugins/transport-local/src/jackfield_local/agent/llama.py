@@ -16,7 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from jackfield.transport.protocol import TransportError
 
@@ -50,27 +50,6 @@ Prefix = tuple[PromptMessage, ...]
 """The messages that many requests begin with, byte by byte, so that they are processed once."""
 
 
-class LanguageModel(Protocol):
-    """A language model, as the agent uses it."""
-
-    def is_ready(self, prefix: Prefix) -> bool:
-        """Whether requests with this prefix are answered without processing it first."""
-
-    def progress(self, prefix: Prefix) -> float:
-        """Return how much of a prefix has been processed, from 0 to 1."""
-
-    async def prepare(self, prefix: Prefix) -> None:
-        """Load the model and process a prefix, or restore its cache from disk."""
-
-    async def complete(
-        self, prefix: Prefix, messages: Sequence[PromptMessage], *, schema: Mapping[str, Any], max_tokens: int
-    ) -> str:
-        """Return the JSON that the model writes, constrained to a schema; cancellation stops the model."""
-
-    async def close(self) -> None:
-        """Release the model."""
-
-
 @dataclass(slots=True)
 class _Slot:
     """Where llama.cpp keeps a processed prefix, and how much of it has been processed, from 0 to 1."""
@@ -95,11 +74,11 @@ class LlamaModel:
         self._server: Any = None
 
     def is_ready(self, prefix: Prefix) -> bool:
-        """As `LanguageModel` has it; while another prefix is processed, a request would wait for minutes."""
+        """Whether requests with this prefix are answered at once; they wait while another is processed."""
         return self.progress(prefix) == 1 and not self._processing
 
     def progress(self, prefix: Prefix) -> float:
-        """As `LanguageModel` has it."""
+        """Return how much of a prefix has been processed, from 0 to 1."""
         return self._slots[prefix].progress if prefix in self._slots else 0.0
 
     async def load(self) -> None:
@@ -111,7 +90,7 @@ class LlamaModel:
                 _log.info("%s is loaded", self._path.name)
 
     async def prepare(self, prefix: Prefix) -> None:
-        """As `LanguageModel` has it; the key of a cache is the model, the engine's version and the prompt."""
+        """Load the model and process a prefix, or restore its cache from disk."""
         await self.load()
         async with self._turn:
             slot = self._slot(prefix)
@@ -132,7 +111,10 @@ class LlamaModel:
     async def complete(
         self, prefix: Prefix, messages: Sequence[PromptMessage], *, schema: Mapping[str, Any], max_tokens: int
     ) -> str:
-        """As `LanguageModel` has it; concurrent requests wait for each other."""
+        """Return the JSON that the model writes, constrained to a schema; cancellation stops the model.
+
+        Concurrent requests wait for each other.
+        """
         await self.prepare(prefix)
         async with self._turn:
             request = _request((*prefix, *messages), self._slot(prefix), max_tokens)
@@ -169,6 +151,7 @@ class LlamaModel:
     def _cache(self, prefix: Prefix) -> Path | None:
         if self._caches is None:
             return None
+        # A cache fits one model file, version of the engine, context size and prompt.
         file = self._path.stat() if self._path.exists() else None
         version = getattr(import_module("xllamacpp"), "__version__", "")
         model = [str(self._path.resolve()), file and file.st_size, file and file.st_mtime_ns]

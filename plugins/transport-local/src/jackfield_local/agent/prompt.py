@@ -10,7 +10,7 @@ from datetime import datetime
 from itertools import zip_longest
 from typing import Any, NamedTuple
 
-from jackfield_local.agent.llama import LanguageModel, Prefix, PromptMessage
+from jackfield_local.agent.llama import LlamaModel, Prefix, PromptMessage
 from jackfield_local.agent.results import ask_for
 from jackfield_local.agent.texts import is_handed_over
 from jackfield_local.agent.tools import CODES, TEMPORAL, Tool, ToolParameter, ValueType, first_sentence
@@ -56,7 +56,7 @@ class Decision:
 class ModelDecider:
     """A model with the static prompt of a registry's tools."""
 
-    def __init__(self, model: LanguageModel, prefix: Prefix, tools: Sequence[Tool]) -> None:
+    def __init__(self, model: LlamaModel, prefix: Prefix, tools: Sequence[Tool]) -> None:
         self._model = model
         self.prefix = prefix
         self._tools = tools
