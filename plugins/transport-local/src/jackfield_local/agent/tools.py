@@ -15,6 +15,7 @@ from jackfield.registry.arguments import resolve
 from jackfield.transport.protocol import Opening
 from markdown_it import MarkdownIt
 
+from jackfield_local.language.numbers import UNITS
 from jackfield_local.language.text import content, name_words, spoken_name
 
 _LONGEST_GUIDE = 100_000
@@ -64,15 +65,8 @@ _STANDARDS = (
     (re.compile(r"\bYYYY-MM-DD\b", re.IGNORECASE), ValueType.DATE),
     (re.compile(r"\bhttps?://"), ValueType.URL),
 )
-_UNITS = {
-    "milliseconds": 0.001,
-    "ms": 0.001,
-    "seconds": 1.0,
-    "minutes": 60.0,
-    "hours": 3600.0,
-    "days": 86_400.0,
-    "weeks": 604_800.0,
-}
+_UNITS = {f"{unit}s": float(seconds) for unit, seconds in UNITS.items()}
+_UNITS |= {"milliseconds": 0.001, "ms": 0.001}
 _BEGINNINGS = frozenset(("start", "begin", "from", "since", "after", "starts", "begins"))
 _ENDINGS = frozenset(("end", "until", "till", "to", "before", "ends", "finish"))
 

@@ -27,15 +27,8 @@ _MONTH = (
 _DAY = r"(?P<day>0?[1-9]|[12]\d|3[01])"
 _TH = r"(?:st|nd|rd|th)"
 _YEAR = r"(?:,? (?P<year>\d{4}))?"
-_NEAR = {
-    "the day after tomorrow": 2,
-    "tomorrow": 1,
-    "tmrw": 1,
-    "yesterday": -1,
-    "today": 0,
-    "tonight": 0,
-    "this": 0,
-}
+_NEAR = {"the day after tomorrow": 2, "tomorrow": 1, "tmrw": 1, "yesterday": -1}
+_NEAR |= dict.fromkeys(("today", "tonight", "this"), 0)
 _STEPS = {"next": 1, "coming": 1, "last": -1}
 _HOLIDAYS = {
     "christmas eve": (12, 24),

@@ -130,8 +130,10 @@ def _digits(text: str) -> float:
 # Lengths of time: how long something is, by how much it moves, and in how long it will be.
 
 _MINUTE, _HOUR, _DAY = 60, 3_600, 86_400
-_UNITS = {"second": 1, "sec": 1, "minute": _MINUTE, "min": _MINUTE, "hour": _HOUR, "hr": _HOUR, "h": _HOUR}
-_UNITS |= {"day": _DAY, "week": 7 * _DAY}
+UNITS = {"second": 1, "sec": 1, "minute": _MINUTE, "min": _MINUTE, "hour": _HOUR, "hr": _HOUR, "h": _HOUR}
+UNITS |= {"day": _DAY, "week": 7 * _DAY}
+"""Seconds in each unit of time."""
+
 _LONGEST_SECONDS = 100 * 366 * _DAY
 """A hundred years, in seconds: an upper limit that keeps dates within the calendar."""
 
@@ -140,7 +142,7 @@ _HALF = r"\s+and\s+a\s+half"
 _LENGTH = re.compile(
     rf"\b(?:(?:an?\s+)?(?P<fraction>half|quarter\s+of|three[\s-]quarters?\s+of)[\s-](?:an?\s+)?"
     rf"|(?:an?\s+)?(?P<number>{NUMBER})(?P<half>{_HALF})?[\s-]?"
-    rf"|(?:an?|(?:next\s+)?(?:full|free))[\s-])(?P<unit>{'|'.join(_UNITS)})s?\b(?P<more>{_HALF})?",
+    rf"|(?:an?|(?:next\s+)?(?:full|free))[\s-])(?P<unit>{'|'.join(UNITS)})s?\b(?P<more>{_HALF})?",
     re.IGNORECASE,
 )
 _AND_MINUTES = re.compile(rf"\s+(?:and\s+)?({NUMBER})(?:\s+min(?:ute)?s?)?\b(?!\s*[\w%:])", re.IGNORECASE)
@@ -205,4 +207,4 @@ def _lengths(text: str) -> Iterator[tuple[Duration, re.Match[str]]]:
 
 def _seconds(match: re.Match[str]) -> int:
     """Return the seconds in the unit of a length."""
-    return _UNITS[match["unit"].lower()]
+    return UNITS[match["unit"].lower()]
