@@ -17,7 +17,7 @@ from jackfield_client.messages import (
     Audio,
     ChatMessage,
     Interrupted,
-    PromptMessage,
+    Message,
     SpeechStarted,
     ToolComplete,
     ToolStart,
@@ -34,7 +34,7 @@ TOOLS = ("jackfield-tool-*", "jackfield-policies", "jackfield-transport-local")
 FRAME_MS, BYTES_PER_MS = 20, 48
 PATIENCE = 180
 
-_M = TypeVar("_M", bound=PromptMessage)
+_M = TypeVar("_M", bound=Message)
 
 
 def spoken(words: str) -> bytes:
@@ -47,7 +47,7 @@ class Caller:
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        self.got: list[PromptMessage] = []
+        self.got: list[Message] = []
         self._news = asyncio.Event()
         self._saying = asyncio.Queue[bytes]()
         self.heard_ms: dict[str, int] = {}
