@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 
 import jsonschema_rs
-from jackfield_local.agent.mind import Agent
+from jackfield_local.agent.agent import LocalAgent
 
 from bench.agent.judging import exact
 from bench.agent.material import Request
@@ -39,7 +39,7 @@ _LANGUAGES = {
 """Nobody answers a question for a language with its code."""
 
 
-async def completed(agent: Agent, requests: Sequence[Request], *, forms: bool, shown: bool) -> Row:
+async def completed(agent: LocalAgent, requests: Sequence[Request], *, forms: bool, shown: bool) -> Row:
     """Requests for third-party tools, each until a tool is called."""
     score = Score(shown=shown)
     opening = third_party_opening("text", forms=forms)
