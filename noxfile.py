@@ -132,7 +132,7 @@ def model_tests(session: nox.Session) -> None:
     """Download the local language model (1.1 GB, once) and run the tests that need it."""
     workspace(session)
     session.run("jackfield", "model", "get")
-    find = "from jackfield_local.models.weights import located; print(located())"
+    find = "from jackfield_local.model_file import default_path; print(default_path())"
     found = session.run("python", "-c", find, silent=True) or ""
     session.run("pytest", *MODEL_TESTS, *session.posargs, env={"JACKFIELD_TEST_GGUF": found.strip()})
 

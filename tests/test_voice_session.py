@@ -26,9 +26,9 @@ from jackfield_client.messages import (
 from jackfield_client.session import Session
 from jackfield_host.server import serve_embedded
 from jackfield_host.settings import HostSettings
-from jackfield_local.models import speech
+from jackfield_local.voice.engines import load_engines, missing_packages
 
-pytestmark = pytest.mark.skipif(bool(speech.missing()), reason="the extra `voice` is not installed")
+pytestmark = pytest.mark.skipif(bool(missing_packages()), reason="the extra `voice` is not installed")
 
 TOOLS = ("jackfield-tool-*", "jackfield-policies", "jackfield-transport-local")
 FRAME_MS, BYTES_PER_MS = 20, 48
@@ -39,7 +39,7 @@ _M = TypeVar("_M", bound=Message)
 
 def spoken(words: str) -> bytes:
     """Synthesise speech."""
-    return speech.engines().synthesiser.say(words.split()).pcm
+    return load_engines().synthesise(words)
 
 
 class Caller:

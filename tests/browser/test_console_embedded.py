@@ -16,7 +16,7 @@ import pytest
 from jackfield.settings import Settings
 from jackfield_builder.pipeline import build
 from jackfield_builder.snapshot import write_snapshot
-from jackfield_local.models import speech
+from jackfield_local.voice.engines import load_engines, missing_packages
 from jackfield_scripted.openai import OpenAIServer
 from playwright.async_api import expect
 
@@ -81,7 +81,7 @@ def test_a_question_is_answered_from_the_knowledge_base_with_its_source(embedded
     browse(embedded, steps)
 
 
-@pytest.mark.skipif(bool(speech.missing()), reason="the extra `voice` is not installed")
+@pytest.mark.skipif(bool(missing_packages()), reason="the extra `voice` is not installed")
 def test_a_spoken_question_is_answered_aloud_and_what_was_heard_is_reported(embedded: Embedded) -> None:
     async def steps(console: Console) -> None:
         wire = Wire(console)
@@ -117,8 +117,7 @@ def _question(folder: Path) -> Path:
     """
     import numpy as np
 
-    words = ("What", "time", "is", "it", "in", "Tokyo?")
-    said = np.frombuffer(speech.engines().synthesiser.say(words).pcm, np.int16)
+    said = np.frombuffer(load_engines().synthesise("What time is it in Tokyo?"), np.int16)
     doubled = np.repeat(said, RATE // 24_000)
     path = folder / "question.wav"
     with wave.open(str(path), "wb") as file:

@@ -11,7 +11,7 @@ from pathlib import Path
 from jackfield_client import connect
 from jackfield_client.messages import Audio, SpeechStopped, TurnComplete
 from jackfield_client.session import Session
-from jackfield_local.models.speech import engines, missing
+from jackfield_local.voice.engines import load_engines, missing_packages
 
 from bench.host.processes import running
 from bench.report import Report, RunOptions, Table
@@ -38,7 +38,7 @@ SILENCE = 50
 
 
 def run(report: Report, _: RunOptions) -> None:
-    if lacking := missing():
+    if lacking := missing_packages():
         report.note(SPOKEN.section, f"Spoken questions left out; not installed: {', '.join(lacking)}.")
         return
     with tempfile.TemporaryDirectory() as folder, running("bench.host.jackfield_host", Path(folder)) as host:
@@ -71,7 +71,7 @@ async def _measured(url: str) -> tuple[list[float], list[float]]:
 def _spoken(words: str) -> bytes:
     import numpy as np
 
-    pcm = engines().synthesiser.say(words.split()).pcm
+    pcm = load_engines().synthesise(words)
     loud = np.flatnonzero(np.abs(np.frombuffer(pcm, np.int16)) > SILENCE)
     return pcm[: (int(loud[-1]) + 1) * 2]
 

@@ -16,13 +16,13 @@ from typing import Any
 
 import pytest
 from jackfield.transport.protocol import TransportError
-from jackfield_local.agent.engine import SLOTS, Engine, Message, Prefix
+from jackfield_local.agent.llama import SLOTS, LlamaModel, Prefix, PromptMessage
 
-ASKED = (Message("user", "Go on."),)
+ASKED = (PromptMessage("user", "Go on."),)
 
 
 def _prefix(name: str) -> Prefix:
-    return (Message("system", name),)
+    return (PromptMessage("system", name),)
 
 
 class LlamaCpp:
@@ -86,7 +86,7 @@ def llama(monkeypatch: pytest.MonkeyPatch) -> LlamaCpp:
 SCHEMA = {"type": "object"}
 
 
-async def _all(engine: Engine, prefix: Prefix) -> str:
+async def _all(engine: LlamaModel, prefix: Prefix) -> str:
     return await engine.complete(prefix, ASKED, schema=SCHEMA, max_tokens=9)
 
 
@@ -121,7 +121,7 @@ def slots(llama: LlamaCpp) -> Iterator[list[str]]:
 
 def test_an_answer_is_constrained_to_the_schema(llama: LlamaCpp) -> None:
     async def go() -> None:
-        engine = Engine(Path("model.gguf"))
+        engine = LlamaModel(Path("model.gguf"))
         assert await _all(engine, _prefix("a")) == "One two"
         await engine.close()
 
@@ -133,18 +133,18 @@ def test_an_answer_is_constrained_to_the_schema(llama: LlamaCpp) -> None:
     assert asked["temperature"] == 0
 
 
-def test_it_leaves_a_core_to_the_rest_and_its_port_takes_no_strangers(llama: LlamaCpp) -> None:
-    asyncio.run(Engine(Path("model.gguf")).load())
+def test_one_core_stays_free_and_the_port_needs_a_key(llama: LlamaCpp) -> None:
+    asyncio.run(LlamaModel(Path("model.gguf")).load())
     cores = os.cpu_count() or 2
     assert llama.params.cpuparams.n_threads == llama.params.cpuparams_batch.n_threads == max(1, cores - 1)
     assert len(llama.params.api_keys[0]) == 32
-    asyncio.run(Engine(Path("model.gguf"), threads=3).load())
+    asyncio.run(LlamaModel(Path("model.gguf"), threads=3).load())
     assert llama.params.cpuparams.n_threads == 3
 
 
 def test_a_prefix_keeps_its_slot_until_others_need_it(llama: LlamaCpp) -> None:
     async def go() -> None:
-        engine = Engine(Path("model.gguf"))
+        engine = LlamaModel(Path("model.gguf"))
         for name in ["a", "b", "a", *map(str, range(SLOTS - 1)), "a"]:
             await _all(engine, _prefix(name))
             assert engine.is_ready(_prefix(name))
@@ -162,7 +162,7 @@ def test_a_processed_prefix_is_kept_on_disk_and_restored(
     llama: LlamaCpp, slots: list[str], tmp_path: Path
 ) -> None:
     async def go(name: str) -> bool:
-        engine = Engine(Path("model.gguf"), caches=tmp_path)
+        engine = LlamaModel(Path("model.gguf"), caches=tmp_path)
         before = len(llama.requests)
         await engine.prepare(_prefix(name))
         assert engine.progress(_prefix(name)) == 1
@@ -178,7 +178,7 @@ def test_a_processed_prefix_is_kept_on_disk_and_restored(
 
 def test_few_caches_are_kept(llama: LlamaCpp, slots: list[str], tmp_path: Path) -> None:
     async def go() -> None:
-        engine = Engine(Path("model.gguf"), caches=tmp_path)
+        engine = LlamaModel(Path("model.gguf"), caches=tmp_path)
         for name in "abcdef":
             await engine.prepare(_prefix(name))
         await engine.close()
@@ -189,7 +189,7 @@ def test_few_caches_are_kept(llama: LlamaCpp, slots: list[str], tmp_path: Path) 
 
 def test_no_prefix_is_ready_while_another_is_processed(llama: LlamaCpp) -> None:
     async def go() -> None:
-        engine = Engine(Path("model.gguf"))
+        engine = LlamaModel(Path("model.gguf"))
         await engine.prepare(_prefix("a"))
         llama.goes_on.clear()
         llama.began.clear()
@@ -205,7 +205,7 @@ def test_no_prefix_is_ready_while_another_is_processed(llama: LlamaCpp) -> None:
 
 def test_concurrent_requests_wait_for_each_other(llama: LlamaCpp) -> None:
     async def go() -> list[str]:
-        engine = Engine(Path("model.gguf"))
+        engine = LlamaModel(Path("model.gguf"))
         return await asyncio.gather(*(_all(engine, _prefix(str(n % 2))) for n in range(6)))
 
     assert asyncio.run(go()) == ["One two"] * 6
@@ -213,7 +213,7 @@ def test_concurrent_requests_wait_for_each_other(llama: LlamaCpp) -> None:
 
 def test_cancelling_a_request_stops_the_model(llama: LlamaCpp) -> None:
     async def go() -> None:
-        engine = Engine(Path("model.gguf"))
+        engine = LlamaModel(Path("model.gguf"))
         await engine.prepare(_prefix("a"))
         llama.goes_on.clear()
         llama.began.clear()
@@ -235,7 +235,7 @@ def test_cancelling_a_request_stops_the_model(llama: LlamaCpp) -> None:
 )
 def test_a_failure_is_reported_and_the_next_request_succeeds(llama: LlamaCpp, broken: Any) -> None:
     async def go() -> None:
-        engine = Engine(Path("model.gguf"))
+        engine = LlamaModel(Path("model.gguf"))
         good, llama.chunks = llama.chunks, [broken]
         with pytest.raises(TransportError, match="the local model failed: exceeds the context"):
             await _all(engine, _prefix("a"))
@@ -247,7 +247,7 @@ def test_a_failure_is_reported_and_the_next_request_succeeds(llama: LlamaCpp, br
 
 def test_progress_is_logged_and_can_be_asked_for(llama: LlamaCpp, caplog: pytest.LogCaptureFixture) -> None:
     llama.chunks.insert(0, {"choices": [], "prompt_progress": {"total": 1900, "processed": 1000}})
-    engine = Engine(Path("model.gguf"))
+    engine = LlamaModel(Path("model.gguf"))
     assert engine.progress(_prefix("a")) == 0
     with caplog.at_level(logging.INFO):
         asyncio.run(engine.prepare(_prefix("a")))
@@ -256,10 +256,10 @@ def test_progress_is_logged_and_can_be_asked_for(llama: LlamaCpp, caplog: pytest
 
 def test_a_file_that_cannot_be_loaded_is_named(llama: LlamaCpp) -> None:
     with pytest.raises(TransportError, match=r"broken\.gguf cannot be loaded: failed to load model"):
-        asyncio.run(Engine(Path("broken.gguf")).load())
+        asyncio.run(LlamaModel(Path("broken.gguf")).load())
 
 
 def test_without_the_extra_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "xllamacpp", None)
     with pytest.raises(TransportError, match=r"pip install 'jackfield-transport-local\[llama\]'"):
-        asyncio.run(Engine(Path("model.gguf")).load())
+        asyncio.run(LlamaModel(Path("model.gguf")).load())

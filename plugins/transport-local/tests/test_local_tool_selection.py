@@ -1,4 +1,4 @@
-"""`mind = "llama"`: what is missing is one sentence with what to run, and it is said at the start."""
+"""`tool_selection = "model"`: what is missing is reported at startup, with the command that helps."""
 
 from __future__ import annotations
 
@@ -9,13 +9,12 @@ from typing import Any
 
 import pytest
 from jackfield.transport.protocol import TransportError
-from jackfield_local import jackfield_transports
-from jackfield_local.agent import mind
+from jackfield_local import jackfield_transports, model_file
+from jackfield_local.agent.agent import LocalAgent
 from jackfield_local.agent.dialogue import AgentDialogue
-from jackfield_local.agent.engine import Engine, Prefix
-from jackfield_local.agent.mind import Agent
+from jackfield_local.agent.llama import LlamaModel, Prefix
+from jackfield_local.connection import TextConnection
 from jackfield_local.settings import LocalSettings
-from jackfield_local.text import TextConnection
 from jackfield_local.transport import LocalTransport
 from jackfield_sessions.checkpoint import ChatHistory
 from jackfield_sessions.summary import model_summarizer
@@ -24,7 +23,7 @@ from local_session import opening
 
 @pytest.fixture
 def installed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mind, "find_spec", lambda _: object())
+    monkeypatch.setattr(model_file, "find_spec", lambda _: object())
 
 
 @pytest.fixture
@@ -37,11 +36,11 @@ def gguf(tmp_path: Path) -> Path:
 def _lacks(**settings: Any) -> str | None:
     """Why a host does not start with these settings."""
     (offer,) = jackfield_transports()
-    return offer.unavailable(LocalSettings(mind="llama", **settings))
+    return offer.unavailable(LocalSettings(tool_selection="model", **settings))
 
 
 def test_a_missing_extra(monkeypatch: pytest.MonkeyPatch, gguf: Path) -> None:
-    monkeypatch.setattr(mind, "find_spec", lambda _: None)
+    monkeypatch.setattr(model_file, "find_spec", lambda _: None)
     said = _lacks(model_path=str(gguf))
     assert said is not None
     assert said.endswith("run: pip install 'jackfield-transport-local[llama]'")
@@ -60,16 +59,16 @@ def test_a_missing_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None
 
 
 @pytest.mark.usefixtures("installed")
-def test_any_gguf_file_will_do_and_nothing_else(gguf: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_any_gguf_file_is_accepted_and_nothing_else(gguf: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(gguf.parent))
     assert _lacks(model_path="~/model.gguf", threads=2) is None
     gguf.write_bytes(b"PK")
-    assert _lacks(model_path=str(gguf)) == f"{gguf} is no GGUF file, so llama.cpp cannot load it"
+    assert _lacks(model_path=str(gguf)) == f"{gguf} is not a GGUF file, so llama.cpp cannot load it"
 
 
 @pytest.mark.usefixtures("installed")
-def test_a_file_that_went_away_is_told_when_a_session_opens(gguf: Path) -> None:
-    transport = LocalTransport(LocalSettings("llama", model_path=str(gguf)))
+def test_a_deleted_model_file_is_reported_when_a_session_opens(gguf: Path) -> None:
+    transport = LocalTransport(LocalSettings("model", model_path=str(gguf)))
     gguf.unlink()
 
     async def go() -> None:
@@ -81,7 +80,7 @@ def test_a_file_that_went_away_is_told_when_a_session_opens(gguf: Path) -> None:
 
 
 @pytest.mark.usefixtures("installed")
-def test_with_auto_each_new_connection_uses_the_model_if_it_is_there_then(
+def test_with_auto_each_new_connection_uses_the_model_if_it_is_available(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
@@ -90,9 +89,9 @@ def test_with_auto_each_new_connection_uses_the_model_if_it_is_there_then(
     async def fail(*_: object) -> None:
         raise TransportError("server_error", "four bytes are no model")
 
-    monkeypatch.setattr(Engine, "prepare", fail)
+    monkeypatch.setattr(LlamaModel, "prepare", fail)
     transport = LocalTransport(LocalSettings())
-    file = mind.model_file(LocalSettings())
+    file = model_file.model_path(LocalSettings())
 
     async def opened() -> bool:
         connection = await transport.connect(opening())
@@ -100,7 +99,7 @@ def test_with_auto_each_new_connection_uses_the_model_if_it_is_there_then(
         await connection.close()
         dialogue = connection._dialogue
         assert isinstance(dialogue, AgentDialogue)
-        return dialogue._setting.model is not None
+        return dialogue._context.model is not None
 
     async def go() -> None:
         assert (await opened(), transport.describe()) == (False, "it uses no language model")
@@ -117,7 +116,7 @@ def test_with_auto_each_new_connection_uses_the_model_if_it_is_there_then(
     asyncio.run(go())
 
 
-class _Prepared(Engine):
+class _Prepared(LlamaModel):
     """An engine that notes what it is to prepare, and cannot."""
 
     def __init__(self) -> None:
@@ -138,7 +137,7 @@ def test_the_model_is_prepared_once_for_all_sessions_of_a_registry(
     engine = _Prepared()
 
     async def go() -> None:
-        shared = Agent(LocalSettings(mind="llama", model_path=str(gguf)), model=engine)
+        shared = LocalAgent(LocalSettings(tool_selection="model", model_path=str(gguf)), model=engine)
         for mode in ("text", "text", "voice", "voice"):
             assert isinstance(await shared.open(opening(mode)), AgentDialogue)
         await shared.ready()

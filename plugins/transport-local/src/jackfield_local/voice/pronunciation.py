@@ -1,22 +1,12 @@
-"""Text as it is written, made into words that can be said aloud.
+"""Turns written text into text that a speech synthesiser reads well: Markdown, addresses, ids, amounts.
 
-With each word goes how much of the text has been said with it, so that from how far a sentence was heard it
-is known how much of the text was. What numbers, dates and units are called is left to the synthesiser.
+How numbers, dates and units are read is left to the synthesiser.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import NamedTuple
-
-
-class Script(NamedTuple):
-    """The words of a sentence as they are said, and for each how many characters of the text it completes."""
-
-    words: tuple[str, ...]
-    reached: tuple[int, ...]
-
 
 _READ_OUT = {
     "e.g.": "for example",
@@ -26,38 +16,22 @@ _READ_OUT = {
     "≈": "about",
 }
 _SIGNS = {"USD": "$", "EUR": "€", "GBP": "£"}
-"""Currencies that the synthesiser reads with their cents, if the sign stands before the amount."""
+"""Currencies that the synthesiser reads with their cents if the sign precedes the amount."""
 
 _IN_ADDRESSES = {".": " dot ", "_": " underscore ", "-": " dash ", "+": " plus ", "@": " at "}
 
 _SPELLED = 4
-"""So many characters of an id are said: enough to tell two apart."""
+"""Characters of an id that are said: enough to tell two apart."""
 
 
-def script(sentence: str) -> Script:
-    """How a sentence is said; without words when there is nothing in it to be said."""
-    said = ""
-    reached: list[int] = []  # With each character that is said, how much of the sentence is.
-    place = 0
-    for found in _SPECIAL.finditer(sentence):
-        start, end = found.span()
-        stands_for = _RULES[found.lastgroup or ""][1](found.group())
-        said += sentence[place:start] + stands_for
-        reached += range(place + 1, start + 1)
-        # Before the last word has been said, nothing of what it stands for has been.
-        before = max(len(stands_for.rstrip()) - 1, 0)
-        reached += [start] * before + [end] * (len(stands_for) - before)
-        place = end
-    said += sentence[place:]
-    reached += range(place + 1, len(sentence) + 1)
+def pronounceable(text: str) -> str:
+    """Return a sentence as it is said; empty if nothing in it can be said."""
+    said = _SPECIAL.sub(lambda found: _RULES[found.lastgroup or ""][1](found.group()), text)
+    said = " ".join(said.split())
     if not any(each.isalnum() for each in said):
-        return Script((), ())
-    found_words = list(re.finditer(r"\S+", said))
-    words = [each.group() for each in found_words]
-    if words[-1][-1].isalnum():
-        # A heading or a point of a list ends like a sentence, or the voice stays up in the air.
-        words[-1] += "."
-    return Script(tuple(words), (*(reached[each.end() - 1] for each in found_words[:-1]), len(sentence)))
+        return ""
+    # A heading or a list item ends like a sentence, or the voice would not fall.
+    return f"{said}." if said[-1].isalnum() else said
 
 
 def _label(link: str) -> str:
@@ -65,7 +39,7 @@ def _label(link: str) -> str:
     if not any(each.isalpha() for each in label):
         return ""  # The number of a source.
     start = " " if link[0].isspace() else ""
-    return start + " ".join(script(label).words).rstrip(".")
+    return start + pronounceable(label).rstrip(".")
 
 
 def _address(written: str) -> str:
@@ -138,6 +112,6 @@ _RULES: dict[str, tuple[str, Callable[[str], str]]] = {
     "name": (r"(?<=\w)\.(?=[a-z][a-z0-9])", lambda _: " dot "),
     "picture": (r"[\u2190-\u21ff\u2300-\u27bf\u2b00-\u2bff\ufe0f\u200d\U0001f000-\U0001faff]+", _silent),
 }
-"""By name: what is recognised, and how it is said. The first that fits counts."""
+"""By name: a pattern, and how a match is said. The first pattern that matches wins."""
 
 _SPECIAL = re.compile("|".join(f"(?P<{name}>{pattern})" for name, (pattern, _) in _RULES.items()))

@@ -1,16 +1,12 @@
-"""Sentences out of a stream of words, and words that can be said out of what was written."""
+"""Sentences of a text, and how written text is pronounced."""
 
 from __future__ import annotations
-
-import re
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from jackfield_local.voice.engines import Speech
-from jackfield_local.voice.output import BYTES_PER_MS, Spoken
-from jackfield_local.voice.sentences import LONGEST, Sentences
-from jackfield_local.voice.speakable import script
+from jackfield_local.language.text import split_sentences
+from jackfield_local.voice.pronunciation import pronounceable
 
 PIECES = (
     *(
@@ -48,24 +44,12 @@ PIECES = (
 TEXTS = st.lists(st.sampled_from(PIECES), max_size=20).map("".join) | st.text(max_size=300)
 
 
-def _gathered(text: str, cuts: list[int]) -> list[str]:
-    sentences = Sentences()
-    made: list[str] = []
-    place = 0
-    for cut in [*sorted(min(each, len(text)) for each in cuts), len(text)]:
-        made += sentences.add(text[place:cut])
-        place = cut
-    return made + sentences.flush()
-
-
 @settings(deadline=None)
-@given(TEXTS, st.lists(st.integers(0, 400), max_size=30))
-def test_nothing_is_lost_however_a_text_is_cut(text: str, cuts: list[int]) -> None:
-    whole = _gathered(text, [])
-    assert "".join(whole) == text
-    assert _gathered(text, cuts) == whole
-    assert all(len(each) <= LONGEST or "```" in each for each in whole)
-    assert all(whole)
+@given(TEXTS)
+def test_splitting_into_sentences_loses_nothing(text: str) -> None:
+    *complete, last = split_sentences(text)
+    assert "".join((*complete, last)) == text
+    assert all(each.strip() for each in complete)
 
 
 @pytest.mark.parametrize(
@@ -80,8 +64,8 @@ def test_nothing_is_lost_however_a_text_is_cut(text: str, cuts: list[int]) -> No
         ("So:\n```\na. b\nc\n```\nDone.", ["So:\n", "```\na. b\nc\n```", "\nDone."]),
     ],
 )
-def test_sentences_end_where_they_end(text: str, sentences: list[str]) -> None:
-    assert _gathered(text, []) == sentences
+def test_sentences_are_split_at_their_ends(text: str, sentences: list[str]) -> None:
+    assert [each for each in split_sentences(text) if each] == sentences
 
 
 @pytest.mark.parametrize(
@@ -127,52 +111,13 @@ def test_sentences_end_where_they_end(text: str, sentences: list[str]) -> None:
         ("|---|:--|\n", ""),
     ],
 )
-def test_what_is_written_can_be_said(written: str, said: str) -> None:
-    assert " ".join(script(written).words) == said
+def test_written_text_becomes_pronounceable(written: str, said: str) -> None:
+    assert pronounceable(written) == said
 
 
 @settings(deadline=None)
 @given(TEXTS)
-def test_each_word_completes_some_of_the_text(text: str) -> None:
-    made = script(text)
-    assert len(made.words) == len(made.reached)
-    assert list(made.reached) == sorted(made.reached)
-    assert not made.words or made.reached[-1] == len(text)
-    assert all(re.fullmatch(r"\S+", word) for word in made.words)
-
-
-@settings(deadline=None)
-@given(
-    st.lists(st.text("ab *[]1_.🎉", max_size=12), max_size=6), st.integers(-100, 5000), st.integers(0, 2000)
-)
-def test_what_was_heard_grows_with_what_was_played(sentences: list[str], ms: int, more: int) -> None:
-    spoken = Spoken("turn-1")
-    for sentence in sentences:
-        made = script(sentence)
-        ends = tuple(100 * BYTES_PER_MS * number for number in range(1, len(made.words) + 1))
-        spoken.add(sentence, made, Speech(bytes(ends[-1] if ends else 0), ends))
-    heard = spoken.heard(ms)
-    assert "".join(sentences).strip().startswith(heard)
-    assert spoken.heard(ms + more).startswith(heard)
-    assert spoken.heard() == spoken.heard(10**6) == "".join(sentences).strip()
-    assert spoken.size == 0 or spoken.heard(0) == ""
-    if spoken.size:
-        assert spoken.whole(spoken.size // BYTES_PER_MS)
-
-
-def test_half_a_word_was_not_heard() -> None:
-    spoken = Spoken("turn-1")
-    made = script("The [old plan](https://example.com) is good.")
-    spoken.add(
-        "The [old plan](https://example.com) is good. ",
-        made,
-        Speech(bytes(48_000), tuple(range(9600, 48_001, 9600))),
-    )
-    assert [spoken.heard(ms) for ms in (199, 200, 599, 600, 800, 999, 1000)] == [
-        *("", "The", "The", "The [old plan](https://example.com)"),
-        "The [old plan](https://example.com) is",
-        "The [old plan](https://example.com) is",
-        "The [old plan](https://example.com) is good.",
-    ]
-    spoken.withdraw(24_000)
-    assert spoken.heard() == "The"
+def test_pronounceable_text_has_something_to_say(text: str) -> None:
+    said = pronounceable(text)
+    assert said == " ".join(said.split())
+    assert not said or any(each.isalnum() for each in said)

@@ -16,16 +16,16 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from jackfield.transport.protocol import TransportError
 
+from jackfield_local.model_file import INSTALL
+
 _log = logging.getLogger(__name__)
 
-INSTALL = "pip install 'jackfield-transport-local[llama]'"
-
 SLOTS = 2
-"""So many prefixes stay in memory at once: those of text and of voice sessions."""
+"""Prefixes that stay in memory at once: those of text and of voice sessions."""
 
 CONTEXT = 8192
 """Tokens that one prefix and the conversation after it may have together."""
@@ -33,42 +33,21 @@ CONTEXT = 8192
 _BATCH = 128
 """Tokens that are processed in one go; between two goes a request can be cancelled and reports progress."""
 
-_KEPT = 4
-"""So many prompt caches are kept on disk, 30 kB a token each."""
+_KEPT_CACHES = 4
+"""Prompt caches on disk, at 30 kB per token."""
 
 _HTTP_SECONDS = 60.0
 
 
-class Message(NamedTuple):
+class PromptMessage(NamedTuple):
     """One message of the prompt."""
 
     role: str
     content: str
 
 
-Prefix = tuple[Message, ...]
+Prefix = tuple[PromptMessage, ...]
 """The messages that many requests begin with, byte by byte, so that they are processed once."""
-
-
-class Model(Protocol):
-    """A language model, as the agent knows it."""
-
-    def is_ready(self, prefix: Prefix) -> bool:
-        """Whether requests with this prefix are answered without processing it first."""
-
-    def progress(self, prefix: Prefix) -> float:
-        """How much of a prefix has been processed, from 0 to 1."""
-
-    async def prepare(self, prefix: Prefix) -> None:
-        """Load the model and process a prefix, or take its cache from disk."""
-
-    async def complete(
-        self, prefix: Prefix, messages: Sequence[Message], *, schema: Mapping[str, Any], max_tokens: int
-    ) -> str:
-        """The JSON that the model writes, constrained to a schema; cancellation stops the model."""
-
-    async def close(self) -> None:
-        """Release the model."""
 
 
 @dataclass(slots=True)
@@ -79,11 +58,11 @@ class _Slot:
     progress: float = 0.0
 
 
-class Engine:
+class LlamaModel:
     """A GGUF file on llama.cpp, with the prompt caches in a directory."""
 
     def __init__(self, path: Path, *, threads: int = 0, caches: Path | None = None) -> None:
-        """Without a number of `threads`, all cores but one: with all of them busy the model collapses."""
+        """Take all cores but one if `threads` is 0: with all of them busy the model becomes very slow."""
         self._path = path
         self._threads = threads or max(1, (os.cpu_count() or 2) - 1)
         self._caches = caches
@@ -95,11 +74,11 @@ class Engine:
         self._server: Any = None
 
     def is_ready(self, prefix: Prefix) -> bool:
-        """As `Model` has it; while another prefix is being processed, a request would wait for minutes."""
+        """Whether requests with this prefix are answered at once; they wait while another is processed."""
         return self.progress(prefix) == 1 and not self._processing
 
     def progress(self, prefix: Prefix) -> float:
-        """As `Model` has it."""
+        """Return how much of a prefix has been processed, from 0 to 1."""
         return self._slots[prefix].progress if prefix in self._slots else 0.0
 
     async def load(self) -> None:
@@ -107,30 +86,35 @@ class Engine:
         async with self._turn:
             if self._server is None:
                 _log.info("loading %s, on %d threads", self._path.name, self._threads)
-                self._server = await self._off(self._load)
+                self._server = await self._off_loop(self._load)
                 _log.info("%s is loaded", self._path.name)
 
     async def prepare(self, prefix: Prefix) -> None:
-        """As `Model` has it; the cache on disk is keyed by the model, the engine's version and the prompt."""
+        """Load the model and process a prefix, or restore its cache from disk."""
         await self.load()
         async with self._turn:
             slot = self._slot(prefix)
             if slot.progress == 1:
                 return
             cache = self._cache(prefix)
-            if cache and cache.is_file() and await self._off(self._slot_action, slot, "restore", cache):
+            if cache and cache.is_file() and await self._off_loop(self._slot_action, slot, "restore", cache):
                 cache.touch()
                 _log.info("the model's prompt cache was restored from %s", cache)
             else:
                 await self._process(prefix, slot)
-                if cache and await self._off(self._slot_action, slot, "save", cache):
-                    _prune(cache.parent)
+                if cache and await self._off_loop(self._slot_action, slot, "save", cache):
+                    kept = sorted(cache.parent.glob("*.prompt"), key=lambda each: -each.stat().st_mtime)
+                    for old in kept[_KEPT_CACHES:]:
+                        old.unlink(missing_ok=True)
             slot.progress = 1
 
     async def complete(
-        self, prefix: Prefix, messages: Sequence[Message], *, schema: Mapping[str, Any], max_tokens: int
+        self, prefix: Prefix, messages: Sequence[PromptMessage], *, schema: Mapping[str, Any], max_tokens: int
     ) -> str:
-        """As `Model` has it; concurrent requests wait for each other."""
+        """Return the JSON that the model writes, constrained to a schema; cancellation stops the model.
+
+        Concurrent requests wait for each other.
+        """
         await self.prepare(prefix)
         async with self._turn:
             request = _request((*prefix, *messages), self._slot(prefix), max_tokens)
@@ -151,12 +135,12 @@ class Engine:
 
         self._processing = True
         try:
-            await self._completed(_request((*prefix, Message("user", "Hello.")), slot, 1), report)
+            await self._completed(_request((*prefix, PromptMessage("user", "Hello.")), slot, 1), report)
         finally:
             self._processing = False
 
     def _slot(self, prefix: Prefix) -> _Slot:
-        """The slot of a prefix; the prefix that was not needed for longest makes room."""
+        """Return the slot of a prefix; the least recently used prefix makes room."""
         if prefix not in self._slots:
             full = len(self._slots) == SLOTS
             number = self._slots.popitem(last=False)[1].number if full else len(self._slots)
@@ -167,6 +151,7 @@ class Engine:
     def _cache(self, prefix: Prefix) -> Path | None:
         if self._caches is None:
             return None
+        # A cache fits one model file, version of the engine, context size and prompt.
         file = self._path.stat() if self._path.exists() else None
         version = getattr(import_module("xllamacpp"), "__version__", "")
         model = [str(self._path.resolve()), file and file.st_size, file and file.st_mtime_ns]
@@ -174,7 +159,7 @@ class Engine:
         return self._caches / f"{hashlib.sha256(key.encode()).hexdigest()[:32]}.prompt"
 
     def _slot_action(self, slot: _Slot, action: str, cache: Path) -> bool:
-        """Save or restore a slot by the engine's own endpoint; a failure costs time and nothing else."""
+        """Save or restore a slot by the engine's own endpoint; a failure only costs time."""
         request = urllib.request.Request(  # noqa: S310 - the engine's own loopback address
             f"{self._server.listening_address}/slots/{slot.number}?action={action}",
             json.dumps({"filename": cache.name}).encode(),
@@ -187,7 +172,7 @@ class Engine:
             _log.warning("the model's prompt cache %s could not be used (%s): %s", cache, action, error)
             return False
 
-    async def _off(self, work: Callable[..., Any], *args: Any) -> Any:
+    async def _off_loop(self, work: Callable[..., Any], *args: Any) -> Any:
         return await asyncio.get_running_loop().run_in_executor(self._thread, work, *args)
 
     async def _completed(self, request: Mapping[str, Any], report: Callable[[float], None]) -> str:
@@ -198,11 +183,14 @@ class Engine:
 
         def take(chunk: Any) -> bool:
             if not isinstance(chunk, Mapping) or "error" in chunk:
-                failed.append(_failure(chunk))
-            else:
-                written.extend(_texts(chunk))
-                if progress := chunk.get("prompt_progress"):
-                    loop.call_soon_threadsafe(report, progress["processed"] / max(1, progress["total"]))
+                error = chunk.get("error") if isinstance(chunk, Mapping) else chunk
+                failed.append(str(error.get("message", error) if isinstance(error, Mapping) else chunk)[:200])
+                return cancelled.is_set()
+            written.extend(
+                choice.get("delta", {}).get("content") or "" for choice in chunk.get("choices", ())
+            )
+            if progress := chunk.get("prompt_progress"):
+                loop.call_soon_threadsafe(report, progress["processed"] / max(1, progress["total"]))
             return cancelled.is_set()
 
         asking = loop.run_in_executor(self._thread, self._server.handle_chat_completions, request, take)
@@ -250,7 +238,7 @@ class Engine:
             raise TransportError("invalid_request_error", f"{self._path} cannot be loaded: {error}") from None
 
 
-def _request(messages: Sequence[Message], slot: _Slot, max_tokens: int) -> dict[str, Any]:
+def _request(messages: Sequence[PromptMessage], slot: _Slot, max_tokens: int) -> dict[str, Any]:
     return {
         "messages": [each._asdict() for each in messages],
         "max_tokens": max_tokens,
@@ -260,18 +248,3 @@ def _request(messages: Sequence[Message], slot: _Slot, max_tokens: int) -> dict[
         "return_progress": True,
         "id_slot": slot.number,
     }
-
-
-def _prune(caches: Path) -> None:
-    kept = sorted(caches.glob("*.prompt"), key=lambda each: -each.stat().st_mtime)
-    for old in kept[_KEPT:]:
-        old.unlink(missing_ok=True)
-
-
-def _texts(chunk: Mapping[str, Any]) -> list[str]:
-    return [text for choice in chunk.get("choices", ()) if (text := choice.get("delta", {}).get("content"))]
-
-
-def _failure(chunk: Any) -> str:
-    error = chunk.get("error") if isinstance(chunk, Mapping) else None
-    return str(error.get("message", error) if isinstance(error, Mapping) else chunk)[:200]

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 from agent_tools import TOOLS
 from jackfield.transport.protocol import ConnectionConfig
-from jackfield_local.agent.grounding import Grounded, ground
-from jackfield_local.agent.parameters import Kind, Tool, tools_of
+from jackfield_local.agent.agent import embed_phrases
+from jackfield_local.agent.arguments import GroundedArguments, ground
+from jackfield_local.agent.message import UserMessage
 from jackfield_local.agent.prompt import BUDGET, static_prefix
-from jackfield_local.agent.speech import Speech
-from jackfield_local.language.durations import shift
-from jackfield_local.models.phrases import embed_phrases
+from jackfield_local.agent.tools import Tool, ValueType, tools_of
+from jackfield_local.language.numbers import shift
 from local_requests import NOW
 
 
@@ -28,8 +28,8 @@ def _tools(**more: dict[str, Any]) -> dict[str, Tool]:
     }
 
 
-def _ground(tool: str, said: str, **raw: Any) -> Grounded:
-    return ground(_tools()[tool], raw, Speech(said, NOW, embed_phrases, zone="Europe/Berlin"))
+def _ground(tool: str, said: str, **raw: Any) -> GroundedArguments:
+    return ground(_tools()[tool], raw, UserMessage(said, NOW, embed_phrases, zone="Europe/Berlin"))
 
 
 def test_times_are_computed_from_the_words_and_not_from_what_the_model_writes() -> None:
@@ -38,7 +38,7 @@ def test_times_are_computed_from_the_words_and_not_from_what_the_model_writes() 
     assert found.args == {"date": "2026-11-20", "time": "19:15", "party_size": 2, "name": "Kim"}
 
 
-def test_a_value_that_nobody_said_is_dropped_or_asked_for() -> None:
+def test_a_value_that_was_not_said_is_dropped_or_asked_for() -> None:
     found = _ground(
         "send_invoice", "bill Acme 40 euros", customer="Acme", amount=40, note="Thanks!", due_date="tomorrow"
     )
@@ -92,7 +92,7 @@ def test_an_identifier_is_read_in_the_form_of_its_pattern() -> None:
     assert _ground("track_parcel", "where is it", tracking_id="AB123456789").args == {}
 
 
-def test_one_place_is_not_both_ends_of_a_journey() -> None:
+def test_one_place_is_not_used_for_both_origin_and_destination() -> None:
     raw = {"origin": "Ulm", "destination": "Ulm", "depart": "tomorrow at nine"}
     found = _ground("find_train", "I need a train to Ulm tomorrow at nine", **raw)
     assert found.args == {"destination": "Ulm", "depart": "2026-11-17T09:00:00+01:00"}
@@ -129,22 +129,22 @@ def test_nothing_is_shifted_without_a_length_and_a_direction() -> None:
 
 
 @pytest.mark.parametrize(
-    ("schema", "kind"),
+    ("schema", "expected"),
     [
-        ({"type": "string", "pattern": "^[0-2][0-9]:[0-5][0-9]$"}, Kind.TIME),
-        ({"type": "string", "pattern": "^\\d{4}-\\d\\d-\\d\\d$"}, Kind.DATE),
-        ({"type": "string", "pattern": "^[A-Z]{2}[0-9]{9}$"}, Kind.IDENTIFIER),
-        ({"type": "string", "pattern": "\\S"}, Kind.TEXT),
-        ({"type": "string", "description": "ISO 4217 code"}, Kind.CURRENCY),
-        ({"type": "array", "items": {"type": "string", "format": "email"}}, Kind.EMAIL),
-        ({"type": "integer", "description": "How long, in minutes."}, Kind.DURATION),
-        ({"type": "array", "items": {"type": "object"}}, Kind.RECORDS),
+        ({"type": "string", "pattern": "^[0-2][0-9]:[0-5][0-9]$"}, ValueType.TIME),
+        ({"type": "string", "pattern": "^\\d{4}-\\d\\d-\\d\\d$"}, ValueType.DATE),
+        ({"type": "string", "pattern": "^[A-Z]{2}[0-9]{9}$"}, ValueType.IDENTIFIER),
+        ({"type": "string", "pattern": "\\S"}, ValueType.TEXT),
+        ({"type": "string", "description": "ISO 4217 code"}, ValueType.CURRENCY),
+        ({"type": "array", "items": {"type": "string", "format": "email"}}, ValueType.EMAIL),
+        ({"type": "integer", "description": "How long, in minutes."}, ValueType.DURATION),
+        ({"type": "array", "items": {"type": "object"}}, ValueType.RECORDS),
     ],
 )
-def test_the_schema_tells_the_kind_of_a_value(schema: dict[str, Any], kind: Kind) -> None:
+def test_the_schema_determines_the_type_of_a_value(schema: dict[str, Any], expected: ValueType) -> None:
     parameters = {"type": "object", "properties": {"thing": schema}}
     (tool,) = tools_of(ConnectionConfig("text", "", {"t": {"description": "T.", "parameters": parameters}}))
-    assert tool.parameters[0].kind is kind
+    assert tool.parameters[0].type is expected
 
 
 def test_the_static_prompt_is_the_same_for_all_sessions_and_keeps_to_its_budget() -> None:

