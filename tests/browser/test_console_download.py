@@ -97,7 +97,7 @@ def test_one_button_downloads_the_local_model_and_new_conversations_use_it(
         await console.check_accessibility()
         await page.reload()
         await page.get_by_role("button", name="Start a new conversation").click()
-        await expect(provider).to_contain_text("it uses the local language model.")
+        await expect(provider).to_contain_text("it uses the local language model")
         await expect(page.get_by_test_id("download")).to_have_count(0)
 
     browse(deployment, steps)

@@ -21,7 +21,7 @@ from jackfield_scripted.openai import OpenAIServer
 from playwright.async_api import expect
 
 from browser.harness import ALLOW, TIMEOUT_MS, Console, Deployment, open_console
-from browser.test_console_voice import Wire, ring_up
+from browser.test_console_voice import CallTraffic, start_call
 
 EVERYTHING = (*ALLOW, "jackfield-transport-local", "jackfield-tool-format-datetime")
 RATE = 48_000
@@ -84,8 +84,8 @@ def test_a_question_is_answered_from_the_knowledge_base_with_its_source(embedded
 @pytest.mark.skipif(bool(speech.missing()), reason="the extra `voice` is not installed")
 def test_a_spoken_question_is_answered_in_speech_and_playback_is_reported(embedded: Embedded) -> None:
     async def steps(console: Console) -> None:
-        wire = Wire(console)
-        await ring_up(console)
+        traffic = CallTraffic(console)
+        await start_call(console)
         page = console.page
         # The question is repeated: a busy machine may have recorded only half of it at first.
         asked = page.locator(".message.user", has_text="Tokyo").first
@@ -95,11 +95,11 @@ def test_a_spoken_question_is_answered_in_speech_and_playback_is_reported(embedd
         await expect(answer.first).to_be_visible()
         # The call listens again once the answer is complete.
         await expect(page.get_by_role("group", name="Call").get_by_role("status")).to_have_text("listening")
-        await wire.played(1000)
-        assert wire.sound > 0
-        for heard in wire.heard_of.values():
-            assert heard == sorted(heard)
-        assert max(map(len, wire.heard_of.values())) > 3
+        await traffic.wait_played(1000)
+        assert traffic.audio_bytes_received > 0
+        for positions in traffic.positions_by_item.values():
+            assert positions == sorted(positions)
+        assert max(map(len, traffic.positions_by_item.values())) > 3
 
     microphone = [
         "--use-fake-ui-for-media-stream",

@@ -58,56 +58,56 @@ def call(deployment: Deployment, steps: Steps, *scripts: Script, **options: Any)
     asyncio.run(run())
 
 
-async def ring_up(console: Console) -> None:
+async def start_call(console: Console) -> None:
     """Start a call; access to the microphone is already granted, so no dialog appears."""
     await console.page.get_by_role("button", name="Start a call", exact=True).click()
     await expect(console.page.get_by_role("group", name="Call")).to_be_visible()
 
 
-class Wire:
+class CallTraffic:
     """Records the frames on the WebSocket of a call."""
 
     def __init__(self, console: Console) -> None:
-        self.frames: list[bytes] = []
+        self.audio_sent: list[bytes] = []
         self.sent: list[dict[str, Any]] = []
         self.received: list[dict[str, Any]] = []
-        self.sound = 0
+        self.audio_bytes_received = 0
         console.page.on("websocket", self._watch)
 
     def _watch(self, socket: WebSocket) -> None:
         if not socket.url.endswith("/ws/voice"):
             return
         socket.on("framesent", self._sent)
-        socket.on("framereceived", self._came)
+        socket.on("framereceived", self._received)
 
     def _sent(self, frame: str | bytes) -> None:
         if isinstance(frame, bytes):
-            self.frames.append(frame)
+            self.audio_sent.append(frame)
         else:
             self.sent.append(json.loads(frame))
 
-    def _came(self, frame: str | bytes) -> None:
+    def _received(self, frame: str | bytes) -> None:
         if isinstance(frame, bytes):
-            self.sound += len(frame)
+            self.audio_bytes_received += len(frame)
         else:
             self.received.append(json.loads(frame))
 
-    async def played(self, ms: int) -> None:
+    async def wait_played(self, ms: int) -> None:
         """Wait until this much of an answer was reported as played."""
         for _ in range(1200):
-            if any(heard[-1] >= ms for heard in self.heard_of.values()):
+            if any(positions[-1] >= ms for positions in self.positions_by_item.values()):
                 return
             await asyncio.sleep(0.05)
-        raise AssertionError(f"only {self.heard_of} ms were reported as played, not {ms}")
+        raise AssertionError(f"only {self.positions_by_item} ms were reported as played, not {ms}")
 
     @property
-    def heard(self) -> list[int]:
+    def positions(self) -> list[int]:
         """The reported playback positions in milliseconds."""
         return [each["ms"] for each in self.sent if each["type"] == "playback"]
 
     @property
-    def heard_of(self) -> dict[str, list[int]]:
-        """The last reported position of each answer."""
+    def positions_by_item(self) -> dict[str, list[int]]:
+        """The reported positions of each item of speech."""
         found: dict[str, list[int]] = {}
         for each in self.sent:
             if each["type"] == "playback":
@@ -137,15 +137,15 @@ def test_speech_reaches_the_model_and_the_answer_is_played_and_reported(deployme
         await model.says("Write your name into the booking sheet beside the door, please.")
 
     async def steps(console: Console) -> None:
-        page, wire = console.page, Wire(console)
-        await ring_up(console)
+        page, traffic = console.page, CallTraffic(console)
+        await start_call(console)
         await expect(page.locator(".message.user")).to_contain_text("How do I book the photo room?")
         await expect(page.locator(".message.assistant")).to_contain_text("beside the door, please.")
         await expect(page.get_by_text("openai · voice · registry")).to_be_visible()
         meter = page.get_by_role("meter")
         await expect(meter).not_to_have_attribute("aria-valuenow", "0")
         await expect(page.get_by_test_id("state")).to_have_text("listening")
-        await wire.played(660)
+        await traffic.wait_played(660)
         await console.check_accessibility()
         await page.get_by_role("button", name="Mute").click()
         await expect(page.get_by_role("button", name="Unmute")).to_be_visible()
@@ -154,11 +154,11 @@ def test_speech_reaches_the_model_and_the_answer_is_played_and_reported(deployme
         await expect(page.get_by_text("The call has ended.")).to_be_visible()
         await expect(page.get_by_test_id("state")).to_have_text("ready")
         # Frames of 20 milliseconds; the answer was played completely, and reported while it played.
-        assert {len(frame) for frame in wire.frames} == {960}
-        assert wire.sound // 48 == 660
-        assert wire.heard == sorted(wire.heard)
-        assert wire.heard[-1] == 660
-        assert len(wire.heard) >= 4
+        assert {len(frame) for frame in traffic.audio_sent} == {960}
+        assert traffic.audio_bytes_received // 48 == 660
+        assert traffic.positions == sorted(traffic.positions)
+        assert traffic.positions[-1] == 660
+        assert len(traffic.positions) >= 4
 
     call(deployment, steps, script)
     # One second of the tone, at the rate that the model expects.
@@ -192,7 +192,7 @@ def test_a_transcript_before_the_end_of_speech_leaves_no_empty_message(deploymen
         await page.route_web_socket(re.compile("/ws/voice"), late)
         await page.reload()
         await expect(page.get_by_test_id("state")).to_have_text("ready")
-        await ring_up(console)
+        await start_call(console)
         await expect(page.locator(".message.assistant")).to_contain_text("In the booking sheet.")
         await expect(page.locator(".message.user")).to_have_text([re.compile("How do I book")])
         assert not held
@@ -214,21 +214,21 @@ def test_barge_in_truncates_the_answer_at_the_playback_position(deployment: Depl
         await model.says("As you like.")
 
     async def steps(console: Console) -> None:
-        page, wire = console.page, Wire(console)
-        await ring_up(console)
+        page, traffic = console.page, CallTraffic(console)
+        await start_call(console)
         await expect(page.get_by_test_id("state")).to_have_text("speaking")
-        while not any(ms > 2000 for ms in wire.heard):
+        while not any(ms > 2000 for ms in traffic.positions):
             await page.wait_for_timeout(50)
         enough.set()
         await expect(page.locator(".message.assistant").last).to_contain_text("As you like.")
         await expect(page.locator(".message.assistant").first).to_contain_text("interrupted")
         await expect(page.get_by_test_id("state")).to_have_text("listening")
         told = [
-            each for each in wire.received if each["type"] == "message" and each["speaker"] == "assistant"
+            each for each in traffic.received if each["type"] == "message" and each["speaker"] == "assistant"
         ]
         assert [each["interrupted"] for each in told] == [True, False]
-        items = [each["item"] for each in wire.sent if each["type"] == "playback"]
-        first = [each["ms"] for each in wire.sent if each.get("item") == items[0]]
+        items = [each["item"] for each in traffic.sent if each["type"] == "playback"]
+        first = [each["ms"] for each in traffic.sent if each.get("item") == items[0]]
         # The queue was dropped: twenty seconds had arrived, and less than half was played.
         assert max(first) < 10_000
         assert cut[0] <= max(first)
@@ -250,7 +250,7 @@ def test_a_call_continues_after_the_host_was_killed(deployment: Deployment) -> N
 
     async def steps(console: Console) -> None:
         page = console.page
-        await ring_up(console)
+        await start_call(console)
         await expect(page.locator(".tool")).to_contain_text("Shelf 2 of 4")
         await deployment.stop(signal.SIGKILL)
         await expect(page.get_by_test_id("state")).to_have_text("reconnecting")
@@ -376,8 +376,8 @@ def test_audio_goes_directly_to_the_provider_over_webrtc_if_supported(deployment
 
     async def steps(console: Console) -> None:
         windows.append(console)
-        wire, page = Wire(console), console.page
-        await ring_up(console)
+        traffic, page = CallTraffic(console), console.page
+        await start_call(console)
         await expect(page.get_by_test_id("state")).to_have_text("ready")
         provider = console.context.pages[1]
         await provider.wait_for_function("window.peer.connectionState === 'connected'")
@@ -387,7 +387,7 @@ def test_audio_goes_directly_to_the_provider_over_webrtc_if_supported(deployment
         received = "async () => [...(await window.peer.getStats()).values()]"
         stats = await provider.evaluate(received)
         assert any(each["type"] == "inbound-rtp" and each["bytesReceived"] > 0 for each in stats)
-        assert wire.frames == []
+        assert traffic.audio_sent == []
         await page.get_by_role("button", name="Hang up").click()
         await expect(page.get_by_text("The call has ended.")).to_be_visible()
         (opened,) = console.server.calls.opened.values()
@@ -408,7 +408,7 @@ def test_a_call_without_a_microphone_says_what_to_do(deployment: Deployment) -> 
             await expect(console.page.get_by_test_id("state")).to_have_text("ready")
             await console.page.get_by_role("button", name="Start a call", exact=True).click()
             dialog = console.page.get_by_role("dialog", name="Microphone")
-            await expect(dialog).to_contain_text("your browser will ask")
+            await expect(dialog).to_contain_text("your browser asks")
             await console.check_accessibility()
             await console.page.get_by_role("button", name="Use the microphone").click()
             await expect(console.page.locator(".notice")).to_contain_text(
