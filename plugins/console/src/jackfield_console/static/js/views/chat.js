@@ -288,7 +288,7 @@ class ChatView {
       await call.start({ direct, handover });
       return true;
     } catch (error) {
-      this.conversation.add(notice(...whyNoCall(error)));
+      this.conversation.add(notice(...explainCallError(error)));
       call.hangUp();
       return false;
     }
