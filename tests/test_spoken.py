@@ -14,7 +14,7 @@ from jackfield_builder import freeze
 from jackfield_builder.pipeline import build
 from jackfield_client import connect
 from jackfield_client.messages import (
-    Audio,
+    AudioChunk,
     ChatMessage,
     Interrupted,
     Message,
@@ -23,7 +23,7 @@ from jackfield_client.messages import (
     ToolStart,
     TurnComplete,
 )
-from jackfield_client.session import Session
+from jackfield_client.session import ClientSession
 from jackfield_host.serving import running
 from jackfield_host.settings import HostSettings
 from jackfield_local.models import speech
@@ -45,7 +45,7 @@ def spoken(words: str) -> bytes:
 class Caller:
     """Speaks into a session in real time, and hears whatever comes back at once."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: ClientSession) -> None:
         self._session = session
         self.got: list[Message] = []
         self._news = asyncio.Event()
@@ -66,11 +66,11 @@ class Caller:
         """Takes everything, and says of speech that it was heard."""
         async for message in self._session:
             self.got.append(message)
-            if isinstance(message, Audio):
+            if isinstance(message, AudioChunk):
                 item = message.item
                 self.heard_ms[item] = self.heard_ms.get(item, 0) + len(message.pcm) // BYTES_PER_MS
                 if self.listens:
-                    await self._session.heard(item, self.heard_ms[item])
+                    await self._session.report_playback(item, self.heard_ms[item])
             self._news.set()
 
     def says(self, words: str) -> None:
@@ -138,9 +138,9 @@ def test_who_speaks_up_is_listened_to_and_the_rest_is_not_said(
         async with calling(tmp_path, monkeypatch) as caller:
             caller.listens = False
             caller.says("What can you do for me?")
-            first = await caller.gets(Audio)
+            first = await caller.gets(AudioChunk)
             # Whatever was sent, only a second of it has been played when the user speaks up.
-            await caller._session.heard(first.item, 1000)
+            await caller._session.report_playback(first.item, 1000)
             started = len([each for each in caller.got if isinstance(each, SpeechStarted)])
             caller.says("Stop please. What time is it in Tokyo?")
             await caller.gets(SpeechStarted, count=started + 1)
