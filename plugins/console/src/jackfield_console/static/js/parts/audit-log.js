@@ -1,18 +1,19 @@
 // The latest calls from the audit, filtered by tool, session and outcome.
 
-import { duration, element, replace } from "../dom.js";
-import { decisionList } from "./policy-order.js";
+import { element, replace } from "../dom.js";
+import { decisionList } from "./policies.js";
+import { formatDuration } from "./format.js";
 
 const NUMBERS = new Set(["Took", "Turn"]);
 
 /** A table that is updated, except while a row is expanded. */
-export class AuditTail {
+export class AuditLog {
   #api;
   #tools;
-  #asked = 0;
+  #requests = 0;
   #rows = element("tbody");
   #note = element("p", { class: "hint", role: "status" });
-  #known = element("datalist", { id: "audit-tools" });
+  #suggestions = element("datalist", { id: "audit-tools" });
   #filters;
 
   constructor(api) {
@@ -25,27 +26,27 @@ export class AuditTail {
         element("option", { value: "" }, "all"), element("option", { value: "true" }, "succeeded"),
         element("option", { value: "false" }, "failed")),
     };
-    const words = { tool: "Tool", session: "Session", ok: "Outcome" };
-    const heads = ["Time", "Tool", "Outcome", "Took", "User", "Session", "Turn", "Policies"];
+    const labels = { tool: "Tool", session: "Session", ok: "Outcome" };
+    const headers = ["Time", "Tool", "Outcome", "Took", "User", "Session", "Turn", "Policies"];
     this.root = element("section", { class: "card stack", "aria-labelledby": "audit-title" },
       element("h2", { id: "audit-title" }, "Audit"),
       element("form", { class: "row filters", on: { submit: (event) => { event.preventDefault(); refresh(); } } },
         Object.entries(this.#filters).map(([name, control]) =>
-          element("div", { class: "filter" }, element("label", { for: control.id }, words[name]), control)),
-        this.#known),
+          element("div", { class: "filter" }, element("label", { for: control.id }, labels[name]), control)),
+        this.#suggestions),
       this.#note,
       element("div", { class: "scroll", tabindex: "0" }, element("table", {},
-        element("thead", {}, element("tr", {}, heads.map((head) =>
-          element("th", { scope: "col", class: NUMBERS.has(head) ? "number" : null }, head)))), this.#rows)));
+        element("thead", {}, element("tr", {}, headers.map((header) =>
+          element("th", { scope: "col", class: NUMBERS.has(header) ? "number" : null }, header)))), this.#rows)));
   }
 
   async refresh({ forced = false } = {}) {
     if (!forced && this.#rows.querySelector("details[open]")) return;
-    const asked = ++this.#asked;
+    const request = ++this.#requests;
     const params = Object.fromEntries(Object.entries(this.#filters).map(([name, { value }]) => [name, value.trim()]));
     const { lines, complete } = await this.#api.get("audit", { params: { ...params, limit: 50 } });
     // A later request has replaced this one.
-    if (asked !== this.#asked) return;
+    if (request !== this.#requests) return;
     replace(this.#rows, lines.map((line) => row(line, (session) => {
       this.#filters.session.value = session;
       this.refresh({ forced: true });
@@ -59,29 +60,29 @@ export class AuditTail {
   suggest(tools) {
     if (String(tools) === this.#tools) return;
     this.#tools = String(tools);
-    replace(this.#known, tools.map((tool) => element("option", { value: tool })));
+    replace(this.#suggestions, tools.map((tool) => element("option", { value: tool })));
   }
 }
 
-const WAITS = "CONFIRMATION_REQUIRED";
+const CONFIRMATION_REQUIRED = "CONFIRMATION_REQUIRED";
 
-function row(line, choose) {
+function row(line, selectSession) {
   const time = new Date(line.time).toLocaleTimeString();
   if (line.event === "dropped") {
     return element("tr", {}, element("td", {}, time), element("td", { colspan: "7" }, `${line.lines} lines are missing here.`));
   }
-  const tone = line.ok ? "good" : line.error === WAITS ? "warn" : "bad";
+  const tone = line.ok ? "good" : line.error === CONFIRMATION_REQUIRED ? "warn" : "bad";
   const outcome = element("span", { class: `tag ${tone}` }, line.ok ? "ok" : line.error);
-  const decided = Object.values(line.decisions).filter((each) => each !== "pass" && each !== "not reached");
+  const interventions = Object.values(line.decisions).filter((each) => each !== "pass" && each !== "not reached");
   return element("tr", {},
     element("td", {}, time), element("td", {}, element("code", {}, line.tool)),
     element("td", {}, outcome, line.stopped ? ` ${line.stopped}` : null),
-    element("td", { class: "number" }, duration(line.durationMs)), element("td", {}, line.user ?? "nobody"),
+    element("td", { class: "number" }, formatDuration(line.durationMs)), element("td", {}, line.user ?? "anonymous"),
     element("td", {}, element("button", {
       type: "button", class: "link", title: line.session, "aria-label": `Only session ${line.session.slice(0, 8)}`,
-      on: { click: () => choose(line.session) },
+      on: { click: () => selectSession(line.session) },
     }, element("code", {}, line.session.slice(0, 8)))),
     element("td", { class: "number" }, line.turn),
-    element("td", {}, element("details", {}, element("summary", {}, decided.length ? decided.join(", ") : "all passed"),
+    element("td", {}, element("details", {}, element("summary", {}, interventions.length ? interventions.join(", ") : "all passed"),
       decisionList(line.decisions))));
 }

@@ -1,19 +1,20 @@
 // Calls in doubt, and the two ways to settle them.
 
 import { ApiError } from "../api.js";
-import { element, moment, readableJson, replace } from "../dom.js";
+import { element, replace } from "../dom.js";
+import { formatJson, formatTime } from "./format.js";
 
-const MEANING = "The host stopped while these calls were running, so they may or may not have taken effect. They are "
-  + "not run again. Find out what happened, for instance in the system that the tool writes to, then record it here.";
+const EXPLANATION = "The host stopped while these calls were running, so they may or may not have taken effect. They are "
+  + "not run again. Find out what happened, for example in the system that the tool writes to, and record it here.";
 
-const ANSWERS = {
-  true: { button: "It ran", question: "ran", told: "it ran" },
-  false: { button: "It did not run", question: "did not run", told: "it did not run" },
+const OUTCOMES = {
+  true: { button: "It ran", question: "ran", result: "it ran" },
+  false: { button: "It did not run", question: "did not run", result: "it did not run" },
 };
 
 /** The list of calls in doubt; hidden while there are none. */
-export class DoubtfulCalls {
-  /** Takes up no room without children. */
+export class InDoubtCalls {
+  /** Takes up no space without children. */
   root = element("div", { class: "stack" });
 
   #api;
@@ -21,8 +22,8 @@ export class DoubtfulCalls {
   #note = element("p", { class: "hint" });
   #result = null;
   #dialog = element("dialog", { "aria-labelledby": "settle-title" });
-  #section = element("section", { class: "card stack", "aria-labelledby": "doubt-title" },
-    element("h2", { id: "doubt-title" }, "Calls in doubt"), element("p", {}, MEANING), this.#items, this.#note, this.#dialog);
+  #section = element("section", { class: "card stack", "aria-labelledby": "in-doubt-title" },
+    element("h2", { id: "in-doubt-title" }, "Calls in doubt"), element("p", {}, EXPLANATION), this.#items, this.#note, this.#dialog);
 
   constructor(api) {
     this.#api = api;
@@ -40,28 +41,28 @@ export class DoubtfulCalls {
   }
 
   #item(call) {
-    return element("li", { class: "stack doubt", data: { key: call.key } },
+    return element("li", { class: "stack in-doubt-call", data: { key: call.key } },
       element("div", { class: "row spread" },
         element("div", { class: "row" }, element("code", { class: "tool-name" }, call.tool),
           element("span", { class: "tag warn" }, "in doubt")),
-        element("span", { class: "hint" }, `${call.user ?? "nobody"}, began ${moment(call.beganAt)}, session `,
+        element("span", { class: "hint" }, `${call.user ?? "anonymous"}, started ${formatTime(call.beganAt)}, session `,
           element("code", { title: call.session }, call.session.slice(0, 8)))),
-      given(call),
+      callArguments(call),
       element("div", { class: "row" }, [true, false].map((ran) =>
-        element("button", { type: "button", class: "small", on: { click: () => this.#ask(call, ran) } },
-          ANSWERS[ran].button))));
+        element("button", { type: "button", class: "small", on: { click: () => this.#confirm(call, ran) } },
+          OUTCOMES[ran].button))));
   }
 
-  /** Asks again, because the record is final. */
-  #ask(call, ran) {
-    const { button, question } = ANSWERS[ran];
+  /** Asks for confirmation, because the record is final. */
+  #confirm(call, ran) {
+    const { button, question } = OUTCOMES[ran];
     const record = element("button", { type: "button", class: "primary", on: { click: () => this.#settle(call, ran, record) } },
       `Record: ${button.toLowerCase()}`);
     replace(this.#dialog, element("div", { class: "stack" },
       element("h2", { id: "settle-title" }, "Record that ", element("code", {}, call.tool), ` ${question}?`),
-      given(call),
-      element("p", {}, "From now on this is the outcome of the call, also for the assistant. "
-        + "It is recorded in the audit with your name, and cannot be changed."),
+      callArguments(call),
+      element("p", {}, "This becomes the outcome of the call, also for the assistant. "
+        + "The audit records it with your name. It cannot be changed."),
       element("div", { class: "row end" },
         element("button", { type: "button", on: { click: () => this.#dialog.close() } }, "Cancel"), record)));
     this.#dialog.showModal();
@@ -71,10 +72,10 @@ export class DoubtfulCalls {
     button.disabled = true;
     try {
       await this.#api.post("calls/settle", { key: call.key, ran });
-      this.#tell(element("span", {}, element("code", {}, call.tool), ` is settled: ${ANSWERS[ran].told}.`));
+      this.#showResult(element("span", {}, element("code", {}, call.tool), ` is settled: ${OUTCOMES[ran].result}.`));
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;
-      this.#tell(element("span", {}, element("code", {}, call.tool), `: ${error.message}`));
+      this.#showResult(element("span", {}, element("code", {}, call.tool), `: ${error.message}`));
     }
     this.#dialog.close();
     await this.refresh({ forced: true }).catch((error) => {
@@ -83,13 +84,13 @@ export class DoubtfulCalls {
     });
   }
 
-  #tell(words) {
-    this.#result = element("p", { class: "card", role: "status" }, words);
+  #showResult(content) {
+    this.#result = element("p", { class: "card", role: "status" }, content);
     replace(this.root, this.#section, this.#result);
   }
 }
 
-function given(call) {
+function callArguments(call) {
   const label = `Arguments of ${call.tool}`;
-  return element("pre", { tabindex: "0", role: "group", "aria-label": label }, readableJson(call.arguments));
+  return element("pre", { tabindex: "0", role: "group", "aria-label": label }, formatJson(call.arguments));
 }

@@ -1,4 +1,4 @@
-"""A host of one's own, for a conversation without an address: in this process, on a free port."""
+"""A host in this process, on a free port, for `chat` and `talk` without a URL."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from typing import NamedTuple
 
 import click
 
-KEY_NAME = "own-client"
-USER = "local"
+KEY_NAME = "embedded-client"
+DEFAULT_USER = "local"
 OPERATOR = "operator"
-"""The operator of the host, who may know how its provider was chosen."""
+"""The role of the host's operator; the host explains its choice of provider to operators only."""
 
 
-class Wanted(NamedTuple):
-    """What is said about the host to start."""
+class EmbeddedHostOptions(NamedTuple):
+    """Command line options of the embedded host."""
 
     provider: str | None = None
     registry: str | None = None
@@ -26,24 +26,24 @@ class Wanted(NamedTuple):
     user: str | None = None
 
 
-class Started(NamedTuple):
-    """Where the host is, and what lets in."""
+class EmbeddedHost(NamedTuple):
+    """A running host and the key that authenticates this client."""
 
     url: str
     token: str
 
 
 @asynccontextmanager
-async def started(wanted: Wanted) -> AsyncIterator[Started]:
-    """A host for as long as the block lasts; what stops it is an error of the command line."""
+async def run_embedded_host(options: EmbeddedHostOptions) -> AsyncIterator[EmbeddedHost]:
+    """Run a host for the duration of the block; a failure to start is a `click` error."""
     try:
         from jackfield_host.security.api_keys import new_key
         from jackfield_host.server import serve_embedded
         from jackfield_host.settings import HostSettings
     except ImportError:
         raise click.UsageError(
-            'No address was given, and there is no host here to start: pip install "jackfield-client[host]", '
-            "or give the URL of a host."
+            "No URL was given, and no host is installed here to start. Give the URL of a host, or install "
+            'one: pip install "jackfield-client[host]"'
         ) from None
     from jackfield.contract.snapshot import SnapshotError
     from jackfield.registry.registry import RegistryError
@@ -51,14 +51,14 @@ async def started(wanted: Wanted) -> AsyncIterator[Started]:
     from jackfield.store import StoreUnavailableError
 
     faults = SettingsFaults()
-    config = Path(wanted.config) if wanted.config else None
-    settings = Settings.load(config, faults=faults, registry=wanted.registry, provider=wanted.provider)
+    config = Path(options.config) if options.config else None
+    settings = Settings.load(config, faults=faults, registry=options.registry, provider=options.provider)
     certain = not faults
-    # Others on this machine can reach the port as well; the key keeps them out and says who is talking.
     logging.getLogger().addHandler(logging.NullHandler())
     async with AsyncExitStack() as stack:
         try:
-            key = new_key(KEY_NAME, wanted.user or USER, [OPERATOR])
+            # Other users of this machine can reach the port too; the key keeps them out.
+            key = new_key(KEY_NAME, options.user or DEFAULT_USER, [OPERATOR])
             host = HostSettings.load(
                 settings.sections.get("host", {}),
                 faults=faults,
@@ -69,4 +69,4 @@ async def started(wanted: Wanted) -> AsyncIterator[Started]:
             url = await stack.enter_async_context(serve_embedded(settings, host, faults, certain=certain))
         except (SnapshotError, RegistryError, SettingsError, StoreUnavailableError) as error:
             raise (click.ClickException if certain else click.UsageError)(str(error)) from None
-        yield Started(url, key.key)
+        yield EmbeddedHost(url, key.key)

@@ -1,4 +1,4 @@
-"""Both commands without an address, and what they say when they are used wrongly."""
+"""Both commands without a URL, and their messages about wrong usage."""
 
 from __future__ import annotations
 
@@ -8,14 +8,13 @@ import sys
 import pytest
 from click.testing import CliRunner
 from client_hosts import Deployment, command, free_port
-from jackfield_client.commands.chat import chat
-from jackfield_client.commands.talk import talk
+from jackfield_client.commands import chat, talk
 from jackfield_scripted import ScriptedModel
 from jackfield_scripted.openai import OpenAIServer
 from test_client_talk import write_wav
 
 
-def test_a_host_of_ones_own_remembers_the_session(deployment: Deployment) -> None:
+def test_a_session_with_the_embedded_host_can_be_resumed(deployment: Deployment) -> None:
     seen: list[str] = []
 
     async def script(model: ScriptedModel) -> None:
@@ -42,14 +41,14 @@ def test_a_host_of_ones_own_remembers_the_session(deployment: Deployment) -> Non
     first, other, same = asyncio.run(main())
     assert first[:2] == (0, "Noted.\n")
     assert other[0] == 1
-    assert "no session at this address to go on with" in other[2]
-    # What was said before is told again, and then what was asked is answered.
+    assert "no saved session with this host" in other[2]
+    # The earlier conversation is printed first, then the new answer.
     assert same[:2] == (0, "Noted.\nThe blue one.\n")
     assert "> the blue one" in same[2]
     assert seen == ["the blue one", "which"]
 
 
-def test_a_key_that_the_provider_refuses_is_told_once_and_not_tried_again(deployment: Deployment) -> None:
+def test_a_refused_provider_key_is_reported_once_without_reconnecting(deployment: Deployment) -> None:
     async def refuses(model: ScriptedModel) -> None:
         await model.hears()
         await model.fails("invalid_api_key", "no such key")
@@ -59,15 +58,15 @@ def test_a_key_that_the_provider_refuses_is_told_once_and_not_tried_again(deploy
             deployment.configure(server)
             return await command(deployment.folder, "chat", lines="hello\n")
 
-    status, said, told = asyncio.run(main())
-    assert (status, said) == (1, "")
-    assert "Reconnecting" not in told
-    assert told.splitlines()[-1].startswith(
+    status, out, err = asyncio.run(main())
+    assert (status, out) == (1, "")
+    assert "Reconnecting" not in err
+    assert err.splitlines()[-1].startswith(
         "Error: The host cannot reach its model. The provider does not accept"
     )
 
 
-def test_talk_starts_a_host_too(deployment: Deployment) -> None:
+def test_talk_starts_an_embedded_host_too(deployment: Deployment) -> None:
     async def script(model: ScriptedModel) -> None:
         await model.hears_speech("hello there")
         await model.says("Hello.")
@@ -83,7 +82,7 @@ def test_talk_starts_a_host_too(deployment: Deployment) -> None:
     assert (status, out) == (0, "you: hello there\nassistant: Hello.\n"), err
 
 
-def test_a_model_that_is_not_there_is_a_sentence(deployment: Deployment) -> None:
+def test_an_unreachable_model_is_reported_without_a_traceback(deployment: Deployment) -> None:
     deployment.configure(f"http://127.0.0.1:{free_port()}/v1")
     wav = str(write_wav(deployment.folder / "q.wav", 100))
     status, _, err = asyncio.run(command(deployment.folder, "talk", wav))
@@ -93,26 +92,30 @@ def test_a_model_that_is_not_there_is_a_sentence(deployment: Deployment) -> None
 
 
 @pytest.mark.parametrize(
-    ("arguments", "status", "sentence"),
+    ("arguments", "status", "message"),
     [
-        (["http://127.0.0.1:1", "--user", "ada"], 2, "--user is for a host of one's own"),
-        (["http://127.0.0.1:1", "--provider", "x"], 2, "--provider is for a host of one's own"),
+        (["http://127.0.0.1:1", "--user", "ada"], 2, "--user cannot be used with a URL"),
+        (["http://127.0.0.1:1", "--provider", "x"], 2, "--provider cannot be used with a URL"),
         (["ftp://127.0.0.1"], 2, "is not the address of a host"),
-        (["http://127.0.0.1:1", "--token-env", "NOT_THERE"], 2, "NOT_THERE is empty or not set"),
-        (["--token-env", "CLI_KEY"], 2, "one of one's own needs no token"),
-        (["http://agent.example", "--token-env", "CLI_KEY"], 2, "--insecure says so"),
+        (
+            ["http://127.0.0.1:1", "--token-env", "NOT_THERE"],
+            2,
+            "NOT_THERE (--token-env) is empty or not set",
+        ),
+        (["--token-env", "CLI_KEY"], 2, "--token-env needs a URL"),
+        (["http://agent.example", "--token-env", "CLI_KEY"], 2, "--insecure"),
         (["http://127.0.0.1:1"], 1, "Nothing listens at http://127.0.0.1:1"),
         (["--config", "nowhere.toml"], 2, "nowhere.toml"),
     ],
 )
-def test_what_is_used_wrongly_says_how_to_use_it(
-    deployment: Deployment, arguments: list[str], status: int, sentence: str
+def test_wrong_usage_is_explained(
+    deployment: Deployment, arguments: list[str], status: int, message: str
 ) -> None:
     done = CliRunner().invoke(chat, arguments)
-    assert (done.exit_code, sentence in done.output) == (status, True), done.output
+    assert (done.exit_code, message in done.output) == (status, True), done.output
 
 
-def test_without_a_host_to_start_it_says_what_to_install(
+def test_chat_without_a_url_says_what_to_install_if_there_is_no_host(
     deployment: Deployment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "jackfield_host.server", None)
@@ -121,7 +124,7 @@ def test_without_a_host_to_start_it_says_what_to_install(
     assert "pip install" in done.output
 
 
-def test_talk_looks_at_its_files_before_it_connects(deployment: Deployment) -> None:
+def test_talk_checks_its_files_before_it_connects(deployment: Deployment) -> None:
     done = CliRunner().invoke(talk, ["missing.wav", "http://127.0.0.1:1"])
     assert done.exit_code == 1
     assert "missing.wav: there is no such file" in done.output
@@ -129,7 +132,7 @@ def test_talk_looks_at_its_files_before_it_connects(deployment: Deployment) -> N
     assert (done.exit_code, "Name a WAV file" in done.output) == (2, True)
 
 
-def test_chat_says_which_provider_answers_and_why(deployment: Deployment) -> None:
+def test_chat_prints_which_provider_answers_and_why(deployment: Deployment) -> None:
     async def script(model: ScriptedModel) -> None:
         await model.hears()
         await model.says("Hello.")
@@ -139,6 +142,6 @@ def test_chat_says_which_provider_answers_and_why(deployment: Deployment) -> Non
             deployment.configure(server)
             return await command(deployment.folder, "chat", lines="hello\n")
 
-    status, said, beside = asyncio.run(main())
-    assert (status, said) == (0, "Hello.\n")
-    assert beside.startswith("(openai answers: the setting `provider` names it)\n")
+    status, out, err = asyncio.run(main())
+    assert (status, out) == (0, "Hello.\n")
+    assert err.startswith("(provider: openai; the setting `provider` names it)\n")

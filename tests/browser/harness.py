@@ -1,8 +1,8 @@
-"""The console as a person has it: Chromium, a host in a process of its own, and a scripted model behind it.
+"""The console in Chromium, served by a host in its own process with a scripted model.
 
-async with consoled(deployment, script) as console:
+async with open_console(deployment, script) as console:
     await console.open()
-    await console.say("hello")
+    await console.send("hello")
     await expect(console.page.get_by_text("Hello.")).to_be_visible()
 """
 
@@ -29,10 +29,10 @@ from jackfield_scripted.openai import OpenAIServer
 from jackfield_testkit.sites import Site
 from playwright.async_api import BrowserContext, Page, async_playwright, expect
 
-PATIENCE_MS = 60_000
-"""How long a test waits for what has to show before it says that it did not."""
+TIMEOUT_MS = 60_000
+"""How long a test waits for an element before it fails."""
 
-expect.set_options(timeout=PATIENCE_MS)
+expect.set_options(timeout=TIMEOUT_MS)
 
 ALLOW = (
     "con-*",
@@ -101,11 +101,11 @@ TOOLS: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
         {"item": {"type": "string", "description": "What to count.", "maxLength": 60}},
     ),
 }
-"""The tools of these tests beside the repository's own: handler, manifest and parameters."""
+"""The tools of these tests: handler, manifest and parameters."""
 
 
-def make_site(folder: Path) -> Site:
-    """A folder with the tools of these tests, and the registry in which they and the repository's own are."""
+def create_site(folder: Path) -> Site:
+    """Create the tools of these tests, and a registry with them and the repository's own tools."""
     site = Site(folder)
     for tool, (handler, fields, parameters) in TOOLS.items():
         summary = {"book_room": "Books a room of the studio.", "count_stock": "Counts what is in stock."}[
@@ -136,9 +136,9 @@ class Deployment:
     site: Path
     port: int = 0
     uses: str = "openai"
-    """The provider that the host talks to."""
+    """The provider of the host."""
     program: tuple[str, ...] = ("-m", "jackfield_cli")
-    """What Python runs as `jackfield`."""
+    """The arguments with which Python runs `jackfield`."""
     _process: asyncio.subprocess.Process | None = None
 
     @property
@@ -155,9 +155,9 @@ class Deployment:
         }
 
     def configure(self, server: OpenAIServer, host: str = "", provider: str = "", more: str = "") -> None:
-        """Write the settings; `host` and `provider` go into the tables of those, `more` behind them."""
+        """Write the settings; `host` and `provider` are added to those tables, `more` at the end."""
         self.port = self.port or free_port()
-        # Under a name of its own, so that commands are found whatever it allows.
+        # Not jackfield.toml, so that its `allow` does not apply to other commands.
         (self.folder / "console.toml").write_text(
             f'provider = "{self.uses}"\nallow = {json.dumps(ALLOW)}\n'
             f'registry = "{self.site / "tool_registry.json"}"\n'
@@ -168,7 +168,7 @@ class Deployment:
         )
 
     async def start(self) -> None:
-        """Start the host, and wait until it listens."""
+        """Start the host and wait until it listens."""
         with (self.folder / "host.log").open("a") as log:
             self._process = await asyncio.create_subprocess_exec(
                 sys.executable, *self.program, "serve", "--config", "console.toml",
@@ -180,7 +180,7 @@ class Deployment:
                 await asyncio.sleep(0.05)
 
     async def stop(self, sig: signal.Signals = signal.SIGTERM) -> None:
-        """Stop the host, or kill it."""
+        """Stop the host with a signal."""
         if self._process is not None and self._process.returncode is None:
             self._process.send_signal(sig)
             await self._process.wait()
@@ -197,30 +197,30 @@ class Deployment:
 
 @dataclass
 class Console:
-    """A browser window on the console."""
+    """A browser window with the console."""
 
     page: Page
     context: BrowserContext
     deployment: Deployment
     server: OpenAIServer
     problems: list[str] = field(default_factory=list)
-    """What the browser complained about: errors of scripts, and what the content policy has blocked."""
+    """Script errors and violations of the content security policy."""
 
     async def open(self, view: str = "chat") -> None:
         await self.page.goto(f"{self.deployment.address}/#/{view}")
 
-    async def say(self, text: str) -> None:
-        """Write something and send it."""
+    async def send(self, text: str) -> None:
+        """Type a message and send it."""
         await self.page.get_by_label("Message").fill(text)
-        # A form in the conversation has such a button as well.
+        # A form in the conversation also has a Send button.
         await self.page.locator(".composer").get_by_role("button", name="Send").click()
 
     async def state(self) -> str:
-        """What the session is doing, in the words of the page."""
+        """Return the state label of the page."""
         return await self.page.get_by_test_id("state").inner_text()
 
     async def check_accessibility(self) -> None:
-        """Nothing serious that axe can find in what is shown now."""
+        """Check the page with axe; serious violations fail the test."""
         from axe_playwright_python.async_playwright import Axe  # type: ignore[import-untyped]
 
         found = (await Axe().run(self.page)).response["violations"]
@@ -233,10 +233,10 @@ class Console:
 
 
 def chromium() -> str:
-    """Where the browser is; a test that has none is skipped."""
+    """Return the path of Chromium; skip the test if it is not installed."""
     found = shutil.which("chromium") or shutil.which("chromium-browser")
     if not found:
-        pytest.skip("there is no Chromium here: apt-get install chromium")
+        pytest.skip("Chromium is not installed: apt-get install chromium")
     return found
 
 
@@ -269,11 +269,11 @@ STRICT = """
   };
 })();
 """
-"""Lets the page use only types and members that the protocol defines."""
+"""Fails when the page uses a type or member that the protocol does not define."""
 
 
 def strict_protocol() -> str:
-    """The script that holds a page to the protocol."""
+    """Return the script that checks the page against the protocol."""
     tables = [
         {
             message_type(kind): [member.wire for member in members(kind) if member.name != "type"]
@@ -285,7 +285,7 @@ def strict_protocol() -> str:
 
 
 @asynccontextmanager
-async def consoled(
+async def open_console(
     deployment: Deployment,
     *scripts: Script,
     host: str = "",
@@ -295,7 +295,7 @@ async def consoled(
     answer: Callable[[str], Awaitable[str]] | None = None,
     **context: Any,
 ) -> AsyncIterator[Console]:
-    """A window on a running host; `answer` takes a browser's call, `context` is Playwright's."""
+    """Open the console of a running host; `answer` accepts WebRTC calls, `context` is for Playwright."""
     executable = chromium()
     options = {"locale": "en-GB", "timezone_id": "Europe/Berlin", "viewport": {"width": 1280, "height": 800}}
     async with OpenAIServer(*scripts, answer=answer) as server, async_playwright() as playwright:
@@ -305,12 +305,12 @@ async def consoled(
         browser = await playwright.chromium.launch(executable_path=executable, args=flags)
         try:
             made = await browser.new_context(**{**options, **context})
-            made.set_default_timeout(PATIENCE_MS)
+            made.set_default_timeout(TIMEOUT_MS)
             await made.add_init_script(strict_protocol())
             page = await made.new_page()
             console = Console(page, made, deployment, server)
             page.on("pageerror", lambda error: console.problems.append(str(error)))
-            page.on("console", lambda said: _note(console, said.type, said.text))
+            page.on("console", lambda message: _note(console, message.type, message.text))
             yield console
             assert not console.problems, console.problems
         finally:
@@ -324,8 +324,8 @@ def _note(console: Console, kind: str, text: str) -> None:
 
 
 def free_port() -> int:
-    """A port that nothing listens on."""
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        port: int = taken.getsockname()[1]
+    """Return a free port."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
         return port
