@@ -270,7 +270,7 @@ def test_a_store_in_memory_has_no_sessions_to_look_at(
     monkeypatch.setenv("JACKFIELD_STORE", "memory")
     done = jackfield("sessions", "list")
     assert done.exit_code == 1
-    assert "ends with its host" in done.stderr
+    assert "which no other process can read" in done.stderr
 
 
 def test_a_session_is_deleted_after_asking_and_a_host_that_holds_it_lets_go(
