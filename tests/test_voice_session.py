@@ -24,7 +24,7 @@ from jackfield_client.messages import (
     TurnComplete,
 )
 from jackfield_client.session import ClientSession
-from jackfield_host.serving import running
+from jackfield_host.server import serve_embedded
 from jackfield_host.settings import HostSettings
 from jackfield_local.voice.engines import load_engines, missing_packages
 
