@@ -1,4 +1,4 @@
-"""A task in the background: the conversation goes on meanwhile, and gets the report when it is there."""
+"""A task in the background: the conversation continues and gets the report when the task ends."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _key(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Agent:
-    """An agent's model that looks once, waits until it may go on, and reports."""
+    """An agent's model that looks once, waits for permission to continue, and reports."""
 
     def __init__(self) -> None:
         self.may_report = asyncio.Event()
@@ -50,7 +50,7 @@ class Agent:
         await model.hears()
         self.tools = set(model.tools)
         await model.calls(ScriptedCall("fab_look", {"text": "rooms"}))
-        # Not for ever, so that a conversation that waits for it fails and does not hang.
+        # With a timeout, so that a conversation that waits for it fails instead of hanging.
         async with asyncio.timeout(15):
             await self.may_report.wait()
         await model.says(REPORT)
@@ -250,7 +250,7 @@ def test_a_host_shows_the_progress_of_a_task(site: Any, tmp_path: Path) -> None:
 def test_the_local_agent_finds_out_how_to_book_the_photo_room(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Everything real and nothing to set up: the sample knowledge base, the embedded agent, a report."""
+    """Everything is real and needs no setup: the sample knowledge base, the embedded agent, a report."""
     monkeypatch.chdir(tmp_path)
     allow = ("jackfield-*",)
     settings = Settings(allow=allow, deny=("jackfield-observability",), store="memory", provider="local")

@@ -1,4 +1,4 @@
-"""The bench judges the local agent as docs/benchmarks.md says, and shows no row of the held-out part."""
+"""The benchmark scores the local agent as documented, and shows no row of the held-out part."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The bench hands on what it measures, and the page of the benchmarks shows nothing that it does not take."""
+"""The benchmark report, and its agreement with docs/benchmarks.md."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ FACTS = {"cores": "2", "Python": "3.11"}
 
 @pytest.fixture
 def report() -> Report:
-    """Every table with two or three rows of made-up figures."""
+    """Return a report in which every table has two or three rows of invented figures."""
     made = Report()
     for number, table in enumerate(TABLES, 1):
         names = ROWS.get(table.name, ("a peer", "**Jackfield**, `all` of it & <more>"))
@@ -43,7 +43,7 @@ def report() -> Report:
 
 
 def tables_of(page: str) -> list[tuple[str, tuple[str, ...]]]:
-    """Each table of a page: the heading it stands under, and the headings of its columns."""
+    """Return each table of a page: its section, and the headings of its columns."""
     found, section, previous = [], "", ""
     for line in page.splitlines():
         if line.startswith("## "):
@@ -72,7 +72,7 @@ def test_the_report_holds_every_table_and_figure(report: Report, tmp_path: Path)
     report_files.write(report, tmp_path / "new", FACTS, RunOptions(3))
     text = (tmp_path / "new" / "benchmarks.md").read_text("utf-8")
     assert sorted(tables_of(text)[:-1]) == sorted((table.section, table.headings) for table in TABLES)
-    # What belongs to a heading stands under it once, however late it was measured.
+    # Results of a section appear under it once, in the order of measurement.
     assert text.count("\n## Start\n") == 1
     assert text.index("A sentence.") < text.index("\n## Building\n")
     assert "- cores: 2\n" in text
@@ -137,7 +137,7 @@ def test_plots_show_the_available_figures_and_are_svg(
     for plot in drawn:
         root = ET.parse(plot).getroot()
         assert root.tag == "{http://www.w3.org/2000/svg}svg"
-        # Letters are paths, so that a plot looks the same whatever fonts there are.
+        # Letters are paths, so that a plot looks the same with any fonts.
         assert root.findall(".//{*}text") == []
         assert len(root.findall(".//{*}path")) > 20
         assert not re.search(r'(href|src)="(?!#)', plot.read_text("utf-8"))

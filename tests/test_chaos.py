@@ -1,4 +1,4 @@
-"""Faults with real processes: killed hosts, several hosts on one store, tokens that are raced."""
+"""Faults with real processes: killed hosts, several hosts on one store, concurrent use of tokens."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ HOST = Path(__file__).with_name("chaos_host.py")
 
 
 class Machine:
-    """One store and one effects file, on which hosts are started and killed."""
+    """One store and one effects file, with hosts that are started and killed."""
 
     def __init__(self, folder: Path) -> None:
         self.store, self.effects = folder / "jackfield.db", folder / "effects"
@@ -27,7 +27,7 @@ class Machine:
         return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
     def run(self, **script: Any) -> list[Any]:
-        """A host that lives; its answers."""
+        """Run a host that is not killed; return its answers."""
         host = self.start(**script)
         out, err = host.communicate(timeout=120)
         assert host.returncode == 0, err

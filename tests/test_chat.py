@@ -1,4 +1,4 @@
-"""`jackfield chat` as a person uses it: a real process, and a scripted provider at the end of a socket."""
+"""`jackfield chat` as a real process with a scripted provider."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from provider_sessions import tools
 
 
 def configure(folder: Path, server: OpenAIServer, provider: str = "openai") -> None:
-    """A deployment whose provider is this server, or one that needs none."""
+    """Configure a deployment with this server, or with a provider that needs none."""
     (folder / "jackfield.toml").write_text(
         f'provider = "{provider}"\nstore = "memory"\n'
         f'[transports.openai]\nbase_url = "{server.base_url}"\napi_key_env = "FAB_KEY"\nretries = 0\n'
@@ -27,7 +27,7 @@ def configure(folder: Path, server: OpenAIServer, provider: str = "openai") -> N
 async def chat(
     folder: Path, server: OpenAIServer, lines: str, *options: str, provider: str = "openai"
 ) -> tuple[int, str, str]:
-    """What the command printed for these lines, and its exit status."""
+    """Run the command with these lines; return its exit status and output."""
     configure(folder, server, provider)
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-m", "jackfield_cli", "chat", "--user", "ada", *options,
@@ -40,7 +40,7 @@ async def chat(
 
 @pytest.fixture
 def built(site: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A registry of tools that leave a trace."""
+    """Build a registry of tools that leave a trace."""
     plugins = "jackfield-client,jackfield-policies,jackfield-transport-*"
     monkeypatch.setenv("JACKFIELD_ALLOW", f"fab-*,{plugins}")
     tools(site, tmp_path / "log.txt")
@@ -49,7 +49,7 @@ def built(site: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def rebuild() -> None:
-    """Freeze the registry of what is installed."""
+    """Build the registry of the installed tools."""
     from jackfield.settings import Settings
     from jackfield_builder import freeze
     from jackfield_builder.pipeline import build
@@ -151,7 +151,7 @@ def test_the_prompts_ship_with_the_conversation() -> None:
 
 
 def test_control_c_stops_the_answer_but_not_the_conversation(built: Path) -> None:
-    """At a terminal: the answer stops, and the next line is answered."""
+    """In a terminal the answer stops, and the next line is answered."""
     heard: list[str] = []
 
     async def script(model: ScriptedModel) -> None:

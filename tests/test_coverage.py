@@ -41,7 +41,7 @@ SUITES = "plugins/testkit/src/"
 
 
 class Row(NamedTuple):
-    """One row of the page: where it stands, the head of its table, and its cells."""
+    """One row of the page: its chapter and section, the head of its table, and its cells."""
 
     chapter: str
     section: str
@@ -50,18 +50,18 @@ class Row(NamedTuple):
 
     @property
     def names(self) -> list[str]:
-        """What the first cell lists, where the code enumerates it."""
+        """The names in the first cell, where the code enumerates them."""
         return [] if self.head[0] == "what" else re.findall(r"`([^`]+)`", self.cells[0])
 
     @property
     def tests(self) -> list[str]:
-        """The tests that the last cell names."""
+        """The tests named in the last cell."""
         return REFERENCE.findall(self.cells[-1])
 
 
 @cache
 def rows() -> tuple[Row, ...]:
-    """Every row of every table."""
+    """Return every row of every table."""
     found: list[Row] = []
     chapter = section = ""
     head: tuple[str, ...] = ()
@@ -82,16 +82,16 @@ def rows() -> tuple[Row, ...]:
 
 
 def listed(section: str) -> list[str]:
-    """What the page lists under a heading."""
+    """Return the names that the page lists under a heading."""
     return [name for row in rows() if row.section == section for name in row.names]
 
 
-# What is named is there.
+# Everything named exists.
 
 
 @cache
 def defined(path: str) -> dict[str, ast.AST]:
-    """What a module defines, methods by `Class::method`."""
+    """Return the definitions of a module, methods as `Class::method`."""
     found: dict[str, ast.AST] = {}
     for node in ast.parse((ROOT / path).read_text("utf-8")).body:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
@@ -105,7 +105,7 @@ def defined(path: str) -> dict[str, ast.AST]:
 
 
 def bases(path: str, name: str) -> set[str]:
-    """The classes that a class is made of, as far as its own module tells."""
+    """Return the base classes of a class, as far as its own module shows."""
     node = defined(path).get(name)
     if not isinstance(node, ast.ClassDef):
         return set()
@@ -122,7 +122,7 @@ def is_run(reference: str, others: Iterable[str]) -> bool:
 
 
 def missing(row: Row) -> list[str]:
-    """Which of the tests that a row names nobody would run."""
+    """Return the tests of a row that do not exist or are not run."""
     wrong = []
     for reference in row.tests:
         path, _, name = reference.partition("::")
@@ -146,12 +146,12 @@ def test_only_pending_rows_have_no_test() -> None:
     assert [name for name in named if "::" in name and not REFERENCE.fullmatch(f"`{name}`")] == []
 
 
-# What is there is named.
+# Everything that exists is named.
 
 
 @cache
 def plugins() -> Plugins:
-    """What the distributions of this repository offer."""
+    """Return what the distributions of this repository offer."""
     return load(discover(Selection(allow=("jackfield-*",))).plugins)
 
 
@@ -257,7 +257,7 @@ def manifests() -> dict[str, dict[str, Any]]:
 
 
 def as_listed(manifest: dict[str, Any]) -> tuple[str, ...]:
-    """A tool's row, without its name and its tests."""
+    """Return a tool's row, without its name and its tests."""
     confirms = {True: "yes", False: "no"}.get(manifest["requiresConfirmation"], "policy")
     modes = ["yes" if mode in manifest["allowedModes"] else "no" for mode in ("voice", "text")]
     budget = str(manifest["latencyBudgetMs"])

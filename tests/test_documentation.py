@@ -1,4 +1,4 @@
-"""The documentation holds: every hook, code, command and setting is in it, and its examples run."""
+"""Every hook, code, command and setting is documented, and the examples run."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def headings(name: str, level: int = 3) -> set[str]:
 
 
 def section(name: str, heading: str) -> str:
-    """The text under one heading, up to the next of any level."""
+    """Return the text under one heading, up to the next of any level."""
     _, _, rest = page(name).partition(f"# {heading}\n")
     return re.split(r"^#+ ", rest, maxsplit=1, flags=re.MULTILINE)[0]
 
@@ -189,7 +189,7 @@ def test_the_tool_shown_to_authors_passes_every_check_and_its_own_tests(tmp_path
 
 
 def run_in(project: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Python in a project's folder, which sees its package as if it were installed."""
+    """Run Python in a project's folder, which finds its package as if it were installed."""
     return subprocess.run(
         [sys.executable, *arguments],
         cwd=project, env={**os.environ, "PYTHONPATH": str(project / "src")},
@@ -262,7 +262,7 @@ def test_links_between_pages_resolve() -> None:
 
 
 def anchors(path: Path) -> set[str]:
-    """Anchors as a Markdown host makes them of headings."""
+    """Return the anchors that a Markdown host creates for headings."""
     titles = re.findall(r"^#+ (.+)$", path.read_text("utf-8"), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
 

@@ -1,4 +1,4 @@
-"""Drift: no code runs that is not what was frozen, whoever installed it and however."""
+"""Drift: only frozen code runs, however it was installed."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def distribution(
     needs: Sequence[str] = (),
     direct: bool = False,
 ) -> Path:
-    """What pip leaves of a wheel besides its files: metadata, RECORD and, for a folder, direct_url.json."""
+    """Write what pip installs of a wheel besides files: metadata, RECORD, direct_url.json for a folder."""
     info = folder / f"{name.replace('-', '_')}-{version}.dist-info"
     info.mkdir()
     required = "".join(f"Requires-Dist: {each}\n" for each in needs)
@@ -66,7 +66,7 @@ def distribution(
 
 
 def tool_files(folder: Path, tool_id: str, scratch: Path, handler: str | None = None) -> Path:
-    """The three files of a tool, from the template."""
+    """Write the three files of a tool, from the template."""
     made = scaffold(tool_id, scratch, {})
     shutil.copytree(made / "src" / f"jackfield_tool_{tool_id}", folder)
     if handler:
@@ -76,7 +76,7 @@ def tool_files(folder: Path, tool_id: str, scratch: Path, handler: str | None = 
 
 @pytest.fixture
 def pair(site: Any, tmp_path: Path) -> Path:
-    """A wheel with two tools, `fab_a` and `fab_b`, and a module that both import; that module."""
+    """Install a wheel with tools `fab_a` and `fab_b` and a module that both import; return that module."""
     for tool_id in ("fab_a", "fab_b"):
         tool_files(site.folder / tool_id, tool_id, tmp_path / "scratch", HANDLER)
     shared: Path = site.folder / "fab_shared.py"
@@ -95,7 +95,7 @@ def pair(site: Any, tmp_path: Path) -> Path:
 
 @pytest.fixture
 def library(site: Any) -> Path:
-    """A library that `pair` depends on, installed from a folder; its module."""
+    """Install a library from a folder that `pair` depends on; return its module."""
     module: Path = site.folder / "fab_lib" / "__init__.py"
     module.parent.mkdir()
     module.write_text("VALUE = 1\n")
@@ -117,7 +117,7 @@ def frozen(*allow: str, **said: Any) -> Settings:
 
 
 def changes(settings: Settings) -> list[str]:
-    """What `jackfield check` would list."""
+    """Return what `jackfield check` would list."""
     built = build(settings)
     assert built.snapshot, built.findings
     stood = Snapshot.load(settings.registry)
@@ -126,7 +126,7 @@ def changes(settings: Settings) -> list[str]:
 
 
 def assert_withheld(settings: Settings, reason: str, tools: set[str]) -> None:
-    """Production withholds these tools and no others for this reason; development refuses to start."""
+    """Assert that production withholds only these tools for this reason, and development refuses to start."""
     with pytest.raises(RegistryError, match=rf"fab_a .*{reason}.*; run `jackfield build`"):
         Registry.load(settings.registry)
     registry = Registry.load(settings.registry, Deployment.PRODUCTION)
@@ -248,7 +248,7 @@ OFFERS = {
 
 
 def plugin(site: Any, hook: str) -> Path:
-    """A plugin with one offer, and a library from a folder that it depends on; the library's module."""
+    """Install a plugin with one offer and a library from a folder that it depends on; return its module."""
     (site.folder / "fab_plugin").mkdir()
     (site.folder / "fab_plugin" / "__init__.py").write_text(
         "from jackfield import hookimpl\nfrom jackfield.offers import *\n"
@@ -374,7 +374,7 @@ def project(folder: Path, name: str, version: str, packages: list[str], **said: 
 
 
 def write_projects(folder: Path) -> tuple[Path, Path]:
-    """A project with two tools and a shared module, in the flat layout, and the library it depends on."""
+    """Write a project with two tools and a shared module, in the flat layout, and its library."""
     entries = '[project.entry-points."jackfield.tools"]\nfab_a = "fab_a"\nfab_b = "fab_b"\n'
     packages = ["fab_a", "fab_b", "fab_shared.py"]
     pair = project(folder / "pair", "fab-pair", "1.0", packages, entries=entries, needs='["fab-lib>=1"]')

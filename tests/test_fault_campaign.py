@@ -1,4 +1,4 @@
-"""The fault campaign works: a small one runs through, and each of its checks catches what it is about."""
+"""The fault campaign: a small campaign passes, and each check detects its fault."""
 
 from __future__ import annotations
 
@@ -12,12 +12,23 @@ from typing import Any
 import pytest
 from faults import __main__ as command
 from faults import campaign, report
-from faults.asking import told
 from faults.campaign import Result, Scale
+from faults.checks import (
+    CARD,
+    CONTRADICTS,
+    DIFFERS,
+    DOUBLED,
+    KINDS,
+    LOST,
+    REFUSED,
+    UNAPPROVED,
+    Fault,
+    check_call,
+)
+from faults.client import told
 from faults.deployment import BOOK, NOTE
-from faults.effects import Effect, EffectLog
-from faults.judge import CARD, CONTRADICTS, DIFFERS, DOUBLED, KINDS, LOST, REFUSED, UNAPPROVED, Fault, judge
-from faults.record import CallRecord, Statement, Told
+from faults.effect_log import Effect, EffectLog
+from faults.record import CallRecord, EventRecord, Statement
 
 PAGE = Path(__file__).parents[1] / "docs" / "reliability.md"
 
@@ -48,7 +59,7 @@ def call(*statements: Statement, tool: str = BOOK, sent: set[str] | None = None,
 
 
 def said(state: str, at: float, how: str = "execute", **fields: Any) -> Statement:
-    """An answer to a question that was asked at this time and answered at once."""
+    """Return an answer to a question that was asked at this time and answered at once."""
     fields.setdefault("denies_effects", state in ("declined", "expired", "never_run", "waiting", "unheard"))
     if state == "done":
         fields.setdefault("data", DATA)
@@ -99,30 +110,30 @@ BAD = {
 @pytest.mark.parametrize("name", GOOD)
 def test_permitted_outcomes_are_not_faults(name: str) -> None:
     made, effects = GOOD[name]
-    assert judge(made, effects) == []
+    assert check_call(made, effects) == []
 
 
 @pytest.mark.parametrize("name", BAD)
 def test_each_check_detects_its_fault(name: str) -> None:
     made, effects, kind = BAD[name]
-    assert kind in {each.kind for each in judge(made, effects)}
+    assert kind in {each.kind for each in check_call(made, effects)}
 
 
 @pytest.mark.parametrize(
     ("event", "effects", "kind"),
     [
-        (Told("done", DATA), [], CONTRADICTS),
-        (Told("declined"), [EFFECT], CONTRADICTS),
-        (Told("expired"), [EFFECT], DIFFERS),
-        (Told("asked", token="u"), [EFFECT], CARD),
+        (EventRecord("done", DATA), [], CONTRADICTS),
+        (EventRecord("declined"), [EFFECT], CONTRADICTS),
+        (EventRecord("expired"), [EFFECT], DIFFERS),
+        (EventRecord("asked", token="u"), [EFFECT], CARD),
     ],
 )
 def test_events_are_checked_against_the_log_and_the_answers(
-    event: Told, effects: list[Effect], kind: str
+    event: EventRecord, effects: list[Effect], kind: str
 ) -> None:
     made = call(said("waiting", 9), said("done", 11))
     made.told.append(event)
-    assert kind in {each.kind for each in judge(made, effects)}
+    assert kind in {each.kind for each in check_call(made, effects)}
 
 
 def test_events_of_other_calls_and_recoverable_errors_are_ignored() -> None:

@@ -1,4 +1,4 @@
-"""From `pip install` to a frozen registry, in environments that hold nothing else."""
+"""From `pip install` to a frozen registry, in otherwise empty environments."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_a_new_tool_installs_builds_and_passes_the_test_kit(environment: Make) -
     nothing = fresh.run("jackfield", "build", check=False)
     assert nothing.returncode == 1
     assert "write one with `jackfield new-tool NAME`" in nothing.stderr
-    # The command line comes from a wheel here, so the template has to come with it.
+    # The command line comes from a wheel here, so the wheel must contain the template.
     fresh.run("jackfield", "new-tool", "book_table")
     package = fresh.work / "book-table"
     assert fresh.run("jackfield", "validate", str(package)).returncode == 0
@@ -92,7 +92,7 @@ def test_the_test_kit_fails_for_a_broken_new_tool(environment: Make) -> None:
 def test_a_source_distribution_includes_the_template(tmp_path: Path) -> None:
     uv = shutil.which("uv")
     assert uv
-    # With the backend of the environment that runs the tests, whether or not that is activated.
+    # With the backend of the environment that runs the tests, activated or not.
     command = [uv, "build", "--python", sys.executable, "--no-build-isolation", "--sdist"]
     command += ["--out-dir", str(tmp_path), str(CLI)]
     subprocess.run(command, check=True, capture_output=True)

@@ -1,4 +1,4 @@
-"""Which provider a deployment uses: the one that is named, or with `auto` the first that is detected."""
+"""The provider of a deployment: the named one, or with `auto` the first one detected."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Releases: every distribution says all it should, declares what it imports, and packs what it needs.
+"""Releases: every distribution has its metadata, declares what it imports, and packs what it needs.
 
-`nox -s dists` builds them all and runs the tests of each alone in an empty environment; here stands what is
-quick enough for every run.
+`nox -s dists` builds them all and runs the tests of each alone in an empty environment; this file has the
+checks that are quick enough for every run.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ OWNERS = {
     **{package: set(map(canonicalize_name, names)) for package, names in packages_distributions().items()},
     **{each.package: {canonicalize_name(each.name)} for each in ALL if each.has_code},
 }
-"""Which distributions install an import package."""
+"""The distributions that install an import package."""
 
 every = pytest.mark.parametrize("member", ALL, ids=lambda member: member.folder.name)
 every_with_code = pytest.mark.parametrize(
@@ -50,7 +50,7 @@ def test_a_distribution_has_the_metadata_of_a_package_index(member: Member) -> N
     assert {"agents", "jackfield"} & set(project["keywords"])
     wanted = {"Intended Audience :: Developers"} | ({"Typing :: Typed"} if member.has_code else set())
     assert wanted <= set(project["classifiers"])
-    # An address that leads nowhere is worse than none.
+    # A URL that leads nowhere is worse than none.
     assert "urls" not in project
     Version(member.version)
 
@@ -104,7 +104,7 @@ def test_every_package_imported_by_tests_is_in_the_test_extra(member: Member) ->
 
 
 def brought_by(member: Member, extra: str) -> Iterator[Requirement]:
-    """What an extra asks for, with the extras that it names in turn."""
+    """Return the requirements of an extra, including the extras that it names."""
     for each in member.extras[extra]:
         yield each
         for inner in each.extras:
@@ -112,7 +112,7 @@ def brought_by(member: Member, extra: str) -> Iterator[Requirement]:
 
 
 def undeclared(folder: Path, asked: set[str]) -> Iterator[str]:
-    """Imports of packages that nothing asked for installs."""
+    """Return imports of packages that no requirement installs."""
     own = {path.stem for path in folder.rglob("*.py")}
     for path in sorted(folder.rglob("*.py")):
         for name in sorted(imported(path)):
@@ -121,7 +121,7 @@ def undeclared(folder: Path, asked: set[str]) -> Iterator[str]:
 
 
 def imported(path: Path) -> set[str]:
-    """The top-level packages that a module imports when it runs, wherever in it."""
+    """Return the top-level packages that a module imports at run time, anywhere."""
     found = set()
     tree = ast.parse(path.read_text("utf-8"))
     typing_only = {

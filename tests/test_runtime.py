@@ -1,4 +1,4 @@
-"""A registry served: loaded, verified, locked, and sessions that go on after a restart."""
+"""A served registry: loaded, verified, locked, and sessions that resume after a restart."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ TEXT = '{"text": "one two three"}'
 
 
 def frozen(**said: Any) -> Settings:
-    """Settings of a registry that has just been built from what is installed."""
+    """Build a registry from the installed tools; return its settings."""
     settings = Settings(allow=PLUGINS, **said)
     built = build(settings)
     assert built.snapshot, built.findings
@@ -40,7 +40,7 @@ def frozen(**said: Any) -> Settings:
 
 
 def publish(event: str, fields: Any, *, once: bool = False) -> None:
-    """A client that takes everything."""
+    """Accept every message."""
 
 
 async def call(
@@ -85,7 +85,7 @@ def test_changed_code_is_fatal_in_development_and_withheld_in_production(
 
 @pytest.mark.parametrize("file", ["guide.md", "schema.json"])
 def test_production_serves_the_frozen_guide_and_schema(site: Any, file: str) -> None:
-    """Only code is taken from what is installed; who develops is told all the same."""
+    """Only code is taken from the installation; development reports the difference."""
     package = site.tool("fab_words")
     settings = frozen()
     with (package / file).open("a") as text:
@@ -474,7 +474,7 @@ def test_call_leaves_a_confirmation_pending_unless_approved(site: Any) -> None:
 
 
 def shown_until(terminal: int, wanted: bytes, seconds: float = 30) -> bytes:
-    """What a terminal shows, up to and with what is waited for, or all of it."""
+    """Return the terminal output up to the awaited text, or all of it."""
     shown = b""
     deadline = time.monotonic() + seconds
     while wanted not in shown and time.monotonic() < deadline:
@@ -512,7 +512,7 @@ def test_call_asks_for_confirmation_in_the_terminal(
     else:
         shown = b""
         while said not in shown and process.poll() is None:
-            # Again if need be: one that comes just before the terminal is read is only noticed afterwards.
+            # Repeated if necessary: a signal just before the terminal is read is only noticed afterwards.
             process.send_signal(signal.SIGINT)
             shown += shown_until(terminal, said, 1)
         shown += b"" if said in shown else shown_until(terminal, said, 1)
@@ -609,7 +609,7 @@ READER = "from jackfield import ok\n\n\nasync def execute(args, ctx):\n    retur
 
 
 def reader(site: Any) -> None:
-    """A tool that answers with what it was lent."""
+    """Add a tool that returns what its capability gives it."""
     package = site.tool("fab_read", requires=["diary"])
     (package / "handler.py").write_text(READER)
 
@@ -756,11 +756,11 @@ def test_user_messages_survive_a_restart(site: Any) -> None:
 
 
 class Panic(BaseException):
-    """As extensions in other languages raise it."""
+    """An exception like those of extensions in other languages."""
 
 
-class Loud:
-    """Raises whatever it is told, if it was given an error."""
+class RaisingObserver:
+    """Raises the given error everywhere."""
 
     def __init__(self, error: BaseException | None) -> None:
         self.error, self.told = error, list[str]()
@@ -792,7 +792,7 @@ def test_an_observer_that_always_raises_breaks_nothing_and_is_named(
 ) -> None:
     site.tool("fab_words")
     settings = frozen(store="memory")
-    loud, quiet = Loud(error), Loud(None)
+    loud, quiet = RaisingObserver(error), RaisingObserver(None)
 
     async def main() -> Any:
         runtime = await Runtime.start(settings, observers=[loud, quiet])
@@ -808,7 +808,7 @@ def test_an_observer_that_always_raises_breaks_nothing_and_is_named(
     assert loud.told == everything
     assert quiet.told == everything
     for told in everything:
-        assert f"Loud failed in {told}" in caplog.text
+        assert f"RaisingObserver failed in {told}" in caplog.text
 
 
 def test_an_observer_cannot_prevent_the_process_from_exiting(site: Any) -> None:
@@ -816,7 +816,7 @@ def test_an_observer_cannot_prevent_the_process_from_exiting(site: Any) -> None:
     settings = frozen(store="memory")
 
     async def main() -> None:
-        runtime = await Runtime.start(settings, observers=[Loud(SystemExit(3))])
+        runtime = await Runtime.start(settings, observers=[RaisingObserver(SystemExit(3))])
         await runtime.open_session("text")
 
     with pytest.raises(SystemExit):

@@ -1,4 +1,4 @@
-"""The tables of settings in the documentation are those of the declarations, and every setting has help."""
+"""The settings tables in the documentation match the declarations, and every setting has help."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The documentation becomes a site: every page has its place, no link is broken, and it needs no network."""
+"""The documentation site: every page is listed, no link is broken, and it needs no network."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ DOCS = ROOT / "docs"
 
 
 def build(source: Path, to: Path, builder: str = "html") -> subprocess.CompletedProcess[str]:
-    """As `nox -s docs` does it."""
+    """Build the site as `nox -s docs` does."""
     options = ["-W", "--keep-going", "-n", "-q", "-c", str(DOCS), "-b", builder, "-d", str(to / "doctrees")]
     return subprocess.run(
         [sys.executable, "-m", "sphinx", *options, str(source), str(to / "site")],
@@ -31,7 +31,7 @@ def build(source: Path, to: Path, builder: str = "html") -> subprocess.Completed
 
 
 class Page(HTMLParser):
-    """What a browser would ask for to show a page."""
+    """Collects what a browser would request to show a page."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -49,7 +49,7 @@ class Page(HTMLParser):
 def test_the_site_builds_all_pages_in_order_without_the_network(tmp_path: Path) -> None:
     built = build(ROOT, tmp_path)
 
-    # A page that is in no list, a link or an anchor that leads nowhere: each is a line here.
+    # An unlisted page, and a link or an anchor without a target: each is a line here.
     assert built.stderr == ""
     assert built.returncode == 0
     pages = {page.stem: page.read_text("utf-8") for page in (tmp_path / "site").rglob("*.html")}
@@ -89,7 +89,7 @@ def test_every_file_named_by_a_page_exists(page: Path) -> None:
 
 
 def defined(source: Path) -> set[str]:
-    """Functions and classes of a module, and methods behind the name of their class."""
+    """Return functions and classes of a module, and methods as `Class.method`."""
     names: set[str] = set()
     for node in ast.parse(source.read_text("utf-8")).body:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
@@ -104,7 +104,7 @@ def defined(source: Path) -> set[str]:
 
 
 def test_the_call_page_names_existing_code() -> None:
-    """A step names a file and where to look in it; every name has to be defined in that very file."""
+    """A step names a file and definitions in it; every name has to be defined in that file."""
     page = (DOCS / "call.md").read_text("utf-8")
     steps = re.findall(r"^- \*\*\d+\*\* \[`[^`]+`\]\(([^)]+\.py)\) (.+)<br>$", page, re.MULTILINE)
     assert len(steps) == page.count("\n- ") > 20
@@ -116,7 +116,7 @@ def test_the_call_page_names_existing_code() -> None:
 
 
 def blocks(page: str) -> dict[str, str]:
-    """The blocks of a page that say in their first line which file they are."""
+    """Return the blocks of a page that name their file in the first line."""
     text = (DOCS / page).read_text("utf-8")
     return dict(re.findall(r"^```\w+\n# (\S+\.\w+)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL))
 

@@ -1,4 +1,4 @@
-"""The tools of this repository: one package each, called as the contract says."""
+"""The tools of this repository: one package each, named as the contract says."""
 
 from __future__ import annotations
 

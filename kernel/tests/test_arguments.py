@@ -1,14 +1,21 @@
-"""Arguments are judged by the schema, completed with defaults, and never coerced."""
+"""Arguments are parsed strictly, validated, completed with defaults, and explained when they are wrong."""
 
 from __future__ import annotations
 
 import copy
+import json
 from typing import Any
 
+import orjson
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from jackfield.registry.arguments import Arguments
+from jackfield.contract.manifest import ToolManifest
+from jackfield.contract.snapshot import FrozenTool
+from jackfield.registry.arguments import Arguments, Violation
+from jackfield.registry.reading import read_arguments
+from jackfield.registry.registry import RegisteredTool
+from jackfield.strict_json import FaultKind, StrictJsonError
 
 SEARCH: dict[str, Any] = {
     "type": "object",
@@ -131,3 +138,50 @@ def test_a_validation_error_does_not_repeat_a_long_value(arguments: dict[str, An
     (violation,) = Arguments(SEARCH).violations(arguments)
     assert reason in violation.message
     assert len(violation.message) < 500
+
+
+# Parsing
+
+
+@pytest.mark.parametrize("depth", [64, 253, 254, 255, 300, 1000, 1023, 1024, 5000, 100_000])
+@pytest.mark.parametrize(("before", "behind"), [("[", "]"), ('{"a":', "}")], ids=["lists", "objects"])
+def test_arguments_nested_too_deeply_are_rejected_at_any_depth(depth: int, before: str, behind: str) -> None:
+    with pytest.raises(StrictJsonError) as refused:
+        read_arguments(f'{{"x":{before * depth}1{behind * depth}}}')
+    assert refused.value.faults[0].kind is FaultKind.DEPTH
+
+
+def test_arguments_at_the_maximum_depth_are_accepted() -> None:
+    text = '{"x":' + "[" * 62 + "]" * 62 + "}"
+    assert read_arguments(text) == (json.loads(text), orjson.dumps(orjson.loads(text)))
+
+
+# Explanations for the model
+
+PARAMETERS: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "party": {"type": "integer", "description": "How many people come."},
+        "place": {"type": "string", "description": "Where they sit."},
+        "anything": True,
+    },
+}
+
+
+async def nothing(args: Any, ctx: Any) -> Any:
+    raise AssertionError((args, ctx))
+
+
+def explanation(guide: str, *paths: str) -> str | None:
+    modes: Any = ("text",)
+    manifest = ToolManifest("book", "1.0.0", "", "utility", "none", True, False, modes, 1, PARAMETERS)
+    tool = RegisteredTool(FrozenTool(manifest, {}, "", guide, "", "", "", "", ""), nothing, "1")
+    return tool.help_for([Violation(path, "is wrong", "type") for path in paths])
+
+
+def test_arguments_are_explained_by_the_guide_or_else_by_the_schema() -> None:
+    guide = "# book\n\n- `party`: count the user too.\n"
+    assert explanation(guide, "/party") == "`party`: count the user too."
+    assert explanation(guide, "/place") == "`place`: Where they sit."
+    assert explanation(guide, "/party", "/place") == "`party`: count the user too.\n`place`: Where they sit."
+    assert explanation(guide, "/anything") == "The arguments are party, place, anything."

@@ -1,4 +1,4 @@
-"""A chain: who is asked in which order, and what comes back through whom."""
+"""The policy chain: its order, and the way back of an answer."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from jackfield.chain import Chain
 from jackfield.governance import Call, Check, Policy, Proceed
 
 
-class Noted(Check):
-    """Notes what it sees, and answers itself if it is told to."""
+class RecordingCheck(Check):
+    """Records what it sees, and answers itself if configured."""
 
     def __init__(self, name: str, seen: list[str], *, answers: bool = False) -> None:
         self.name, self.seen, self.answers = name, seen, answers
@@ -27,8 +27,8 @@ class Noted(Check):
         return response.with_meta(**{self.name: len(response.meta)})
 
 
-class Around:
-    """Notes the same, around what follows."""
+class RecordingPolicy:
+    """Records the same, wrapped around the rest of the chain."""
 
     def __init__(self, name: str, seen: list[str]) -> None:
         self.name, self.seen = name, seen
@@ -43,15 +43,15 @@ class Around:
         return response
 
 
-class Again(Check):
-    """Has a call that failed tried once more, at once."""
+class RetryPolicy(Check):
+    """Retries a failed call once, at once."""
 
     def retry_after(self, call: Call, failure: Failure) -> float | None:
         return 0.0 if failure.retryable else None
 
 
-class UnderWay:
-    """What the chain knows of a call under way: here one whose handler was stopped at its deadline."""
+class RunningCall:
+    """The chain's view of a running call: here one whose handler was stopped at its deadline."""
 
     def __init__(self, idempotent: bool = True) -> None:
         self.stopped = "timeout"
@@ -73,7 +73,7 @@ def run(policies: list[Policy | Check], seen: list[str], *nameless: Check) -> To
         named = [(str(number), policy) for number, policy in enumerate(policies)]
         chain = Chain(named, handler, *nameless)
         assert chain.names == tuple(name for name, _ in named)
-        return await chain.run(cast("Call", UnderWay()))
+        return await chain.run(cast("Call", RunningCall()))
 
     return asyncio.run(use())
 
@@ -81,7 +81,14 @@ def run(policies: list[Policy | Check], seen: list[str], *nameless: Check) -> To
 def test_checks_and_wrapping_policies_form_one_chain() -> None:
     seen: list[str] = []
     response = run(
-        [Noted("a", seen), Noted("b", seen), Around("c", seen), Noted("d", seen)], seen, Noted("e", seen)
+        [
+            RecordingCheck("a", seen),
+            RecordingCheck("b", seen),
+            RecordingPolicy("c", seen),
+            RecordingCheck("d", seen),
+        ],
+        seen,
+        RecordingCheck("e", seen),
     )
     order = ["a", "b", "c", "d", "e"]
     assert seen == [
@@ -95,9 +102,16 @@ def test_checks_and_wrapping_policies_form_one_chain() -> None:
 @pytest.mark.parametrize("around", [False, True])
 def test_an_answer_returns_only_through_the_policies_before_it(around: bool) -> None:
     seen: list[str] = []
-    between: list[Policy | Check] = [Around("w", seen)] if around else []
+    between: list[Policy | Check] = [RecordingPolicy("w", seen)] if around else []
     response = run(
-        [Noted("a", seen), *between, Noted("b", seen), Noted("c", seen, answers=True), Noted("d", seen)], seen
+        [
+            RecordingCheck("a", seen),
+            *between,
+            RecordingCheck("b", seen),
+            RecordingCheck("c", seen, answers=True),
+            RecordingCheck("d", seen),
+        ],
+        seen,
     )
     assert response.failure is not None
     assert response.failure.message == "c"
@@ -119,21 +133,21 @@ def test_a_check_that_raises_rejects_the_call() -> None:
 
     seen: list[str] = []
     with pytest.raises(RuntimeError, match="broken"):
-        run([Noted("a", seen), Broken()], seen)
+        run([RecordingCheck("a", seen), Broken()], seen)
     assert seen == ["a before"]
 
 
-def tried(
+def attempts(
     policies: list[Policy | Check], *answers: ToolResponse, idempotent: bool = True
 ) -> tuple[ToolResponse, int]:
-    """What comes of a call whose handler gives one answer after the other, and how often it ran."""
+    """Return the result of a call whose handler gives one answer after the other, and its number of runs."""
     left = list(answers)
 
     async def handler(_: Call) -> ToolResponse:
         return left.pop(0)
 
     chain = Chain([(str(number), policy) for number, policy in enumerate(policies)], handler)
-    response = asyncio.run(cast("Any", chain.run(cast("Call", UnderWay(idempotent)))))
+    response = asyncio.run(cast("Any", chain.run(cast("Call", RunningCall(idempotent)))))
     return response, len(answers) - len(left)
 
 
@@ -153,14 +167,14 @@ GONE = fail(ErrorType.PERMANENT, "gone")
 def test_a_failed_call_is_retried_once(
     answers: tuple[ToolResponse, ...], last: ToolResponse, runs: int
 ) -> None:
-    assert tried([Check(), Again(), Check()], *answers) == (last, runs)
+    assert attempts([Check(), RetryPolicy(), Check()], *answers) == (last, runs)
 
 
 @pytest.mark.parametrize("waits", [False, True])
 def test_policies_after_the_retrying_one_see_every_attempt(waits: bool) -> None:
     seen: list[str] = []
-    behind: Policy | Check = Around("behind", seen) if waits else Noted("behind", seen)
-    tried([Noted("front", seen), Again(), behind], BUSY, ok(2))
+    behind: Policy | Check = RecordingPolicy("behind", seen) if waits else RecordingCheck("behind", seen)
+    attempts([RecordingCheck("front", seen), RetryPolicy(), behind], BUSY, ok(2))
     assert seen == [
         "front before", "behind before", "behind after", "behind before", "behind after", "front after",
     ]  # fmt: skip
@@ -173,14 +187,14 @@ def test_policies_that_only_inspect_answers_see_every_attempt() -> None:
             return response
 
     seen: list[str] = []
-    tried([Looks(), Again(), Looks()], BUSY, ok(2))
+    attempts([Looks(), RetryPolicy(), Looks()], BUSY, ok(2))
     assert seen == ["busy", "done", "done"]
 
 
 def test_two_retrying_policies_share_one_retry() -> None:
-    assert tried([Again(), Again()], BUSY, BUSY, ok(3)) == (BUSY, 2)
+    assert attempts([RetryPolicy(), RetryPolicy()], BUSY, BUSY, ok(3)) == (BUSY, 2)
 
 
 def test_a_write_that_is_not_idempotent_is_not_retried(caplog: pytest.LogCaptureFixture) -> None:
-    assert tried([Again()], BUSY, ok(2), idempotent=False) == (BUSY, 1)
+    assert attempts([RetryPolicy()], BUSY, ok(2), idempotent=False) == (BUSY, 1)
     assert "no retry of tool, which writes and is not idempotent" in caplog.text

@@ -1,4 +1,4 @@
-"""What a handler is given of a session's voice."""
+"""The voice of a session, as a handler sees it."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ def test_a_writer_waits_for_a_slow_reader() -> None:
         events = aiter(queue)
         assert await anext(events) == TextDelta("a")
         await writing
-        queue.put_nowait(Interrupted())  # What cannot wait is taken in any case.
+        queue.put_nowait(Interrupted())  # Events that cannot wait are accepted in any case.
         queue.close(Closed())
         assert [event async for event in events] == [TextDelta("b"), TextDelta("c"), Interrupted(), Closed()]
 

@@ -1,4 +1,4 @@
-"""The call ledger: a call runs once, and whatever is said about it is what its claim says."""
+"""The call ledger: a call runs once, and every statement about it matches its claim."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ EXPIRY, DAY = 300.0, 24 * 3600.0
 
 
 class Clock:
-    """Time that passes when a test says so."""
+    """A clock that a test sets."""
 
     now = 1_800_000_000.0
 
@@ -37,7 +37,7 @@ class Clock:
         return self.now
 
 
-class OnceOnly:
+class DuplicatesPolicy:
     """Runs calls through the ledger, as the duplicates policy does."""
 
     def __init__(self, ledger: CallLedger) -> None:
@@ -53,8 +53,8 @@ class OnceOnly:
         return await self._ledger.run(call, proceed)
 
 
-class Asks:
-    """Asks the user where the tool wants it, as the confirmation policy does."""
+class ConfirmationPolicy:
+    """ConfirmationPolicy for confirmation if the tool needs it, as the confirmation policy does."""
 
     def __init__(self, confirmations: Confirmations) -> None:
         self._confirmations = confirmations
@@ -68,8 +68,8 @@ class Asks:
         return waiting(await self._confirmations.ask(call, seconds=EXPIRY))
 
 
-class Hook:
-    """Stands right before the handler and does what a test tells it to."""
+class BeforeHandler:
+    """Runs right before the handler and does what a test defines."""
 
     def __init__(self, host: Host) -> None:
         self._host = host
@@ -85,9 +85,9 @@ class Hook:
 
 
 class Host:
-    """One process of a deployment: a store shared with the others, a ledger, tools that count their runs.
+    """One process of a deployment: a shared store, a ledger, tools that count their runs.
 
-    A call stops before the handler while `passes` is not set, and inside of it while `ends` is not set.
+    A call stops before the handler until `passes` is set, and inside of it until `ends` is set.
     """
 
     def __init__(self, clock: Clock, other: Host | None = None, *, remember: float = DAY) -> None:
@@ -107,9 +107,11 @@ class Host:
             make_tool("read", self._handle),
             make_tool("ask", self._handle, **asking),
             policies=[
-                PolicyOffer("duplicates", Stage.ADMIT, 1, lambda _s, _v: OnceOnly(self.ledger)),
-                PolicyOffer("confirmation", Stage.ADMIT, 2, lambda _s, v: Asks(Confirmations(v.store))),
-                PolicyOffer("hook", Stage.ADMIT, 3, lambda _s, _v: Hook(self)),
+                PolicyOffer("duplicates", Stage.ADMIT, 1, lambda _s, _v: DuplicatesPolicy(self.ledger)),
+                PolicyOffer(
+                    "confirmation", Stage.ADMIT, 2, lambda _s, v: ConfirmationPolicy(Confirmations(v.store))
+                ),
+                PolicyOffer("hook", Stage.ADMIT, 3, lambda _s, _v: BeforeHandler(self)),
             ],
             store=self.store,
         )
@@ -130,13 +132,13 @@ class Host:
         )
 
     async def asked(self) -> PendingConfirmation:
-        """Let a call wait for its user."""
+        """Make a call that waits for its user."""
         assert state(await self.call("ask")) == "waiting"
         (pending,) = await Confirmations(self.store).of_session("s")
         return pending
 
     async def hang(self, tool: str = "send") -> asyncio.Task[Answer]:
-        """Begin a call whose handler does not end, and let the others take this process for dead."""
+        """Begin a call whose handler does not end, and make the others consider this process dead."""
         self.ends.clear()
         calling = asyncio.create_task(self.call(tool))
         await self.began.wait()
@@ -228,7 +230,7 @@ def test_every_state_of_a_call_is_reached_and_reported() -> None:
             status = await reach(host, Host(host.clock, host))
             assert status.state not in seen
             seen[status.state] = status
-        # While the store is away, a status query gets no answer; only a delivery does.
+        # While the store is unavailable, a status query gets no answer; only a delivery does.
         assert set(seen) == set(CallState) - {CallState.UNKNOWN}
         recorded = {CallState.DONE, CallState.FAILED, CallState.DECLINED, CallState.EXPIRED}
         assert {each for each, status in seen.items() if status.wire} == recorded
@@ -511,7 +513,7 @@ def test_a_store_failure_keeps_an_interrupted_confirmation_pending(
             asked.set()
             return await asyncio.Future()
 
-        # The question is kept, and the answer under the call's own key is not.
+        # The confirmation is kept, and the answer under the call's own key is not.
         monkeypatch.setattr(host.store, "complete", hang)
         calling = asyncio.create_task(host.call("ask"))
         await asked.wait()
@@ -527,7 +529,7 @@ def test_a_store_failure_keeps_an_interrupted_confirmation_pending(
     run(main())
 
 
-# Processes that were believed dead
+# Processes wrongly considered dead
 
 
 @pytest.mark.parametrize("paused_for", [60.0, 3 * DAY])
@@ -592,7 +594,7 @@ def test_a_process_paused_before_the_handler_detects_its_lost_claim() -> None:
         assert call.held is not None
         assert await call.held(call.key)
         host.store.hangs = True
-        # Nobody has taken it over yet.
+        # No process has taken it over yet.
         assert await call.held(call.key)
         wire = await other.ledger.settle(KEY, ran=False, by="ann")
         assert not await call.held(call.key)
@@ -614,7 +616,7 @@ def test_a_harmlessly_repeatable_call_is_not_fenced() -> None:
     run(main())
 
 
-# A store that goes away
+# An unavailable store
 
 
 def test_an_answer_is_recorded_when_the_store_recovers(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -632,7 +634,7 @@ def test_an_answer_is_recorded_when_the_store_recovers(monkeypatch: pytest.Monke
         assert (await other.ledger.status(KEY)).state is CallState.RUNNING
         await asyncio.sleep(0.05)
         host.store.away = False
-        # Nobody asks the host again: it records the answer by itself.
+        # Without another request the host records the answer by itself.
         found = await other.store.outcome(KEY, within=20)
         assert found.result == answer.wire
         assert (await other.call()).wire == answer.wire

@@ -1,4 +1,4 @@
-"""The store in memory forgets what can be had again before it takes all memory, and nothing else."""
+"""The store in memory evicts only repeatable results when it is full."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ async def ran(store: MemoryStore, key: str, *, durable: bool, result: bytes = b"
 
 
 async def known(store: MemoryStore, keys: list[str]) -> list[str]:
-    """Those of the keys whose result is still there."""
+    """Return the keys whose result is still present."""
     return [key for key in keys if await store.outcome(key, within=0) == Claim(ClaimState.DONE, b"x" * 600)]
 
 

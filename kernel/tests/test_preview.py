@@ -1,4 +1,4 @@
-"""The confirmation card: what a person is shown of a model's arguments."""
+"""The confirmation preview of a model's arguments."""
 
 from __future__ import annotations
 

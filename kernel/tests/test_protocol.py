@@ -1,4 +1,4 @@
-"""The protocol's messages: their form on the wire, and what a client makes of them."""
+"""The protocol's messages: their form on the wire, and how a client parses them."""
 
 from __future__ import annotations
 

@@ -215,7 +215,7 @@ def test_values_are_converted_to_the_types_of_their_fields() -> None:
 
 @dataclass(frozen=True, slots=True)
 class Ruled:
-    """Fields that must fit each other."""
+    """Fields with a cross-field rule."""
 
     low: int = 0
     high: int = 10
@@ -335,7 +335,7 @@ def test_tables_are_merged_member_by_member() -> None:
 
 @dataclass(frozen=True, slots=True)
 class Plain:
-    """Settings that the reader leaves as they are."""
+    """Settings that the reader returns unchanged."""
 
     on: bool = False
     count: Annotated[int, Ge(0), Le(100)] = 3

@@ -1,4 +1,4 @@
-"""JSON that means one thing to everybody, or a refusal that says why not."""
+"""Strict JSON: unambiguous, or rejected with the reason."""
 
 from __future__ import annotations
 

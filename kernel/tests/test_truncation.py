@@ -1,4 +1,4 @@
-"""A tool's answer as a model gets it: within its limit, valid, and honest about what was left out."""
+"""A tool's answer for a model: within its limit, valid, with a note about what is missing."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The kernel's API: what tools and plugins were written against stays as they know it.
+"""The kernel's API stays compatible with published tools and plugins.
 
-A name that goes, or that is used in another way, asks for another `API_VERSION` and a listing of its own; a
-name that is new asks only to be listed. docs/registry.md says what the version is good for.
+A removed or changed name needs another `API_VERSION` and its own listing; a new name only needs to be listed.
+docs/registry.md explains the version.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def test_everything_public_is_in_the_listing() -> None:
 
 
 def of_api(version: str, folder: Path) -> Path:
-    """The golden registry as a kernel of another API would have built it."""
+    """Return the golden registry as a kernel of another API version would build it."""
     wire: dict[str, Any] = json.loads(REGISTRY.read_text("utf-8"))
     file = folder / "tool_registry.json"
     file.write_text(json.dumps(dict(seal({**wire, "kernel": {"version": "7.0", "api": version}}).wire)))

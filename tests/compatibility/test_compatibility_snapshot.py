@@ -1,7 +1,7 @@
-"""The format of a registry file: one that was built once is served as it is.
+"""The format of a registry file: a published registry is served unchanged.
 
-`formatVersion` changes when an older kernel would misread a file; a golden registry of the new format then
-stands beside this one, and this one is refused with a sentence or still read.
+`formatVersion` changes when an older kernel would misread a file. A golden registry of the new format is then
+added, and this one is rejected with an explanation or still read.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def test_the_golden_registry_is_read_with_its_hash_and_version() -> None:
 def test_a_registry_built_by_another_kernel_version_is_served(
     registry: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # In development, which stops at the least difference between what was frozen and what is installed.
+    # In development mode, which stops at any difference between the frozen and the installed code.
     monkeypatch.syspath_prepend(str(SITE))
 
     async def main() -> tuple[Any, Any]:

@@ -1,7 +1,7 @@
-"""The contract of a tool: a package that was published goes on building and running as it is.
+"""The tool contract: a published package still builds and runs.
 
-`tool.schema.json` may only become wider. One that refuses what it took asks for another `$id`, with golden
-files of its own beside these.
+`tool.schema.json` may only accept more. A schema that rejects what it accepted needs another `$id` and its
+own golden files.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def test_the_golden_tools_together_use_every_field() -> None:
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder in which the golden tools were built, with the policies that enforce what they ask for."""
+    """Return a folder with the built golden tools and the policies that they need."""
     folder = tmp_path_factory.mktemp("golden")
     done = jackfield(folder, "build", "--json")
     assert done.returncode == 0, done.stdout

@@ -1,4 +1,4 @@
-"""The settings of agents, and the faults that are reported in them."""
+"""The settings of agents and their faults."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from agency import agency, run
+from agent_deployment import agent_deployment, run
 from jackfield.settings import SettingsError, parse_offer, parse_settings
 from jackfield_agents import jackfield_policies
 from jackfield_agents.policies import asks_for_work
@@ -59,7 +59,7 @@ def test_a_tool_that_no_agent_can_use_fails_at_startup(
     monkeypatch.setenv("FAB_KEY", "k")
 
     async def act() -> None:
-        async with agency(site, tmp_path, agents={"tools": [tool]}):
+        async with agent_deployment(site, tmp_path, agents={"tools": [tool]}):
             raise AssertionError("it started")
 
     with pytest.raises(SettingsError, match=re.escape(sentence)):
@@ -108,8 +108,8 @@ def test_an_unrequested_task_waits_for_confirmation(
     monkeypatch.setenv("FAB_KEY", "k")
 
     async def act() -> None:
-        async with agency(site, tmp_path) as there:
-            error = (await there.hand_over(said="When is the photo room free?"))["error"]
+        async with agent_deployment(site, tmp_path) as there:
+            error = (await there.call_task(said="When is the photo room free?"))["error"]
             assert error["type"] == "CONFIRMATION_REQUIRED"
             (card,) = [fields for event, fields in there.told if event == "confirmation_required"]
             assert card["preview"].splitlines() == [
@@ -133,10 +133,10 @@ def test_configured_words_replace_the_english_ones(
     policies = {"task_consent": {"words": ["recherchiere"], "negations": ["nicht"]}}
 
     async def act() -> None:
-        async with agency(site, tmp_path, script, policies=policies) as there:
-            assert (await there.hand_over(said="Bitte recherchiere die Räume."))["ok"]
+        async with agent_deployment(site, tmp_path, script, policies=policies) as there:
+            assert (await there.call_task(said="Bitte recherchiere die Räume."))["ok"]
             for said in ("Recherchiere das nicht.", "Research the rooms."):
-                assert (await there.hand_over(said=said))["error"]["type"] == "CONFIRMATION_REQUIRED"
+                assert (await there.call_task(said=said))["error"]["type"] == "CONFIRMATION_REQUIRED"
 
     run(act)
 

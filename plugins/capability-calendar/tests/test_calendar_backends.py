@@ -20,7 +20,7 @@ from jackfield_testkit.calendar.radicale import PASSWORD, USER, Radicale
 
 
 def calendars(primary: dict[str, Any], **said: Any) -> Calendars:
-    """The capability with one calendar."""
+    """Open the capability with one calendar."""
     settings = {"zone": "Europe/Berlin", "calendars": {"primary": primary}, **said}
     return Calendars(read(settings), {"PASSWORD_OF_ADA": PASSWORD})
 
@@ -36,7 +36,7 @@ class TestFolder(CalendarContractTests):
 
 class TestFolderWithLinks(CalendarContractTests):
     async def create_calendar(self, folder: Path, objects: Sequence[str]) -> Calendar:
-        # All in one file, as an export of another program has them.
+        # All in one file, like an export of another program.
         text = "".join(objects).replace("END:VCALENDAR\r\nBEGIN:VCALENDAR\r\n", "")
         (folder / "calendar").mkdir()
         if text:

@@ -1,4 +1,4 @@
-"""A folder of .ics files: what other programs put there, two processes at once, and one that dies."""
+"""A folder of .ics files: files of other programs, concurrent processes, and processes that die."""
 
 from __future__ import annotations
 
@@ -418,7 +418,7 @@ def test_a_process_killed_during_a_write_leaves_every_file_intact(tmp_path: Path
     span = agenda(tmp_path, 24 * 31, START)
     assert span.notices == ()
     assert span.busy[0].end - span.busy[0].start >= timedelta(hours=acknowledged)
-    # Whatever a dead process left, the next one books beside it and clears it away.
+    # The next process books despite leftovers of a dead one and removes them.
     (tmp_path / ".jackfield-unfinished-old.ics").write_bytes(b"BEGIN:VCALENDAR\r\n")
     late = EventDraft("After all", START + timedelta(days=40), START + timedelta(days=40, hours=1))
     assert asyncio.run(view(tmp_path).create(late)).existed is False

@@ -1,4 +1,4 @@
-"""What a deployment may say: what works without a word, and sentences for what makes no sense."""
+"""The settings of a deployment: defaults, and messages for invalid values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Google Calendar, spoken to over a real socket: a server that keeps events as the REST API words them."""
+"""Google Calendar over a real socket: a server that stores events in the format of the REST API."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ SECRETS = {"CLIENT": "client-7", "CLIENT_SECRET": "hush-hush", "REFRESH": "refre
 CALENDAR_ID = "studio@group.example.org"
 
 Act = Callable[["Google", BaseHTTPRequestHandler], bool]
-"""Does something with a request; whether that was the answer."""
+"""Handles a request; returns whether it sent the answer."""
 
 
 class Google:
-    """The parts of the API that the backend uses, and a list of what was asked."""
+    """The parts of the API that the backend uses, with a list of requests."""
 
     def __init__(self) -> None:
         self.port = 0
@@ -184,7 +184,7 @@ def google() -> Iterator[Google]:
         daemon_threads = True
 
         def handle_error(self, *_: Any) -> None:
-            """A client that went away is what some of these tests are about."""
+            """Ignore disconnected clients, which some of these tests cause."""
 
     server = Server(("127.0.0.1", 0), Handler)
     made.port = server.server_port
@@ -268,7 +268,7 @@ def test_details_use_the_occurrences_expanded_by_google(google: Google) -> None:
         ("Budget", 2, False),
         (None, None, False),
     ]
-    # A day of the zone that Google says the calendar has.
+    # A day in the zone that Google reports for the calendar.
     assert found[0].start == datetime(2027, 3, 1, 23, tzinfo=UTC)
 
 
@@ -304,7 +304,7 @@ def test_a_deleted_event_can_be_booked_again(google: Google) -> None:
 
 def test_an_event_created_first_by_another_host_is_detected(google: Google) -> None:
     run(google, book)
-    # This host asked just before the other one wrote.
+    # This host checked just before the other one wrote.
     google.next("GET", says(404))
     google.next("POST", says(200, {"calendars": {CALENDAR_ID: {"busy": []}}}))
     assert run(google, book).existed is True

@@ -1,4 +1,4 @@
-"""Pictures as files: whole or not at all, for their owner alone, and found by nothing but an id."""
+"""Image files: written atomically, private to their owner, and found only by id."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_stored_metadata_is_not_trusted(facts: str, tmp_path: Path) -> None:
 
 
 def test_an_incomplete_image_is_not_found(tmp_path: Path) -> None:
-    """What a crash between the two files leaves is not found, and what is tidied away is not missed."""
+    """The leftovers of a crash between the two writes are not found, and removed images are not an error."""
     gallery, image_id = kept(tmp_path)
     (tmp_path / f"{image_id}.json").unlink()
     assert gallery.read(image_id) is None

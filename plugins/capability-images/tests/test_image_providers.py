@@ -1,4 +1,4 @@
-"""Orders through the official packages to a server on a real socket: it draws, refuses, fails, is silent."""
+"""Orders through the official packages to a server on a real socket: images, refusals, failures, silence."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from jackfield_images.settings import ImagesSettings, ProviderConfig
 from jackfield_testkit import ImagesContractTests, ImageServer
 from jackfield_testkit.images import png
 
-# Google's package has one in its source, which is only seen where it was not compiled before.
+# Google's package has an invalid escape in its source, which shows only if it was not compiled before.
 pytestmark = pytest.mark.filterwarnings("ignore:.*invalid escape sequence")
 
 KEY = "sk-test-0123456789abcdef"
@@ -117,7 +117,7 @@ class TestImagen(ProviderContract):
     kind = "imagen"
 
 
-# What is sent.
+# Requests
 
 
 def test_openai_gets_its_own_request_format(server: ImageServer, tmp_path: Path) -> None:
@@ -177,7 +177,7 @@ def test_a_server_without_authentication_needs_no_key(
         assert generate(images(kind, server, tmp_path))
 
 
-# What goes wrong.
+# Failures
 
 QUOTA = {"@type": "type.googleapis.com/google.rpc.QuotaFailure"}
 DELAY = {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "37.5s"}
@@ -226,7 +226,7 @@ def test_provider_failures_map_to_error_types_without_secrets(
     assert len(server.requests) == 1, "the package tried again by itself"
     assert KEY not in caplog.text
     assert KEY not in repr((error.args, error.message, error.suggestion, error.details))
-    # What may have been paid for is said, and only that.
+    # Only possible charges are reported.
     assert error.partial_side_effects is (expected is ErrorType.TRANSIENT)
     assert list(tmp_path.iterdir()) == []
 

@@ -1,4 +1,4 @@
-"""Which words ask for a picture."""
+"""Sentences that request an image."""
 
 from __future__ import annotations
 

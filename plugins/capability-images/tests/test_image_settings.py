@@ -1,4 +1,4 @@
-"""The settings of pictures, what pictures cost, and when there are none."""
+"""The settings of images, their prices, and their availability."""
 
 from __future__ import annotations
 

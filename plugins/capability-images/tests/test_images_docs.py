@@ -1,4 +1,4 @@
-"""The page on pictures is complete, and its examples run."""
+"""The page about images is complete, and its examples run."""
 
 from __future__ import annotations
 

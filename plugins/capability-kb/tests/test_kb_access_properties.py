@@ -1,5 +1,4 @@
-"""Whatever is asked by whomever: only what he may see, only what fits the filters, and all of it that
-should."""
+"""Properties of access control: a search finds exactly the visible records that match the filters."""
 
 from __future__ import annotations
 
@@ -15,7 +14,7 @@ from hypothesis import strategies as st
 from jackfield_capability_types.knowledge import NAMESPACES, TYPES, Filters, Record
 from jackfield_kb.access import SHARED, Access
 from jackfield_kb.library import Library
-from kb_world import WordModel
+from kb_fixtures import WordModel
 
 USERS = ("ann", "ben", "Ann", "personal", "studio", "personal/ann", "*")
 TAGS = ("red", "green", "blue sky", "tag:red", "studio")
@@ -109,7 +108,7 @@ def test_a_search_finds_exactly_the_visible_records(
 ) -> None:
     with library_of(records, model) as library:
         for access, namespace, narrowed in asked:
-            # Every record has one of these words, so words alone find all that is let through.
+            # Every record has one of these words, so full-text search finds all visible records.
             found = library.search(
                 " ".join(WORDS), access=access, namespace=namespace, filters=narrowed, limit=50
             )

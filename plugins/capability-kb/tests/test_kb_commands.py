@@ -1,4 +1,4 @@
-"""`jackfield kb` as a person uses it."""
+"""The commands of `jackfield kb`."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Shell:
         )  # fmt: skip
 
     def run(self, *arguments: str, code: int = 0) -> tuple[str, str]:
-        """In this process, because a process for each command makes a slow test."""
+        """Run a command in this process, because a process for each command is slow."""
         with chdir(self.folder):
             result = CliRunner().invoke(kb, arguments)
         assert result.exit_code == code, result.output
@@ -238,7 +238,7 @@ def test_an_interrupted_load_reports_progress_and_how_to_continue(shell: Shell, 
             process.stderr.read()
             return process.wait(), process.stdout.read()
 
-    # A machine that stalls this test may finish a small load before it is asked to stop.
+    # On a stalled machine a small load may finish before it is stopped.
     code, out = next(answer for number in (1_000, 4_000, 16_000) if (answer := interrupted(number))[0])
     assert code == 130
     done = next(line for line in out.splitlines() if line.startswith("Stopped: "))
@@ -263,7 +263,7 @@ def test_help_does_not_import_the_parsers(shell: Shell) -> None:
 
 
 def on_a_terminal(shell: Shell, arguments: tuple[str, ...]) -> str:
-    """What a person sees who runs a command on a terminal."""
+    """Return the terminal output of a command."""
     import pty
 
     leader, follower = pty.openpty()

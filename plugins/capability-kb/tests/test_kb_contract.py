@@ -1,4 +1,4 @@
-"""The contract tests of a knowledge base, with words alone and with the local model."""
+"""The contract tests of a knowledge base, with full text only and with the local model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Writing, reading and following changes."""
+"""Writes, reads and change detection of the library."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from jackfield_kb import embedders
 from jackfield_kb.errors import ClaimedTwiceError, LibraryError, RecordError
 from jackfield_kb.library import Library, Source
 from jackfield_kb.settings import KnowledgeSettings, open_library
-from kb_world import EVERYTHING, WordModel, filled, ids, notes, opened
+from kb_fixtures import EVERYTHING, WordModel, filled, ids, notes, opened
 
 A = Source("file:///a.md", "1", "/docs")
 B = Source("file:///b.md", "1", "/docs")

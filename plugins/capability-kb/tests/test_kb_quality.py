@@ -1,4 +1,4 @@
-"""A floor under the quality: on judged questions, words and meaning together beat either alone."""
+"""Minimum quality: on judged questions, full text and vectors together beat either alone."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from jackfield_capability_types.knowledge import Record
 from jackfield_kb.embedders import LocalModel, missing
 from jackfield_kb.library import Library
-from kb_world import EVERYTHING, ids
+from kb_fixtures import EVERYTHING, ids
 
 DATA = Path(__file__).parents[3].parent / "shared" / "data" / "retrieval" / "stackfaq"
 THREADS = tuple(f"t{number}" for number in range(16))

@@ -1,4 +1,4 @@
-"""The settings of the knowledge base, and the faults that are reported in them."""
+"""The settings of the knowledge base and their faults."""
 
 from __future__ import annotations
 

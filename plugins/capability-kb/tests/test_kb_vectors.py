@@ -1,4 +1,4 @@
-"""The vector index: the quick look misses next to nothing, and rows come and go."""
+"""The vector index: the quick scan has high recall, and rows are added and removed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from jackfield_kb.records.statements import Numbered
 from jackfield_kb.vectors import binary_quantization as quantization
 from jackfield_kb.vectors.index import Rows, VectorIndex, added
 from jackfield_kb.vectors.search import RowSelection, VectorReader, VectorView
-from kb_world import EVERYTHING, WordModel, ids, notes, opened
+from kb_fixtures import EVERYTHING, WordModel, ids, notes, opened
 from numpy.typing import NDArray
 
 ROWS, DIMENSIONS = 3 * quantization.BLOCK + 777, 100
@@ -31,7 +31,7 @@ def vectors() -> NDArray[np.float32]:
 def view(tmp_path_factory: pytest.TempPathFactory, vectors: NDArray[np.float32]) -> VectorView:
     index = VectorIndex(tmp_path_factory.mktemp("vectors"))
     state = index.start_anew("m")
-    # In uneven pieces, as records come.
+    # In batches of different sizes.
     for start in range(0, ROWS, 1_000):
         part = vectors[start : start + 1_000]
         items = [Numbered(start + n + 1, Record(f"doc:{start + n}", "", "")) for n in range(len(part))]
@@ -99,7 +99,7 @@ def first(library: Library, number: int) -> str:
 def test_a_bounded_number_of_smallest_values_is_selected_in_any_order(period: int) -> None:
     random = np.random.default_rng(7)
     figures = random.integers(100, 300, 600_000).astype(np.uint16)
-    # A filter may let through one row in so many, always at the same place.
+    # A filter may pass one row in `period`, always at the same position.
     allowed = None if period == 1 else np.arange(len(figures)) % period == period - 1
     passing = np.sort(figures if allowed is None else figures[allowed])
     wanted = min(500, len(passing))

@@ -1,4 +1,4 @@
-"""What capabilities and tools hand each other can be shared: nobody changes it on the way."""
+"""Values of capabilities are immutable, so that tools can share them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MODULES = [each.name for each in pkgutil.iter_modules(jackfield_capability_types
 
 
 def values() -> Iterator[type]:
-    """Every dataclass of every module."""
+    """Yield every dataclass of every module."""
     for name in MODULES:
         module = importlib.import_module(f"jackfield_capability_types.{name}")
         for each in vars(module).values():

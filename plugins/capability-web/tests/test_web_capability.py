@@ -1,4 +1,4 @@
-"""The capability `web` as a tool gets it, over real sockets and with real readers."""
+"""The capability `web` as a tool uses it, over real sockets and with real workers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page on the web is complete, and its examples run."""
+"""The page about the web is complete, and its examples run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which hosts may be asked, and which addresses are public."""
+"""Allowed hosts and public addresses."""
 
 from __future__ import annotations
 

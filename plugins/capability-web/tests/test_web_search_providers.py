@@ -1,4 +1,4 @@
-"""Searches over real sockets: servers that speak as SearXNG and Brave do, refuse, fail, and talk nonsense."""
+"""Searches over real sockets: servers like SearXNG and Brave that answer, refuse, fail or send garbage."""
 
 from __future__ import annotations
 

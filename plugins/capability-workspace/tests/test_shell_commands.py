@@ -1,4 +1,4 @@
-"""Commands: what they see, what they say, and that all of them come to an end."""
+"""Commands: their environment, output and end."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def run(root: Path, command: str, *, seconds: float = 20, **said: Any) -> Finish
 
 
 def is_gone(process: int) -> bool:
-    """Whether a process is over, with a little patience for the system."""
+    """Return whether a process has ended, after a short wait."""
     for _ in range(200):
         try:
             state = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
@@ -117,7 +117,7 @@ def test_a_cancelled_command_ends_at_once_with_its_children(root: Path) -> None:
         running = asyncio.create_task(
             shell.run("sleep 300 & echo $! > child; echo $$ > self; echo > ready; sleep 300", seconds=60)
         )
-        # Opening a pipe waits until somebody writes to it.
+        # Opening a pipe waits for a writer.
         await asyncio.to_thread((root / "ready").read_text)
         running.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -131,7 +131,7 @@ def test_a_cancelled_command_ends_at_once_with_its_children(root: Path) -> None:
 def test_a_command_cancelled_before_its_output_is_read_is_ended(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It runs already while the host is still about to open the pipe to it."""
+    """It already runs before the host opens the pipe to it."""
     os.mkfifo(root / "ready")
 
     async def never(*_: Any) -> None:

@@ -1,4 +1,4 @@
-"""Files that are written and edited, beyond what the conformance suite asks of every workspace."""
+"""Writes and edits beyond the conformance suite of every workspace."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def test_a_concurrent_change_is_a_conflict(workspace: Workspace, lay_out: Any) -
         assert (error.type, error.retryable) == (ErrorType.CONFLICT, False)
         assert "Read it again" in (error.suggestion or "")
     assert (root / "file").read_text() == "one\ntwo\nthree\n"
-    # Another host answers the next call; the store knows what the session has seen.
+    # Another host answers the next call; the store knows what the session has read.
     assert refused(workspace(store).edit("file", "two", "zwei")).type is ErrorType.CONFLICT
     # Another session has not read it, and knows only the text that it replaces.
     assert asyncio.run(workspace(store, session="two").edit("file", "three", "drei")).replacements == 1
@@ -126,7 +126,7 @@ def test_a_concurrent_change_is_a_conflict(workspace: Workspace, lay_out: Any) -
 def test_a_file_changed_at_the_last_moment_is_not_overwritten(
     workspace: Workspace, lay_out: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An editor saves between our reading and our writing."""
+    """An editor saves between our read and our write."""
     root = lay_out({"file": "one\n"})
     flush = os.fsync
 
@@ -185,7 +185,7 @@ def test_a_diff_turns_the_old_text_into_the_new(old: list[str], new: list[str]) 
 
 
 def applied(diff: str, lines: list[str]) -> list[str]:
-    """A diff, applied as the numbers in it say."""
+    """Apply a diff by its line numbers."""
     result: list[str] = []
     taken = 0
     for line in diff.splitlines()[2:]:

@@ -1,4 +1,4 @@
-"""The settings of files and shell, the faults in them, and what is available by default."""
+"""The settings of files and shell, their faults, and the defaults."""
 
 from __future__ import annotations
 

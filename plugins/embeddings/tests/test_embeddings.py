@@ -1,4 +1,4 @@
-"""The local model: its vectors, and what happens when its file is not the one it should be."""
+"""The local model: its vectors, and the check of its file."""
 
 from __future__ import annotations
 

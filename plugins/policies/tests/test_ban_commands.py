@@ -1,4 +1,4 @@
-"""`jackfield bans`, as whoever runs a host uses it beside a running one."""
+"""`jackfield bans`, used next to a running host."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Jackfield = Callable[..., Result]
 
 @pytest.fixture
 def jackfield(site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Jackfield:
-    """Runs commands in a deployment of one tool, the policies and a store that lasts."""
+    """Return a function that runs commands in a deployment of one tool, the policies and a durable store."""
     monkeypatch.chdir(tmp_path)
     site.tool("echo")
     Path("jackfield.toml").write_text(

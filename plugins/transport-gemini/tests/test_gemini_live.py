@@ -7,7 +7,7 @@ import socket
 from typing import Any
 
 import pytest
-from gemini_line import KEY, Line, live, run
+from gemini_connections import KEY, ScriptedConnection, live, run
 from jackfield.transport.events import (
     Closed,
     GoingAway,
@@ -243,7 +243,7 @@ def test_a_closed_connection_is_released() -> None:
     run(talk())
 
 
-async def _until_it_breaks(line: Line) -> None:
+async def _until_it_breaks(line: ScriptedConnection) -> None:
     await line.connection.send_audio(tone(40))
     await line.connection.send_text("Hello.")
     await line.next(Closed)

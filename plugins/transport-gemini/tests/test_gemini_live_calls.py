@@ -7,7 +7,7 @@ from typing import Any
 
 import orjson
 import pytest
-from gemini_line import envelope, live, run
+from gemini_connections import envelope, live, run
 from jackfield.transport.events import (
     Audio,
     Interrupted,

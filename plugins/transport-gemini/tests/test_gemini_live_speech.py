@@ -6,7 +6,7 @@ import asyncio
 from functools import partial
 
 import pytest
-from gemini_line import Line, live, run
+from gemini_connections import ScriptedConnection, live, run
 from jackfield.transport.events import (
     Audio,
     Interrupted,
@@ -158,5 +158,5 @@ def test_a_silent_microphone_ends_the_audio_stream(monkeypatch: pytest.MonkeyPat
     run(talk())
 
 
-def _ended(line: Line, times: int) -> bool:
+def _ended(line: ScriptedConnection, times: int) -> bool:
     return bool(line.model.inbox.audio_ended == times)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from gemini_line import live, run, text
+from gemini_connections import live, run, text
 from jackfield.transport.events import Trouble
 from jackfield.transport.protocol import Opening
 from jackfield_gemini.settings import GeminiSettings

@@ -7,7 +7,7 @@ from typing import Any
 
 import orjson
 import pytest
-from gemini_line import envelope, run, text
+from gemini_connections import envelope, run, text
 from jackfield.transport.events import Interrupted, TextDelta, ToolCalls, Trouble, TurnComplete, Usage
 from jackfield.transport.protocol import ToolResult
 from jackfield_scripted import Refusal, ScriptedCall, ScriptedModel

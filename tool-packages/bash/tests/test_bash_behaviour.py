@@ -19,7 +19,7 @@ MANIFEST = ToolManifest.from_wire(json.loads(PACKAGE.joinpath("schema.json").rea
 ASKED: dict[str, Any] = {"command": "make", "timeout_seconds": 20}
 
 
-class Fixed:
+class FixedShell:
     """A shell that returns a given outcome."""
 
     def __init__(self, finished: Finished) -> None:
@@ -52,7 +52,7 @@ def test_the_preview_shows_the_command_verbatim() -> None:
 
 
 def test_a_finished_command_is_reported_with_its_output() -> None:
-    shell = Fixed(Finished("done\n", 2, 1.23456, left_out=5, isolated=True))
+    shell = FixedShell(Finished("done\n", 2, 1.23456, left_out=5, isolated=True))
     context = ToolTestContext(shell=shell)
     response = asyncio.run(execute(ASKED, context))
     assert response.data == {
@@ -68,7 +68,7 @@ def test_a_finished_command_is_reported_with_its_output() -> None:
 
 
 def test_a_stopped_command_may_have_had_effects() -> None:
-    shell = Fixed(Finished("x" * 5000 + "end", None, 20.0, stopped="its time was up"))
+    shell = FixedShell(Finished("x" * 5000 + "end", None, 20.0, stopped="its time was up"))
     failure = asyncio.run(execute(ASKED, ToolTestContext(shell=shell))).failure
     assert failure is not None
     assert (failure.type, failure.partial_side_effects, failure.retryable) == ("TRANSIENT", True, False)

@@ -9,7 +9,7 @@ from typing import Any
 
 from jackfield.contract.manifest import ToolManifest
 from jackfield.contract.preview import render
-from jackfield_capability_types.workspace import Change
+from jackfield_capability_types.workspace import FileChange
 from jackfield_testkit import StubWorkspace, ToolTestContext
 from jackfield_tool_edit_file.handler import execute
 
@@ -19,7 +19,7 @@ ASKED: dict[str, Any] = {"path": "a.txt", "old_text": "one\ntwo", "new_text": "p
 
 
 def told(diff: str) -> StubWorkspace:
-    return StubWorkspace(edit=Change("a.txt", "edited", 2, diff, 1))
+    return StubWorkspace(edit=FileChange("a.txt", "edited", 2, diff, 1))
 
 
 def test_the_manifest_matches_the_tool_table() -> None:

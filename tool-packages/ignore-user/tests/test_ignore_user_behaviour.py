@@ -46,7 +46,7 @@ class Bans:
             raise StoreUnavailableError(step)
 
 
-class Conversation:
+class ToolSession:
     """One session with the messages to its client and its audit records."""
 
     def __init__(self, mode: Mode = "voice", user: str | None = "ann") -> None:
@@ -84,118 +84,120 @@ def test_the_manifest_matches_the_tool_table() -> None:
 
 
 def test_in_voice_the_session_ends_after_the_closing_sentence() -> None:
-    response = Conversation("voice").ignore()
+    response = ToolSession("voice").ignore()
     assert response.intents == (end_voice_session(after="farewell_spoken"),)
     assert response.data["say"] == FAREWELL
 
 
 def test_the_closing_sentence_is_never_suppressed() -> None:
-    kinds = {intent.type for intent in Conversation("voice").ignore().intents}
+    kinds = {intent.type for intent in ToolSession("voice").ignore().intents}
     assert kinds.isdisjoint({"SUPPRESS_AUDIO", "SUPPRESS_TRANSCRIPT"})
 
 
 def test_in_text_the_client_shows_the_closing_sentence() -> None:
-    talk = Conversation("text")
-    response = talk.ignore()
+    conversation = ToolSession("text")
+    response = conversation.ignore()
     none: tuple[Intent, ...] = ()
     assert response.intents == none
     assert response.data["say"] is None
-    ((event, fields),) = talk.sent
+    ((event, fields),) = conversation.sent
     assert (event, fields["message"]) == ("ban", FAREWELL)
 
 
 @pytest.mark.parametrize("mode", ["text", "voice"])
 def test_the_client_gets_the_end_and_duration_of_the_ban(mode: Mode) -> None:
-    talk = Conversation(mode)
-    assert talk.ignore(90).data["client_told"] is True
-    assert talk.sent == [("ban", {"until": talk.bans.now + 90, "seconds": 90, "message": FAREWELL})]
+    conversation = ToolSession(mode)
+    assert conversation.ignore(90).data["client_told"] is True
+    assert conversation.sent == [
+        ("ban", {"until": conversation.bans.now + 90, "seconds": 90, "message": FAREWELL})
+    ]
 
 
 def test_a_known_user_is_banned_by_name() -> None:
-    talk = Conversation(user="ann")
-    assert talk.ignore().data["scope"] == "user"
-    assert list(talk.bans.until) == [("ann", "s-1")]
+    conversation = ToolSession(user="ann")
+    assert conversation.ignore().data["scope"] == "user"
+    assert list(conversation.bans.until) == [("ann", "s-1")]
 
 
 def test_an_unknown_user_is_banned_by_session() -> None:
-    talk = Conversation(user=None)
-    assert talk.ignore().data["scope"] == "session"
-    assert list(talk.bans.until) == [(None, "s-1")]
+    conversation = ToolSession(user=None)
+    assert conversation.ignore().data["scope"] == "session"
+    assert list(conversation.bans.until) == [(None, "s-1")]
 
 
 def test_a_second_call_extends_the_ban_and_reports_the_total_time() -> None:
-    talk = Conversation()
-    talk.ignore(60)
-    talk.bans.now += 10
-    data = talk.ignore(300).data
+    conversation = ToolSession()
+    conversation.ignore(60)
+    conversation.bans.now += 10
+    data = conversation.ignore(300).data
     assert data["seconds_remaining"] == 350
-    assert talk.sent[-1][1]["seconds"] == 350
+    assert conversation.sent[-1][1]["seconds"] == 350
     assert data["until"] == "2026-05-01T12:06:00+00:00"
 
 
 def test_an_expired_ban_does_not_count() -> None:
-    talk = Conversation()
-    talk.ignore(3600)
-    talk.bans.now += 3601
-    assert talk.ignore(30).data["seconds_remaining"] == 30
+    conversation = ToolSession()
+    conversation.ignore(3600)
+    conversation.bans.now += 3601
+    assert conversation.ignore(30).data["seconds_remaining"] == 30
 
 
 def test_the_remaining_time_comes_from_the_clock_of_the_store() -> None:
-    talk = Conversation()
-    talk.bans.now = 4_000_000_000.25
-    data = talk.ignore(60).data
+    conversation = ToolSession()
+    conversation.bans.now = 4_000_000_000.25
+    data = conversation.ignore(60).data
     assert (data["seconds_remaining"], data["until"]) == (60, "2096-10-02T07:07:40+00:00")
 
 
 def test_closing_the_window_does_not_avoid_the_ban() -> None:
-    talk = Conversation()
-    talk.connected = False
-    response = talk.ignore()
+    conversation = ToolSession()
+    conversation.connected = False
+    response = conversation.ignore()
     assert response.ok
     assert response.data["client_told"] is False
     assert response.intents == (end_voice_session(after="farewell_spoken"),)
-    assert talk.bans.until == {("ann", "s-1"): talk.bans.now + 60}
-    assert [note["event"] for note in talk.notes] == ["user_banned", "ban_notice_lost"]
+    assert conversation.bans.until == {("ann", "s-1"): conversation.bans.now + 60}
+    assert [note["event"] for note in conversation.notes] == ["user_banned", "ban_notice_lost"]
 
 
 def test_an_ended_session_bans_nobody() -> None:
-    talk = Conversation()
-    talk.session.go(State.TERMINATED)
-    failure = failure_of(talk.ignore())
+    conversation = ToolSession()
+    conversation.session.go(State.TERMINATED)
+    failure = failure_of(conversation.ignore())
     assert failure.type is ErrorType.SESSION_INACTIVE
     assert not failure.retryable
     assert not failure.partial_side_effects
-    assert (talk.bans.until, talk.sent, talk.notes) == ({}, [], [])
+    assert (conversation.bans.until, conversation.sent, conversation.notes) == ({}, [], [])
 
 
 @pytest.mark.parametrize("step", ["add", "remaining"])
 def test_a_ban_that_cannot_be_confirmed_is_reported_as_in_doubt(step: str) -> None:
-    talk = Conversation()
-    talk.bans.fails_at = step
-    response = talk.ignore()
+    conversation = ToolSession()
+    conversation.bans.fails_at = step
+    response = conversation.ignore()
     failure = failure_of(response)
     assert failure.type is ErrorType.TRANSIENT
     assert failure.partial_side_effects
     # Not retryable: a ban that was recorded after all would be doubled.
     assert not failure.retryable
-    assert talk.sent == []
+    assert conversation.sent == []
 
 
 def test_the_reason_is_only_in_the_audit() -> None:
-    talk = Conversation()
-    response = talk.ignore(reason=" insult after a warning ")
-    (note,) = talk.notes
+    conversation = ToolSession()
+    response = conversation.ignore(reason=" insult after a warning ")
+    (note,) = conversation.notes
     assert note == {
         "event": "user_banned",
         "scope": "user",
         "duration_seconds": 60,
-        "until": talk.bans.now + 60,
+        "until": conversation.bans.now + 60,
         "reason": "insult after a warning",
     }
-    assert "insult" not in json.dumps([response.to_wire(), talk.sent])
+    assert "insult" not in json.dumps([response.to_wire(), conversation.sent])
 
 
 def test_a_missing_reason_is_audited_as_none() -> None:
-    talk = Conversation()
-    talk.ignore(reason="  ")
-    assert talk.notes[0]["reason"] is None
+    conversation = ToolSession()
+    conversation.ignore(reason="  ")
+    assert conversation.notes[0]["reason"] is None

@@ -63,7 +63,7 @@ def test_every_image_is_shown_to_the_user_and_named_to_the_model() -> None:
     assert context.audited[0].fields["ids"] == [each["id"] for each in data["images"]]
 
 
-class Gone:
+class DisconnectedClient:
     """A client that has disconnected."""
 
     async def send(self, event: str, **fields: Any) -> None:
@@ -71,13 +71,13 @@ class Gone:
 
 
 def test_images_are_kept_without_a_connected_client() -> None:
-    response = call(ToolTestContext(images=MemoryImages(), messaging=Gone()))
+    response = call(ToolTestContext(images=MemoryImages(), messaging=DisconnectedClient()))
     assert response.ok
     assert response.data["shown"] is False
     assert len(response.data["images"]) == 1
 
 
-class OneShort(MemoryImages):
+class IncompleteImages(MemoryImages):
     """A provider that returns one image too few."""
 
     async def generate(self, order: ImageOrder) -> Sequence[StoredImage]:
@@ -85,7 +85,7 @@ class OneShort(MemoryImages):
 
 
 def test_missing_images_are_reported() -> None:
-    data = call(ToolTestContext(images=OneShort()), count=3).data
+    data = call(ToolTestContext(images=IncompleteImages()), count=3).data
     assert len(data["images"]) == 2
     assert data["note"] == "Of 3 pictures the provider made 2."
 

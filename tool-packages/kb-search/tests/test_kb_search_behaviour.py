@@ -131,7 +131,7 @@ def test_personal_records_are_visible_only_to_their_owner(opened: Open) -> None:
     assert search(opened, "raise", namespace="personal", user="ben").data == {"results": []}
 
 
-class Fixed:
+class FixedKnowledgeBase:
     """A knowledge base that returns given results."""
 
     def __init__(self, *found: Evidence | ToolError) -> None:
@@ -144,13 +144,13 @@ class Fixed:
         return [each for each in self.found if isinstance(each, Evidence)]
 
 
-def ask(kb: Fixed, mode: Mode = "voice") -> ToolResponse:
+def ask(kb: FixedKnowledgeBase, mode: Mode = "voice") -> ToolResponse:
     return asyncio.run(execute({**DEFAULTS, "query": "x"}, ToolTestContext(mode, kb=kb)))
 
 
 def test_errors_of_the_knowledge_base_reach_the_model_unchanged() -> None:
     with pytest.raises(ToolError) as raised:
-        ask(Fixed(ToolError(ErrorType.TRANSIENT, "The index is being rebuilt.", retryable=True)))
+        ask(FixedKnowledgeBase(ToolError(ErrorType.TRANSIENT, "The index is being rebuilt.", retryable=True)))
     assert raised.value.type is ErrorType.TRANSIENT
 
 
@@ -164,7 +164,7 @@ def test_voice_answers_are_short_for_any_result(results: int, text: str) -> None
         url=f"https://kb.example/{'u' * 3000}",
         metadata={f"key {n}": text[:70] for n in range(50)},
     )
-    data = ask(Fixed(*[Evidence(record, 0.5, text)] * results)).data
+    data = ask(FixedKnowledgeBase(*[Evidence(record, 0.5, text)] * results)).data
     assert len(json.dumps(data, ensure_ascii=False)) <= 1500
     assert len(data["results"]) >= min(results, 3)
     assert len(data["results"][0]["snippet"]) >= 40
@@ -175,17 +175,19 @@ def test_voice_answers_have_no_links_or_markup() -> None:
         "**See** [the map](https://kb.example/map)\n\n```\n<b>code</b>\n```\n| a | b |\n|---|---|\n\x07 done"
     )
     record = Record("doc:x", marked, marked, metadata={"note": marked[:40]})
-    found = first(ask(Fixed(Evidence(record, 0.5, marked))))
+    found = first(ask(FixedKnowledgeBase(Evidence(record, 0.5, marked))))
     assert found["snippet"] == "See the map code a b done"
     assert found["title"] == "See the map code a b done"
-    assert first(ask(Fixed(Evidence(record, 0.5, marked)), "text"))["snippet"] == marked
+    assert first(ask(FixedKnowledgeBase(Evidence(record, 0.5, marked)), "text"))["snippet"] == marked
 
 
 def test_a_score_stays_on_its_scale() -> None:
     record = Record("doc:x", "x", "x")
     scores = [
         each["score"]
-        for each in ask(Fixed(Evidence(record, 1.0000001), Evidence(record, 0.12345))).data["results"]
+        for each in ask(FixedKnowledgeBase(Evidence(record, 1.0000001), Evidence(record, 0.12345))).data[
+            "results"
+        ]
     ]
     assert scores == [1.0, 0.123]
 

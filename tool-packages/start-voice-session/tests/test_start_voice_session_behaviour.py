@@ -22,7 +22,7 @@ PACKAGE = resources.files("jackfield_tool_start_voice_session")
 MANIFEST = ToolManifest.from_wire(json.loads(PACKAGE.joinpath("schema.json").read_text("utf-8")))
 
 
-class Conversation:
+class ToolSession:
     """One session with the messages to its client and its audit records."""
 
     def __init__(self, mode: Mode = "text") -> None:
@@ -59,54 +59,56 @@ def test_the_manifest_matches_the_tool_table() -> None:
 
 
 def test_a_request_is_sent_to_the_client_and_the_next_session() -> None:
-    talk = Conversation()
-    response = talk.start("  tell a joke ")
-    assert talk.sent == [("voice_session_start", {"fromSession": "s-1", "pendingRequest": "tell a joke"})]
+    conversation = ToolSession()
+    response = conversation.start("  tell a joke ")
+    assert conversation.sent == [
+        ("voice_session_start", {"fromSession": "s-1", "pendingRequest": "tell a joke"})
+    ]
     assert response.intents == (set_pending_message("tell a joke"),)
     assert response.data == {"status": "requested", "pending_request": "tell a joke"}
 
 
 @pytest.mark.parametrize("blank", ["", "   ", "\n\t"])
 def test_without_a_request_nothing_is_pending(blank: str) -> None:
-    talk = Conversation()
-    response = talk.start(blank)
+    conversation = ToolSession()
+    response = conversation.start(blank)
     none: tuple[Intent, ...] = ()
-    assert talk.sent == [("voice_session_start", {"fromSession": "s-1", "pendingRequest": None})]
+    assert conversation.sent == [("voice_session_start", {"fromSession": "s-1", "pendingRequest": None})]
     assert response.intents == none
     assert response.data == {"status": "requested", "pending_request": None}
 
 
 def test_in_a_voice_session_nothing_is_sent() -> None:
-    talk = Conversation("voice")
-    failure = failure_of(talk.start("tell a joke"))
+    conversation = ToolSession("voice")
+    failure = failure_of(conversation.start("tell a joke"))
     assert failure.type is ErrorType.SESSION_ACTIVE
     assert not failure.retryable
-    assert (talk.sent, talk.notes) == ([], [])
+    assert (conversation.sent, conversation.notes) == ([], [])
 
 
 @pytest.mark.parametrize("mode", ["text", "voice"])
 def test_an_ended_session_starts_nothing(mode: Mode) -> None:
-    talk = Conversation(mode)
-    talk.session.go(State.TERMINATED)
-    assert failure_of(talk.start()).type is ErrorType.SESSION_INACTIVE
-    assert talk.sent == []
+    conversation = ToolSession(mode)
+    conversation.session.go(State.TERMINATED)
+    assert failure_of(conversation.start()).type is ErrorType.SESSION_INACTIVE
+    assert conversation.sent == []
 
 
 def test_a_disconnected_client_is_a_retryable_failure() -> None:
-    talk = Conversation()
-    talk.connected = False
-    failure = failure_of(talk.start("tell a joke"))
+    conversation = ToolSession()
+    conversation.connected = False
+    failure = failure_of(conversation.start("tell a joke"))
     assert failure.type is ErrorType.TRANSIENT
     assert failure.retryable
     assert not failure.partial_side_effects
-    assert talk.notes == []
+    assert conversation.notes == []
 
 
 def test_the_audit_shows_whether_a_request_was_passed_but_not_its_text() -> None:
-    talk = Conversation()
-    talk.start("tell a joke about my boss")
-    talk.start()
-    assert talk.notes == [
+    conversation = ToolSession()
+    conversation.start("tell a joke about my boss")
+    conversation.start()
+    assert conversation.notes == [
         {"event": "voice_session_requested", "has_pending_request": True},
         {"event": "voice_session_requested", "has_pending_request": False},
     ]

@@ -20,7 +20,7 @@ SCHEMA = json.loads(PACKAGE.joinpath("schema.json").read_text("utf-8"))
 MANIFEST = ToolManifest.from_wire(SCHEMA)
 
 
-class Remembering:
+class RecordingSearch:
     """Returns given results and records its queries."""
 
     def __init__(self, *found: WebResult) -> None:
@@ -35,7 +35,7 @@ class Remembering:
         """Do nothing; no resources are open."""
 
 
-def call(search: Remembering, context: ToolTestContext | None = None, **given: Any) -> ToolResponse:
+def call(search: RecordingSearch, context: ToolTestContext | None = None, **given: Any) -> ToolResponse:
     arguments = {"count": 5, "query": "secret plans", **given}
     return asyncio.run(execute(arguments, context or ToolTestContext("text", web_search=search)))
 
@@ -48,7 +48,7 @@ def test_the_manifest_matches_the_tool_table() -> None:
 
 
 def test_the_query_reaches_the_provider_unchanged() -> None:
-    search = Remembering()
+    search = RecordingSearch()
     call(search, query="  harbour \n museum ", count=3, recency="week")
     call(search)
     assert search.asked == [("harbour museum", 3, "week"), ("secret plans", 5, None)]
@@ -56,7 +56,7 @@ def test_the_query_reaches_the_provider_unchanged() -> None:
 
 @pytest.mark.parametrize(("score", "given"), [(None, None), (0.1234, 0.123), (7.0, 1.0), (-1.0, 0.0)])
 def test_a_score_is_between_0_and_1_or_missing(score: float | None, given: float | None) -> None:
-    (result,) = call(Remembering(WebResult("https://x.example/", "T", "s", score))).data["results"]
+    (result,) = call(RecordingSearch(WebResult("https://x.example/", "T", "s", score))).data["results"]
     assert result.get("score") == given
     assert ("score" in result) is (score is not None)
     assert result["id"] == result["url"]
@@ -65,11 +65,11 @@ def test_a_score_is_between_0_and_1_or_missing(score: float | None, given: float
 
 def test_excess_provider_results_are_dropped() -> None:
     found = [WebResult(f"https://x.example/{number}", "T", "s") for number in range(9)]
-    assert len(call(Remembering(*found), count=2).data["results"]) == 2
+    assert len(call(RecordingSearch(*found), count=2).data["results"]) == 2
 
 
 def test_the_query_is_not_in_the_audit() -> None:
-    search = Remembering()
+    search = RecordingSearch()
     context = ToolTestContext("text", web_search=search)
     call(search, context)
     (line,) = context.audited

@@ -9,7 +9,7 @@ from typing import Any
 
 from jackfield.contract.manifest import ToolManifest
 from jackfield.contract.preview import render
-from jackfield_capability_types.workspace import Change
+from jackfield_capability_types.workspace import FileChange
 from jackfield_testkit import StubWorkspace, ToolTestContext
 from jackfield_tool_write_file.handler import execute
 
@@ -19,7 +19,7 @@ ASKED: dict[str, Any] = {"path": "a.txt", "content": "private\nlines\n", "overwr
 
 
 def told(diff: str) -> StubWorkspace:
-    return StubWorkspace(write=Change("a.txt", "replaced", 2, diff))
+    return StubWorkspace(write=FileChange("a.txt", "replaced", 2, diff))
 
 
 def test_the_manifest_matches_the_tool_table() -> None:

@@ -88,7 +88,7 @@ class ImagesSettings:
     ] = field(default_factory=dict)
 
     def unavailable(self) -> str | None:
-        """Why this deployment has no pictures, as a clause; None if it has."""
+        """Return the reason why images are unavailable, as a clause; None if they are available."""
         name = self.provider or _detect_provider()
         if name is None:
             variables = " or ".join(provider.key_env for provider in PROVIDERS.values())

@@ -145,7 +145,7 @@ class FolderCalendar:
                     known = _CachedFile(path, sheet, Occurrences(sheet, self._zones), stamp)
                 yield known
             except FileNotFoundError:
-                # Deleted while we looked.
+                # Deleted in the meantime.
                 continue
 
 

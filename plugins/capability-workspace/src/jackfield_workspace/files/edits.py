@@ -9,7 +9,7 @@ from dataclasses import replace
 from difflib import unified_diff
 from typing import NamedTuple
 
-from jackfield_capability_types.workspace import Change
+from jackfield_capability_types.workspace import FileChange
 
 from jackfield_workspace.files import tool_errors, tree
 from jackfield_workspace.files.encoding import FileText, NotTextError, read_text
@@ -69,7 +69,7 @@ def _moved(line: str, by: int) -> str:
 class WrittenFile(NamedTuple):
     """The change to a file, and its new content."""
 
-    change: Change
+    change: FileChange
     content: bytes
 
 
@@ -96,13 +96,15 @@ class FileEditor:
             except FileNotFoundError:
                 return self._created(here, name, path, data)
             if was == data:
-                return WrittenFile(Change(path, "unchanged", _lines(data)), data)
+                return WrittenFile(FileChange(path, "unchanged", _lines(data)), data)
             if not overwrite:
                 raise tool_errors.exists(path)
             if not known(was):
                 raise tool_errors.stale(path)
             tree.replace(here, name, path, data, before)
-        return WrittenFile(Change(path, "replaced", _lines(data), _diff(path, was, FileText(content))), data)
+        return WrittenFile(
+            FileChange(path, "replaced", _lines(data), _diff(path, was, FileText(content))), data
+        )
 
     def edit(
         self, parts: Parts, old: str, new: str, *, everywhere: bool, known: Callable[[bytes], bool]
@@ -118,7 +120,7 @@ class FileEditor:
                 raise tool_errors.stale(path)
             text, data, times = self._edited(path, was, old, new, everywhere=everywhere)
             tree.replace(here, name, path, data, before)
-        change = Change(path, "edited", len(text.lines), _diff(path, was, text), times)
+        change = FileChange(path, "edited", len(text.lines), _diff(path, was, text), times)
         return WrittenFile(change, data)
 
     def _edited(
@@ -141,7 +143,7 @@ class FileEditor:
             tree.create(here, name, data)
         except FileExistsError:
             raise tool_errors.exists(path) from None
-        return WrittenFile(Change(path, "created", _lines(data)), data)
+        return WrittenFile(FileChange(path, "created", _lines(data)), data)
 
     def _measure(self, path: str, data: bytes) -> None:
         if len(data) > self._max_bytes:
