@@ -99,8 +99,10 @@ class TestRuntime:
         facts.setdefault("publish", self._publish)
         return Session(mode, VERSION, **facts)
 
-    def _publish(self, event: str, fields: Mapping[str, Any], *, once: bool = False) -> None:  # noqa: ARG002
-        self.events.append((event, fields))
+    def _publish(self, event: str, fields: Mapping[str, Any], *, once: bool = False) -> None:
+        # As in a host, an event that may have been published before is recorded once.
+        if not once or (event, fields) not in self.events:
+            self.events.append((event, fields))
 
     async def resolve(self, session: Session, token: str, *, approve: bool = True) -> Answer | None:
         """Approve or reject a call that needs confirmation; None if the token is not of this session."""
