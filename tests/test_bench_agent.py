@@ -34,7 +34,7 @@ def judged(request: Request, turn: Turn) -> dict[str, float]:
 def test_every_row_is_in_exactly_one_of_the_two_parts(name: str) -> None:
     both = [dataset.unseen(name, Chosen(development=part)) for part in (True, False)]
     assert all(both)
-    assert sum(map(len, both)) == len(dataset.beside("unseen_requests").rows(name))
+    assert sum(map(len, both)) == len(dataset.agent_test_module("unseen_requests").rows(name))
     assert not any(row in both[1] for row in both[0])
 
 
@@ -119,13 +119,13 @@ def test_a_missing_value_is_asked_for_and_not_made_up() -> None:
     ],
 )
 def test_a_turn_is_right_if_it_meets_an_expectation(expected: Any, right: Turn, wrong: Turn) -> None:
-    writers = dataset.beside("agent_tools").WRITERS
+    writers = dataset.agent_test_module("agent_tools").WRITERS
     assert conversations._is_met(expected, right, writers)
     assert not conversations._is_met(expected, wrong, writers)
 
 
 def test_the_user_of_the_bench_completes_every_third_party_tool_with_valid_values() -> None:
-    for description, schema, _ in dataset.beside("agent_tools").TOOLS.values():
+    for description, schema, _ in dataset.agent_test_module("agent_tools").TOOLS.values():
         filled = {name: completion.likely(told) for name, told in schema["properties"].items()}
         validator = jsonschema_rs.validator_for(schema, validate_formats=True)
         assert validator.is_valid(filled), description

@@ -25,7 +25,7 @@ from faults.checks import (
     Fault,
     check_call,
 )
-from faults.client import told
+from faults.client import events_of_call
 from faults.deployment import BOOK, NOTE
 from faults.effect_log import Effect, EffectLog
 from faults.record import CallRecord, EventRecord, Statement
@@ -132,7 +132,7 @@ def test_events_are_checked_against_the_log_and_the_answers(
     event: EventRecord, effects: list[Effect], kind: str
 ) -> None:
     made = call(said("waiting", 9), said("done", 11))
-    made.told.append(event)
+    made.event_records.append(event)
     assert kind in {each.kind for each in check_call(made, effects)}
 
 
@@ -140,7 +140,7 @@ def test_events_of_other_calls_and_recoverable_errors_are_ignored() -> None:
     made = call(tool=NOTE, call_id="mine")
     error = {"type": "tool_error", "callId": "mine", "recoverable": True, "id": 3}
     messages = [error, {**error, "recoverable": False}, {**error, "callId": "theirs"}]
-    assert [each.state for each in told(made, messages)] == ["unavailable", "failed"]
+    assert [each.state for each in events_of_call(made, messages)] == ["unavailable", "failed"]
 
 
 def test_a_growing_log_is_read_without_its_incomplete_last_line(

@@ -390,7 +390,7 @@ class _Campaign:
             self._result.resumed += line.was_resumed
             await line.close()
             for call in calls:
-                call.told += client.told(call, line.messages)
+                call.event_records += client.events_of_call(call, line.messages)
         by_token = _by_session(calls)
         await asyncio.gather(
             *(self._stream(*each, random.Random(chance.random())) for each in by_token.items())
@@ -414,7 +414,7 @@ class _Campaign:
                 self._result.faults.append(Fault(EVENTS, named, f"resumed after {numbers[place]}: {rest}"))
             self._result.streams += 1
         for call in calls:
-            call.told += client.told(call, kept)
+            call.event_records += client.events_of_call(call, kept)
 
     async def _resume(self, token: str, calls: Sequence[CallRecord], host: Host) -> None:
         """Resume a session at the end: its events have to report the outcomes of its calls."""
@@ -429,8 +429,8 @@ class _Campaign:
             return
         self._result.resumed += 1
         for call in calls:
-            told = client.told(call, line.messages)
-            call.told += told
+            told = client.events_of_call(call, line.messages)
+            call.event_records += told
             if call.needs_approval and call.last_state() not in {each.state for each in told}:
                 states = ", ".join(each.state for each in told)
                 states = states or f"nothing among {[each['type'] for each in line.messages]}"

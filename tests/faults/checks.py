@@ -100,7 +100,7 @@ def _against_each_other(call: CallRecord) -> _Broken:
 
 
 def _cards(call: CallRecord) -> _Broken:
-    tokens = {each.token for each in call.statements} | {each.token for each in call.told}
+    tokens = {each.token for each in call.statements} | {each.token for each in call.event_records}
     if len(tokens - {None}) > 1:
         yield CARD, f"{len(tokens - {None})} different tokens"
     for each in call.statements:
@@ -111,7 +111,7 @@ def _cards(call: CallRecord) -> _Broken:
 def _history(call: CallRecord, effects: Sequence[Effect]) -> _Broken:
     """Check the events: they are sent once and stay, so outcomes in them have to agree."""
     outcomes = {each.state for each in call.statements if each.is_final}
-    for each in call.told:
+    for each in call.event_records:
         if each.state == "done" and not effects:
             yield CONTRADICTS, "an event says done, and there is no effect"
         if each.state in ("declined", "expired", "never_run") and effects:

@@ -156,7 +156,7 @@ async def _collect(lines: AsyncIterator[str], found: list[dict[str, Any]]) -> No
             number = ""
 
 
-def told(call: CallRecord, messages: Iterable[dict[str, Any]]) -> list[EventRecord]:
+def events_of_call(call: CallRecord, messages: Iterable[dict[str, Any]]) -> list[EventRecord]:
     """Return what the events of a session report about one call."""
     found = []
     for each in messages:

@@ -133,7 +133,7 @@ class Deployment:
         return path
 
     async def command(self, *arguments: str) -> Any:
-        """Run a `jackfield` command beside the hosts; return its JSON output."""
+        """Run a `jackfield` command while the hosts run; return its JSON output."""
         process = await asyncio.create_subprocess_exec(
             sys.executable, "-m", "jackfield_cli", *arguments, "--json", "--config", str(self._operator),
             cwd=self.folder, env=self.environment,

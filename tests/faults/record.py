@@ -40,7 +40,7 @@ class Statement(NamedTuple):
 
 
 class EventRecord(NamedTuple):
-    """What the events of a session say about a call; they are history without a time of their own."""
+    """What the events of a session say about a call; they are history without their own time."""
 
     state: str
     data: Any = None
@@ -67,7 +67,7 @@ class CallRecord:
     token: str | None = None
     """The token of the first confirmation."""
     statements: list[Statement] = field(default_factory=list)
-    told: list[EventRecord] = field(default_factory=list)
+    event_records: list[EventRecord] = field(default_factory=list)
     sent: set[str] = field(default_factory=set)
     """The decisions sent, whether or not they arrived."""
     deliveries: int = 0

@@ -352,7 +352,7 @@ def bomb() -> bytes:
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "line", "what", "mend"),
+    ("name", "content", "line", "what", "remedy"),
     [
         ("x.pdf", b"%PDF-1.7 but not really", None, "cannot be read as pdf", "save it again"),
         ("x.pdf", lambda: pdf("Text", password="secret"), None, "encrypted", "qpdf --decrypt"),
@@ -409,14 +409,14 @@ def bomb() -> bytes:
     ],
 )
 def test_problems_are_reported_with_place_and_fix_and_the_rest_is_loaded(
-    load: Loader, name: str, content: Any, line: int | None, what: str, mend: str
+    load: Loader, name: str, content: Any, line: int | None, what: str, remedy: str
 ) -> None:
     records, summary = load({name: content() if callable(content) else content, "good.md": "Good."})
     (problem,) = summary.problems
     assert Path(problem.path).name == name
     assert problem.line == line
     assert what in problem.what
-    assert mend in problem.mend
+    assert remedy in problem.remedy
     assert records["doc:good"].text == "Good."
 
 

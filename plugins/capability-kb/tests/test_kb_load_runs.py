@@ -86,7 +86,7 @@ def test_omitting_the_owner_option_does_not_publish_personal_records(loader: Lib
     summary = loader.load()
     (problem,) = summary.problems
     assert "doc:a is personal to demo" in problem.what
-    assert "--owner demo" in problem.mend
+    assert "--owner demo" in problem.remedy
     assert next(iter(loader.library)).owner == "demo"
     assert not loader.load(owner="demo").problems
     assert not loader.load(namespace="studio").problems
@@ -202,7 +202,7 @@ def test_the_folder_of_the_library_is_not_loaded_into_itself(loader: LibraryLoad
 def test_a_named_file_of_an_unknown_format_is_reported(loader: LibraryLoader) -> None:
     summary = loader.load(loader.write("photo.png", "picture"))
     assert "'.png' are not supported" in summary.problems[0].what
-    assert ".md" in summary.problems[0].mend
+    assert ".md" in summary.problems[0].remedy
 
 
 def test_ids_are_stable_when_part_of_a_folder_is_loaded_later(loader: LibraryLoader) -> None:
@@ -375,7 +375,7 @@ def test_a_failure_during_a_load_is_reported_with_the_progress(
     summary = loader.load()
     assert summary.added == 1
     assert "its disk is full" in summary.problems[0].what
-    assert "run the same command again" in summary.problems[0].mend
+    assert "run the same command again" in summary.problems[0].remedy
 
 
 def test_a_file_name_that_is_not_utf_8_is_loaded_and_shown_with_replacements(loader: LibraryLoader) -> None:

@@ -30,7 +30,7 @@ def vectors() -> NDArray[np.float32]:
 @pytest.fixture(scope="module")
 def view(tmp_path_factory: pytest.TempPathFactory, vectors: NDArray[np.float32]) -> VectorView:
     index = VectorIndex(tmp_path_factory.mktemp("vectors"))
-    state = index.start_anew("m")
+    state = index.start_rebuild("m")
     # In batches of different sizes.
     for start in range(0, ROWS, 1_000):
         part = vectors[start : start + 1_000]

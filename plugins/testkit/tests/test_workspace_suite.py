@@ -58,7 +58,7 @@ class View:
         return Excerpt(path, lines, 1, len(lines))
 
 
-# Each of these breaks one promise, and the contract test next to it in BROKEN has to fail.
+# Each of these breaks one guarantee, and the contract test next to it in BROKEN has to fail.
 
 
 class CountsFromZero(View):

@@ -1,4 +1,4 @@
-"""A scripted Gemini, a transport to it, and a line between them."""
+"""Connections of the transport to a scripted Gemini server."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ DECLARED = {
 }
 
 Plays = Callable[[Any], Awaitable[None]]
-"""A script, for whichever kind of model it needs."""
+"""A script for a model of either kind."""
 
 _E = TypeVar("_E")
 
 
 @dataclass
 class ScriptedConnection:
-    """An open connection whose events are read by a task of its own."""
+    """An open connection whose events are read by a background task."""
 
     server: GeminiServer
     transport: GeminiTransport
@@ -59,7 +59,7 @@ class ScriptedConnection:
                 await asyncio.sleep(0.002)
 
     async def next(self, kind: type[_E], number: int = 1) -> _E:
-        """The so-manieth event of a kind."""
+        """Wait for the given number of events of a type and return the last one."""
         await self.until(lambda: len(self.of(kind)) >= number)
         return self.of(kind)[number - 1]
 
@@ -73,12 +73,12 @@ class ScriptedConnection:
 
 
 def envelope(**fields: Any) -> bytes:
-    """What a tool answered."""
+    """Return the envelope of a tool's answer."""
     return orjson.dumps({"ok": True, "data": {}, **fields})
 
 
 def run(coroutine: Coroutine[Any, Any, None]) -> None:
-    """Run a test that awaits."""
+    """Run an async test."""
     asyncio.run(coroutine)
 
 
@@ -106,10 +106,10 @@ async def _line(
 
 
 def live(*scripts: Plays, **options: Any) -> AbstractAsyncContextManager[ScriptedConnection]:
-    """A voice connection to a script: `async with live(script) as line`."""
+    """Open a voice connection to a script: `async with live(script) as line`."""
     return _line("voice", *scripts, **options)
 
 
 def text(*scripts: Plays, **options: Any) -> AbstractAsyncContextManager[ScriptedConnection]:
-    """The same in text."""
+    """Open a text connection to a script."""
     return _line("text", *scripts, **options)

@@ -1,4 +1,4 @@
-"""Whatever a Live session sends, in whatever order: what is made of it holds together."""
+"""Properties of the events for any sequence of Live messages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From 24 kHz to 16 kHz: the same sound, whatever pieces it comes in."""
+"""Resampling from 24 kHz to 16 kHz, independent of the frame size."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_a_tone_keeps_its_pitch_and_level(hertz: int) -> None:
 @pytest.mark.parametrize("hertz", [8300, 9500, 11_500])
 def test_frequencies_above_8_khz_do_not_alias(hertz: int) -> None:
     middle = resampled(sine(hertz))[1600:-1600]
-    # Rounding to whole numbers leaves about a third of one.
+    # Rounding to integers leaves an error of about a third.
     assert loudness(middle) < 1
 
 
@@ -69,7 +69,7 @@ def test_output_frames_are_as_even_as_input_frames() -> None:
     resampler = SpeechResampler()
     frames = [len(resampler.feed(sine(440, 0.02).astype("<i2").tobytes())) // 2 for _ in range(100)]
     assert set(frames[1:]) == {320}
-    assert frames[0] > 320 - 64  # It looks less than four milliseconds ahead.
+    assert frames[0] > 320 - 64  # Its look-ahead is less than four milliseconds.
 
 
 def test_loud_samples_are_clipped_and_do_not_wrap() -> None:

@@ -1,4 +1,4 @@
-"""What the settings change in what goes to Gemini."""
+"""The effect of the settings on requests to Gemini."""
 
 from __future__ import annotations
 

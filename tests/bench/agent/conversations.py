@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from jackfield_local.agent.mind import Agent
 
 from bench.agent.criteria import equal, holds
-from bench.agent.dataset import beside
+from bench.agent.dataset import agent_test_module
 from bench.agent.scores import Row, Score
 from bench.agent.sessions import Call, Turn, session, third_party_opening
 from bench.agent.site import Site
@@ -34,7 +34,7 @@ async def held(
         if (each["tools"] == "own") != own:
             continue
         turns = await (_own(site, agent, each["turns"]) if own else _third(agent, each["turns"]))
-        writers = site.writers("text") if own else beside("agent_tools").WRITERS
+        writers = site.writers("text") if own else agent_test_module("agent_tools").WRITERS
         rights = [
             _judge(f"{each['name']}, turn {place}: {told['says']}", told, done, writers, score)
             for place, (told, done) in enumerate(zip(each["turns"], turns, strict=True), 1)

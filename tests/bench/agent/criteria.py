@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from bench.agent.dataset import beside
+from bench.agent.dataset import agent_test_module
 
 
 def equal(found: Any, wanted: Any) -> bool:
     """Return whether a value is the expected one: times as instants, texts without case and punctuation."""
     try:
-        return bool(beside("agent_requests").same(found, wanted))
+        return bool(agent_test_module("agent_requests").same(found, wanted))
     except (ValueError, AttributeError):
         return False  # It is not a date-time, or a list of something other than texts.
 

@@ -20,7 +20,7 @@ _BESIDE = Path(__file__).parents[3] / "plugins" / "transport-local" / "tests"
 _R = TypeVar("_R")
 
 
-def beside(name: str) -> Any:
+def agent_test_module(name: str) -> Any:
     """Import a module of the agent's own tests, which hold the tools and the requests."""
     if str(_BESIDE) not in sys.path:
         sys.path.insert(0, str(_BESIDE))
@@ -38,7 +38,7 @@ class Chosen(NamedTuple):
 
     def of(self, rows: Iterable[_R], key: Callable[[_R], str]) -> list[_R]:
         """Return the selected rows of a set."""
-        held_out = beside("unseen_requests").is_held_out
+        held_out = agent_test_module("unseen_requests").is_held_out
         part = [each for each in rows if held_out(key(each)) != self.development]
         part.sort(key=lambda each: hashlib.sha256(key(each).encode()).digest()[1:])
         return part[self.first : self.first + self.most] if self.most else part
@@ -56,13 +56,13 @@ class Request(NamedTuple):
 
 def unseen_moment() -> datetime:
     """Return the time of the unseen requests."""
-    moment: datetime = beside("unseen_requests").NOW
+    moment: datetime = agent_test_module("unseen_requests").NOW
     return moment
 
 
 def earlier_moment() -> datetime:
     """Return the time of the earlier requests."""
-    moment: datetime = beside("agent_requests").NOW
+    moment: datetime = agent_test_module("agent_requests").NOW
     return moment
 
 
@@ -76,7 +76,7 @@ def third_party(chosen: Chosen) -> list[Request]:
 
 def earlier(chosen: Chosen) -> list[Request]:
     """Return requests for the same tools, written by the agent's author before its code."""
-    cases = chosen.of(beside("agent_requests").CASES, lambda case: str(case.says))
+    cases = chosen.of(agent_test_module("agent_requests").CASES, lambda case: str(case.says))
     return [
         Request(case.says, case.tool, dict(case.args), _several(case.asks) if case.asks else ())
         for case in cases
@@ -85,7 +85,9 @@ def earlier(chosen: Chosen) -> list[Request]:
 
 def unseen(name: str, chosen: Chosen) -> list[dict[str, Any]]:
     """Return rows of one of the unseen files."""
-    return chosen.of(beside("unseen_requests").rows(name), lambda row: str(row.get("name") or row["says"]))
+    return chosen.of(
+        agent_test_module("unseen_requests").rows(name), lambda row: str(row.get("name") or row["says"])
+    )
 
 
 def public(chosen: Chosen) -> list[dict[str, Any]]:

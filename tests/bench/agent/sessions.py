@@ -21,7 +21,7 @@ from jackfield_local.agent.mind import Agent, with_model
 from jackfield_local.settings import LocalSettings
 from jackfield_local.text import TextConnection
 
-from bench.agent.dataset import beside
+from bench.agent.dataset import agent_test_module
 
 PATIENCE = 180.0
 """Timeout of a turn in seconds."""
@@ -159,7 +159,7 @@ class Session:
 
 def third_party_opening(mode: Mode, *, forms: bool) -> Opening:
     """Return the opening of a session with the twelve third-party tools."""
-    tools = beside("agent_tools")
+    tools = agent_test_module("agent_tools")
     declared = {
         name: dict(as_it_is(name, told, schema).declaration)
         for name, (told, schema, _) in tools.TOOLS.items()
@@ -170,7 +170,7 @@ def third_party_opening(mode: Mode, *, forms: bool) -> Opening:
 
 def schema_of(tool: str) -> dict[str, Any]:
     """Return the parameters of a third-party tool."""
-    schema: dict[str, Any] = beside("agent_tools").TOOLS[tool][1]
+    schema: dict[str, Any] = agent_test_module("agent_tools").TOOLS[tool][1]
     return schema
 
 

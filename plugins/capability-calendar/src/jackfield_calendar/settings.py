@@ -186,8 +186,8 @@ class CalendarCapabilitySettings:
     zone: Annotated[
         Zone,
         Help(
-            "IANA time zone in which times are told, days begin, and events without a zone of their own are "
-            "written. Floating times are always read in it."
+            "IANA time zone of answers, of all-day events, and of new events without their own zone. "
+            "Floating times are always read in it."
         ),
     ] = field(default_factory=lambda: ZoneInfo("UTC"))
     organizer: Annotated[

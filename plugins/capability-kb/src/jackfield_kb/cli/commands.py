@@ -233,8 +233,8 @@ def stats(settings: Settings, as_json: bool) -> None:
     sizes = ", ".join(f"{name} {size / 1e6:.1f} MB" for name, size in facts.bytes.items())
     echo(f"{folder}: {sizes}")
     for name, state in facts.indexes.items():
-        mend = " (run `jackfield kb rebuild`)" if "behind" in state or state == "missing" else ""
-        echo(f"{name}: {state}{mend}")
+        remedy = " (run `jackfield kb rebuild`)" if "behind" in state or state == "missing" else ""
+        echo(f"{name}: {state}{remedy}")
     echo(f"model: {facts.model}" if facts.model else "model: none; full-text search only")
     if not records:
         echo("It is empty. `jackfield kb add PATH` loads documents, `jackfield kb add --sample` a sample.")
