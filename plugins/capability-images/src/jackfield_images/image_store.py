@@ -65,7 +65,7 @@ _SUFFIXES = {"image/png": ".png", "image/jpeg": ".jpg", "image/webp": ".webp", "
 _FACTS = tuple(each.name for each in fields(StoredImage))
 
 
-class Gallery:
+class ImageStore:
     """The images of one directory; any number of processes may share it."""
 
     def __init__(self, folder: Path) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from jackfield import ErrorType, ToolError
 from jackfield_capability_types.images import ImageOrder
-from jackfield_images.gallery import Gallery, NotAnImageError, inspect
+from jackfield_images.image_store import ImageStore, NotAnImageError, inspect
 from jackfield_images.images import ProviderImages
 from jackfield_images.settings import ImagesSettings, ProviderConfig
 from jackfield_testkit import ImageServer
@@ -19,15 +19,15 @@ from jackfield_testkit.images import png
 from PIL import Image
 
 
-def kept(folder: Path) -> tuple[Gallery, str]:
-    gallery = Gallery(folder)
-    gallery.prepare()
-    made = gallery.keep(png(4, 3), ("image/png", 4, 3), prompt="a \u202e boat", by=("openai", "m"))
-    return gallery, made.id
+def kept(folder: Path) -> tuple[ImageStore, str]:
+    image_store = ImageStore(folder)
+    image_store.prepare()
+    made = image_store.keep(png(4, 3), ("image/png", 4, 3), prompt="a \u202e boat", by=("openai", "m"))
+    return image_store, made.id
 
 
 def test_an_image_is_stored_with_its_metadata(tmp_path: Path) -> None:
-    gallery, image_id = kept(tmp_path / "new" / "images")
+    image_store, image_id = kept(tmp_path / "new" / "images")
     folder = tmp_path / "new" / "images"
     assert {path.name for path in folder.iterdir()} == {f"{image_id}.png", f"{image_id}.json"}
     facts = json.loads((folder / f"{image_id}.json").read_text("utf-8"))
@@ -42,7 +42,7 @@ def test_an_image_is_stored_with_its_metadata(tmp_path: Path) -> None:
         "provider": "openai",
         "model": "m",
     }
-    assert gallery.read(image_id) is not None
+    assert image_store.read(image_id) is not None
 
 
 def test_image_files_are_private_to_their_owner(tmp_path: Path) -> None:
@@ -53,46 +53,46 @@ def test_image_files_are_private_to_their_owner(tmp_path: Path) -> None:
 
 
 def test_links_in_the_folder_are_not_followed(tmp_path: Path) -> None:
-    gallery, image_id = kept(tmp_path / "images")
+    image_store, image_id = kept(tmp_path / "images")
     secret = tmp_path / "secret"
     secret.write_bytes(b"secret")
     picture = tmp_path / "images" / f"{image_id}.png"
     picture.unlink()
     picture.symlink_to(secret)
-    assert gallery.read(image_id) is None
+    assert image_store.read(image_id) is None
 
 
 @pytest.mark.parametrize(
     "facts", ["", "{", "[]", "{}", '{"media_type": "text/html"}', '{"media_type": "../../x"}']
 )
 def test_stored_metadata_is_not_trusted(facts: str, tmp_path: Path) -> None:
-    gallery, image_id = kept(tmp_path)
+    image_store, image_id = kept(tmp_path)
     beside = tmp_path / f"{image_id}.json"
     given = json.loads(beside.read_text("utf-8"))
     changed = json.dumps({**given, **json.loads(facts)}) if facts.startswith('{"') else facts
     beside.write_text(changed)
-    assert gallery.read(image_id) is None
+    assert image_store.read(image_id) is None
 
 
 def test_an_incomplete_image_is_not_found(tmp_path: Path) -> None:
     """The leftovers of a crash between the two writes are not found, and removed images are not an error."""
-    gallery, image_id = kept(tmp_path)
+    image_store, image_id = kept(tmp_path)
     (tmp_path / f"{image_id}.json").unlink()
-    assert gallery.read(image_id) is None
-    gallery, image_id = kept(tmp_path)
+    assert image_store.read(image_id) is None
+    image_store, image_id = kept(tmp_path)
     (tmp_path / f"{image_id}.png").unlink()
-    assert gallery.read(image_id) is None
+    assert image_store.read(image_id) is None
 
 
 def test_a_full_disk_leaves_no_partial_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    gallery = Gallery(tmp_path)
+    image_store = ImageStore(tmp_path)
 
     def full(_: int) -> None:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(OSError, match="No space"):
-        gallery.keep(png(4, 3), ("image/png", 4, 3), prompt="x", by=("openai", "m"))
+        image_store.keep(png(4, 3), ("image/png", 4, 3), prompt="x", by=("openai", "m"))
     assert list(tmp_path.iterdir()) == []
 
 
@@ -128,7 +128,7 @@ def test_a_paid_image_that_cannot_be_stored_is_reported(
     def full(*_: Any, **__: Any) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(Gallery, "keep", full)
+    monkeypatch.setattr(ImageStore, "keep", full)
     with ImageServer() as server:
         error = failure(made_of(server, tmp_path))
     assert (error.type, error.partial_side_effects) == (ErrorType.TRANSIENT, True)
