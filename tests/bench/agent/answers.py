@@ -50,7 +50,7 @@ async def answered(
         async with site.talk(agent, mode, forms=mode == "text") as talk:
             turn = await talk.says(row["says"])
         right = _right_tool(row, turn)
-        told = "answer" not in row or holds(turn.user_text, row["answer"])
+        told = "answer" not in row or holds(turn.said, row["answer"])
         writes = sum(each.tool in writers and _is_wrong_write(row, each.tool) for each in turn.calls)
         score.count("requests")
         score.measure("seconds", turn.seconds)

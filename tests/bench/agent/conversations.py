@@ -69,7 +69,7 @@ async def _third(agent: LocalAgent, turns: Sequence[Mapping[str, Any]]) -> list[
             last = turn
             while last.calls and len(turn.calls) < _MOST_CALLS:
                 last = await talk.gets(told.get("result", {}))
-                turn.user_text += last.said
+                turn.said += last.said
                 turn.calls += last.calls
                 turn.question = turn.question or last.question
             done.append(_Done(turn, agreed))
@@ -114,7 +114,7 @@ def _is_met(expected: Mapping[str, Any], turn: Turn, writers: frozenset[str]) ->
         return False
     if "ask" in expected:
         return turn.question is not None and turn.question.parameter == expected["ask"]
-    return holds(turn.user_text, expected["answer"])
+    return holds(turn.said, expected["answer"])
 
 
 def _is_expected(call: Call, told: Mapping[str, Any]) -> bool:

@@ -139,7 +139,7 @@ class Session:
                     if not self._takes(event, turn):
                         break
         except TimeoutError:
-            turn.user_text += NO_ANSWER
+            turn.said += NO_ANSWER
         turn.seconds = time.perf_counter() - began
         if not turn.calls:
             turn.question = open_question(self.connection)
@@ -148,14 +148,14 @@ class Session:
     def _takes(self, event: Event, turn: Turn) -> bool:
         """Record an event; return whether the turn continues."""
         if isinstance(event, TextDelta):
-            turn.user_text += event.text
+            turn.said += event.text
         elif isinstance(event, FormRequest):
             turn.form = event
         elif isinstance(event, ToolCalls):
             self._open = list(event.calls)
             turn.calls += [Call(each.tool_id, orjson.loads(each.arguments)) for each in event.calls]
         elif isinstance(event, ProviderError):
-            turn.user_text += f" [{event.code}: {event.detail}]"
+            turn.said += f" [{event.code}: {event.detail}]"
         return not isinstance(event, ToolCalls | TurnComplete | ProviderError)
 
 

@@ -26,7 +26,7 @@ def extract(text: str, **args: Any) -> dict[str, Any]:
     """Return the data of a call as the registry makes it: validated, completed, checked against `returns`."""
     arguments = {"text": text, **args}
     assert PARAMETERS.violations(arguments) == []
-    PARAMETERS.complete(arguments)
+    PARAMETERS.fill_defaults(arguments)
     response = execute(arguments, None)  # type: ignore[arg-type]  # it uses nothing of its context
     assert response.ok, response.failure
     data: dict[str, Any] = response.data

@@ -26,7 +26,7 @@ GUIDE = PACKAGE.joinpath("guide.md").read_text("utf-8")
 def run(**args: Any) -> Any:
     """Return the data of a call as the registry makes it: validated, completed, checked against `returns`."""
     assert PARAMETERS.violations(args) == []
-    PARAMETERS.complete(args)
+    PARAMETERS.fill_defaults(args)
     response = execute(args, None)  # type: ignore[arg-type]  # it uses nothing of its context
     assert response.ok, response.failure
     assert RETURNS.violations(response.data) == []
@@ -35,7 +35,7 @@ def run(**args: Any) -> Any:
 
 def refuse(**args: Any) -> Failure:
     assert PARAMETERS.violations(args) == []
-    PARAMETERS.complete(args)
+    PARAMETERS.fill_defaults(args)
     failure = execute(args, None).failure  # type: ignore[arg-type]
     assert failure is not None
     assert failure.type is ErrorType.PERMANENT

@@ -33,7 +33,7 @@ def call(**args: Any) -> ToolResponse:
     """Make a call as the registry does: validated, then completed with defaults."""
     args = json.loads(json.dumps({"now": NOW, **args}))
     assert PARAMETERS.violations(args) == []
-    PARAMETERS.complete(args)
+    PARAMETERS.fill_defaults(args)
     return execute(args, None)  # type: ignore[arg-type]  # it uses nothing of its context
 
 
@@ -191,7 +191,7 @@ def test_offsets_are_respected_and_times_without_one_are_utc() -> None:
 def test_recency_counts_from_the_current_time_by_default() -> None:
     month_ago = (datetime.now(UTC) - timedelta(days=30)).isoformat()
     args: dict[str, Any] = {"items": [item("a", last_updated=month_ago)], "half_life_days": 30}
-    PARAMETERS.complete(args)
+    PARAMETERS.fill_defaults(args)
     data = execute(args, None).data  # type: ignore[arg-type]
     assert data["results"][0]["score"] == pytest.approx(0.5, abs=0.001)
 
