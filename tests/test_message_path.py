@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 from call_path.ceilings import CEILINGS, SPARE_CROSSINGS, SPARE_FUNCTIONS
@@ -17,7 +18,7 @@ from call_path.page import (
     rows,
 )
 from call_path.scenarios import all_paths
-from call_path.tracer import CallPath, Counts, Hop, Trace, tracing
+from call_path.tracer import ROOT, CallPath, Counts, Hop, Trace, tracing
 from jackfield import ok
 
 STALE = "docs/call.md is out of date: run `nox -s call_path`"
@@ -86,7 +87,7 @@ def test_every_function_on_the_path_of_a_message_says_what_it_does(page: str) ->
 
 
 def test_the_page_is_rendered_from_paths() -> None:
-    response = "kernel/src/jackfield/contract/tool.py"
+    response = Path(ok.__code__.co_filename).relative_to(ROOT).as_posix()
     hops = [Hop("kernel", response, name) for name in STAGES]
     path = CallPath([*hops, Hop("kernel", response, "ok")], 0, frozenset(hops))
     rendered = render(dict.fromkeys(TITLES, path))
