@@ -522,13 +522,16 @@ def test_call_asks_the_person_at_the_terminal(
     os.close(terminal)
 
 
+MISMATCH = "do not match the schema of fab_words"
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "reason"),
     [
         (["call", "fab_word"], 1, "Did you mean 'fab_words'?"),
         (["call", "fab_words", "{"], 1, "VALIDATION"),
-        (["call", "fab_words", '{"txt": 1}'], 1, 'do not match the schema of fab_words: "text" is a required property; Add'),
-        (["call", "fab_words", '{"text": 1}'], 1, 'do not match the schema of fab_words: /text: 1 is not of type "string"'),
+        (["call", "fab_words", '{"txt": 1}'], 1, f'{MISMATCH}: "text" is a required property; Add'),
+        (["call", "fab_words", '{"text": 1}'], 1, f'{MISMATCH}: /text: 1 is not of type "string"'),
         (["call", "fab_words", TEXT, "--mode", "loud"], 2, "'loud'"),
         (["call", "fab_words", TEXT, "--registry", "gone.json"], 1, "run `jackfield build`"),
         (["call", "fab_words", TEXT, "--session", "s" * 2000], 2, "it has 2000 characters, and may have 200"),
@@ -699,7 +702,7 @@ class Asked:
 
     async def apply(self, call, proceed):
         if "please" in call.turn.user_text:
-            call.vouch("the user said please")
+            call.waive_confirmation("the user said please")
         else:
             call.add_preview_note("You did not say please.")
         return await proceed(call)
