@@ -80,18 +80,18 @@ class BrowserCallTransport:
         """That of the provider."""
         return getattr(self._inner, "prompt_tokens", None)
 
-    async def connect(self, opening: ConnectionConfig) -> Connection:
+    async def connect(self, config: ConnectionConfig) -> Connection:
         """A connection that joins the call."""
-        if opening.mode != "voice":
+        if config.mode != "voice":
             # Summaries are made in text.
-            return await self._inner.connect(opening)
+            return await self._inner.connect(config)
         if self.call is None:
             try:
-                self.call = await self._inner.exchange(self._offer, opening)
+                self.call = await self._inner.exchange(self._offer, config)
             except TransportError as error:
                 self.refusal = error
                 raise
-        return await self._inner.attach(self.call.call_id, opening)
+        return await self._inner.attach(self.call.call_id, config)
 
     async def hang_up(self) -> None:
         """End the browser's call; when that fails, the provider ends it with the session."""
