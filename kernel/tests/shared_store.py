@@ -1,4 +1,4 @@
-"""Several processes on one store, within one: each has its own holder, and a test decides who hangs."""
+"""A store that simulates several processes in one: each has its own claims, and a test decides who hangs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a model is told about arguments that were wrong."""
+"""The help that a model gets about invalid arguments."""
 
 from __future__ import annotations
 

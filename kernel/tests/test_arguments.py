@@ -1,4 +1,4 @@
-"""Arguments are judged by the schema, completed with defaults, and never coerced."""
+"""Arguments are validated against the schema, filled up with defaults, and never coerced."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_defaults_are_filled_in_nested_and_recursive() -> None:
     }
 
 
-def test_complete_arguments_are_left_alone() -> None:
+def test_arguments_without_missing_defaults_are_unchanged() -> None:
     arguments = {"query": "x", "top_k": 1, "filters": {"tags": ["a"], "order": "old"}}
     before = copy.deepcopy(arguments)
     assert Arguments(SEARCH).fill_defaults(arguments) is False
@@ -70,7 +70,7 @@ def test_a_default_is_not_shared_between_calls() -> None:
     assert second["filters"]["tags"] == []
 
 
-def test_all_violations_come_at_once_with_their_paths() -> None:
+def test_all_violations_are_reported_with_their_paths() -> None:
     wrong = {"top_k": "7", "since": "yesterday", "filters": {"tags": [1], "colour": "red"}, "volume": 11}
     found = {(each.path, each.keyword) for each in Arguments(SEARCH).violations(wrong)}
     assert found == {
@@ -88,7 +88,7 @@ def test_nothing_is_coerced(value: Any) -> None:
     assert Arguments(SEARCH).violations({"query": "x", "top_k": value})
 
 
-def test_no_schema_is_fetched_from_elsewhere() -> None:
+def test_remote_schemas_are_not_fetched() -> None:
     with pytest.raises(Exception, match=r"example\.invalid"):
         Arguments({"$ref": "https://example.invalid/schema.json"})
 
@@ -104,7 +104,7 @@ def test_no_schema_is_fetched_from_elsewhere() -> None:
         },
     )
 )
-def test_completing_keeps_valid_arguments_valid_and_does_it_once(arguments: dict[str, Any]) -> None:
+def test_filling_defaults_is_idempotent_and_keeps_arguments_valid(arguments: dict[str, Any]) -> None:
     compiled = Arguments(SEARCH)
     given_ones = copy.deepcopy(arguments)
     assert compiled.violations(arguments) == []

@@ -1,4 +1,4 @@
-"""The queue of events: order, back pressure, removal and its one end."""
+"""The event queue: order, back pressure, removal and closing."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ async def _rest(queue: EventQueue) -> list[Event]:
         return [event async for event in queue]
 
 
-def test_events_are_read_in_order_up_to_the_first_end() -> None:
+def test_events_are_read_in_order_up_to_the_first_closed_event() -> None:
     async def main() -> None:
         queue = EventQueue()
         await queue.put(TextDelta("one"))
@@ -45,7 +45,7 @@ def test_a_writer_waits_for_a_slow_reader() -> None:
     asyncio.run(main())
 
 
-def test_the_end_lets_a_waiting_writer_go() -> None:
+def test_closing_the_queue_releases_a_waiting_writer() -> None:
     async def main() -> None:
         queue = EventQueue(limit=1)
         await queue.put(TextDelta("a"))
@@ -58,7 +58,7 @@ def test_the_end_lets_a_waiting_writer_go() -> None:
     asyncio.run(main())
 
 
-def test_unread_events_can_be_taken_back_and_make_room() -> None:
+def test_removing_unread_events_frees_space() -> None:
     async def main() -> None:
         queue = EventQueue(limit=2)
         for event in (TextDelta("a"), TurnComplete()):

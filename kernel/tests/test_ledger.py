@@ -1,4 +1,4 @@
-"""The call ledger: a call runs once, and whatever is said about it is what its claim says."""
+"""The call ledger runs each call once and reports its state from its claim."""
 
 from __future__ import annotations
 
@@ -239,7 +239,7 @@ def test_every_state_of_a_call_is_reached_and_reported() -> None:
 
 
 @pytest.mark.parametrize("approve", [True, False])
-def test_the_state_of_a_call_that_was_asked_about_is_that_of_its_run(approve: bool) -> None:
+def test_the_state_of_a_confirmable_call_comes_from_the_claim_of_its_run(approve: bool) -> None:
     async def main() -> None:
         host = Host(Clock())
         other = Host(host.clock, host)
@@ -255,7 +255,7 @@ def test_the_state_of_a_call_that_was_asked_about_is_that_of_its_run(approve: bo
     run(main())
 
 
-def test_a_call_that_always_asks_and_whose_process_died_before_it_asked_never_ran() -> None:
+def test_a_call_whose_process_died_before_it_requested_confirmation_never_ran() -> None:
     async def main() -> None:
         host = Host(Clock())
         other = Host(host.clock, host)
@@ -271,7 +271,7 @@ def test_a_call_that_always_asks_and_whose_process_died_before_it_asked_never_ra
 # Expiry
 
 
-def test_expiry_is_recorded_before_it_is_said() -> None:
+def test_expiry_is_recorded_before_it_is_reported() -> None:
     async def main() -> None:
         host = Host(Clock())
         other = Host(host.clock, host)
@@ -323,7 +323,7 @@ def test_a_call_approved_in_time_never_expires_however_long_it_runs() -> None:
         (7 * DAY, 7 * DAY - 10),
     ],
 )
-def test_what_became_of_an_approved_call_is_told_as_long_as_its_question_is_known(
+def test_the_outcome_of_an_approved_call_is_kept_as_long_as_its_confirmation_record(
     remember: float, after: float
 ) -> None:
     async def main() -> None:
@@ -345,7 +345,7 @@ def test_what_became_of_an_approved_call_is_told_as_long_as_its_question_is_know
 # Doubt
 
 
-def test_a_call_in_doubt_is_listed_with_what_a_person_needs_to_settle_it() -> None:
+def test_a_call_in_doubt_is_listed_with_what_an_operator_needs_to_settle_it() -> None:
     async def main() -> None:
         host = Host(Clock())
         other = Host(host.clock, host)
@@ -420,7 +420,7 @@ def test_an_approved_call_in_doubt_is_settled_for_its_repetitions_and_approvals(
     run(main())
 
 
-def test_of_many_people_one_settles_a_call() -> None:
+def test_of_several_operators_only_one_can_settle_a_call() -> None:
     async def main() -> None:
         host = Host(Clock())
         others = [Host(host.clock, host) for _ in range(5)]
@@ -435,7 +435,7 @@ def test_of_many_people_one_settles_a_call() -> None:
     run(main())
 
 
-def test_a_settlement_that_cannot_be_written_as_json_leaves_the_call_in_doubt() -> None:
+def test_a_settlement_that_is_not_json_leaves_the_call_in_doubt() -> None:
     async def main() -> None:
         host = Host(Clock())
         other = Host(host.clock, host)
@@ -477,7 +477,7 @@ def test_a_read_whose_process_died_is_run_again() -> None:
     run(main())
 
 
-def test_a_store_that_goes_away_while_a_read_is_taken_over_does_not_block_it() -> None:
+def test_a_store_failure_during_the_takeover_of_a_read_does_not_block_it() -> None:
     async def away(key: str) -> None:
         raise StoreUnavailableError("the test has cut the connection")
 
@@ -494,7 +494,7 @@ def test_a_store_that_goes_away_while_a_read_is_taken_over_does_not_block_it() -
     run(main())
 
 
-def test_a_call_that_died_while_it_asked_waits_for_its_user_although_the_store_goes_away(
+def test_a_call_whose_process_died_during_the_request_stays_pending_despite_a_store_failure(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(ledger, "RECORD_RETRY_SECONDS", 0.01)
@@ -531,7 +531,7 @@ def test_a_call_that_died_while_it_asked_waits_for_its_user_although_the_store_g
 
 
 @pytest.mark.parametrize("paused_for", [60.0, 3 * DAY])
-def test_a_process_that_was_believed_dead_may_record_its_answer(paused_for: float) -> None:
+def test_a_process_that_was_believed_dead_can_record_its_result(paused_for: float) -> None:
     async def main() -> None:
         host = Host(Clock())
         other = Host(host.clock, host)
@@ -550,7 +550,7 @@ def test_a_process_that_was_believed_dead_may_record_its_answer(paused_for: floa
     run(main())
 
 
-def test_a_process_that_ran_a_call_settled_as_never_run_tells_what_it_did() -> None:
+def test_a_process_reports_its_result_although_the_call_was_settled_as_never_run() -> None:
     async def main() -> None:
         host = Host(Clock())
         other = Host(host.clock, host)
@@ -563,7 +563,7 @@ def test_a_process_that_ran_a_call_settled_as_never_run_tells_what_it_did() -> N
     run(main())
 
 
-def test_a_process_that_lost_its_claim_and_the_store_still_tells_what_it_did() -> None:
+def test_a_process_reports_its_result_although_it_lost_its_claim_and_the_store() -> None:
     async def away(key: str, *, within: float) -> Any:
         raise StoreUnavailableError("the test has cut the connection")
 
@@ -581,7 +581,7 @@ def test_a_process_that_lost_its_claim_and_the_store_still_tells_what_it_did() -
     run(main())
 
 
-def test_a_process_paused_before_the_handler_learns_that_its_claim_is_gone() -> None:
+def test_a_process_paused_before_the_handler_notices_that_its_claim_was_lost() -> None:
     async def main() -> None:
         host = Host(Clock())
         other = Host(host.clock, host)
@@ -605,7 +605,7 @@ def test_a_process_paused_before_the_handler_learns_that_its_claim_is_gone() -> 
     run(main())
 
 
-def test_a_call_that_does_no_harm_when_repeated_is_not_fenced() -> None:
+def test_a_repeatable_call_does_not_check_its_claim() -> None:
     async def main() -> None:
         host = Host(Clock())
         await host.call("read")
@@ -614,10 +614,12 @@ def test_a_call_that_does_no_harm_when_repeated_is_not_fenced() -> None:
     run(main())
 
 
-# A store that goes away
+# An unavailable store
 
 
-def test_an_answer_is_recorded_by_itself_when_the_store_is_back(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unrecorded_result_is_recorded_when_the_store_is_available_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(ledger, "RECORD_RETRY_SECONDS", 0.01)
 
     async def main() -> None:
@@ -641,7 +643,7 @@ def test_an_answer_is_recorded_by_itself_when_the_store_is_back(monkeypatch: pyt
     run(main())
 
 
-def test_an_answer_that_is_not_recorded_yet_is_given_again_by_its_own_process() -> None:
+def test_an_unrecorded_result_is_replayed_by_its_own_process() -> None:
     async def main() -> None:
         host = Host(Clock())
         calling = await host.hang()
@@ -655,7 +657,7 @@ def test_an_answer_that_is_not_recorded_yet_is_given_again_by_its_own_process() 
     run(main())
 
 
-def test_a_store_that_goes_away_after_another_process_claimed_leaves_the_outcome_unknown() -> None:
+def test_a_store_failure_after_another_process_claimed_leaves_the_outcome_unknown() -> None:
     async def main() -> None:
         host = Host(Clock())
         other = Host(host.clock, host)
@@ -690,7 +692,7 @@ def test_a_store_that_goes_away_after_another_process_claimed_leaves_the_outcome
     run(main())
 
 
-def test_a_store_that_is_away_while_a_waiting_call_is_repeated_leaves_the_outcome_unknown() -> None:
+def test_a_store_failure_while_a_pending_call_is_repeated_leaves_the_outcome_unknown() -> None:
     async def main() -> None:
         host = Host(Clock())
         other = Host(host.clock, host)
@@ -713,7 +715,7 @@ def test_a_store_that_is_away_while_a_waiting_call_is_repeated_leaves_the_outcom
     run(main())
 
 
-def test_a_store_that_is_away_from_the_start_lets_nothing_run() -> None:
+def test_nothing_runs_while_the_store_is_unavailable() -> None:
     async def main() -> None:
         host = Host(Clock())
         host.store.away = True
@@ -724,7 +726,7 @@ def test_a_store_that_is_away_from_the_start_lets_nothing_run() -> None:
         assert host.runs == []
 
 
-def test_a_store_that_is_away_says_nothing_about_what_ran_before() -> None:
+def test_a_delivery_without_the_store_does_not_deny_an_earlier_run() -> None:
     async def main() -> None:
         host = Host(Clock())
         first = (await host.call()).wire

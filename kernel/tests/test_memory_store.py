@@ -1,4 +1,4 @@
-"""The store in memory forgets what can be had again before it takes all memory, and nothing else."""
+"""The memory store evicts results of repeatable calls, and nothing else."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def store(monkeypatch: pytest.MonkeyPatch) -> MemoryStore:
     return MemoryStore()
 
 
-def test_the_oldest_results_that_can_be_had_again_make_room(store: MemoryStore) -> None:
+def test_the_oldest_results_of_repeatable_calls_are_evicted(store: MemoryStore) -> None:
     async def use() -> list[str]:
         keys = [f"read {number}" for number in range(30)]
         for key in keys:
@@ -39,7 +39,7 @@ def test_the_oldest_results_that_can_be_had_again_make_room(store: MemoryStore) 
     assert 8 <= len(kept) <= 10
 
 
-def test_what_must_not_run_twice_is_never_forgotten_for_room(store: MemoryStore) -> None:
+def test_results_of_durable_claims_are_never_evicted(store: MemoryStore) -> None:
     async def use() -> tuple[list[str], ClaimState]:
         keys = [f"write {number}" for number in range(30)]
         for number, key in enumerate(keys):
@@ -52,7 +52,7 @@ def test_what_must_not_run_twice_is_never_forgotten_for_room(store: MemoryStore)
     assert asyncio.run(use()) == ([f"write {number}" for number in range(30)], ClaimState.RUNNING)
 
 
-def test_a_key_that_was_forgotten_and_used_again_is_not_taken_for_the_old_one() -> None:
+def test_evicting_an_old_result_keeps_a_new_claim_of_the_same_key() -> None:
     now = 0.0
 
     async def use(store: MemoryStore) -> list[str]:

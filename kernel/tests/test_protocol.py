@@ -1,4 +1,4 @@
-"""The protocol's messages: their form on the wire, and what a client makes of them."""
+"""The messages of the protocol: their JSON, and how a client reads them."""
 
 from __future__ import annotations
 

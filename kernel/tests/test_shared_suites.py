@@ -1,4 +1,4 @@
-"""Arguments judged by suites that others wrote; they lie beside the repository and are not copied into it."""
+"""Validates arguments with third-party suites, which lie next to the repository and are not copied."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def misjudged(files: list[Path], **options: Any) -> tuple[int, list[str]]:
 
 
 @needs_suite
-def test_every_required_case_of_the_json_schema_suite_is_judged_right() -> None:
+def test_every_required_case_of_the_json_schema_suite_has_the_expected_result() -> None:
     # The required cases treat a format as a remark; that it is asserted is what the next test is about.
     cases, wrong = misjudged(
         sorted((SUITE / "tests").glob("*.json")),
@@ -57,7 +57,7 @@ def test_every_required_case_of_the_json_schema_suite_is_judged_right() -> None:
 
 
 @needs_suite
-def test_every_format_case_of_the_json_schema_suite_is_judged_right() -> None:
+def test_every_format_case_of_the_json_schema_suite_has_the_expected_result() -> None:
     # One file of the suite is about unknown formats, which the build refuses before a validator sees them.
     files = sorted((SUITE / "tests" / "optional" / "format").glob("*.json"))
     cases, wrong = misjudged(files, ignore_unknown_formats=True, registry=remotes())
@@ -66,7 +66,7 @@ def test_every_format_case_of_the_json_schema_suite_is_judged_right() -> None:
 
 
 @needs_bfcl
-def test_every_labelled_call_is_judged_right() -> None:
+def test_every_labelled_call_has_the_expected_result() -> None:
     schemas = {}
     for line in (BFCL / "schemas.jsonl").read_text("utf-8").splitlines():
         row = json.loads(line)

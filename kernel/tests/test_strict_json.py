@@ -1,4 +1,4 @@
-"""JSON that means one thing to everybody, or a refusal that says why not."""
+"""Strict JSON: what is parsed, and the faults that are reported."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ VALUES = st.recursive(
 
 
 @given(VALUES)
-def test_what_means_one_thing_is_read_as_it_stands(value: Any) -> None:
+def test_strict_json_is_parsed_like_any_json(value: Any) -> None:
     assert loads(json.dumps(value)) == value
 
 
 @given(st.text())
-def test_no_text_makes_it_fail_otherwise(text: str) -> None:
+def test_any_text_is_parsed_or_raises_strict_json_error(text: str) -> None:
     with contextlib.suppress(StrictJsonError):
         loads(text)
 
@@ -51,7 +51,7 @@ def test_no_text_makes_it_fail_otherwise(text: str) -> None:
         ("", JsonFaultKind.SYNTAX, "line 1, column 1"),
     ],
 )
-def test_every_hole_is_named_with_its_place(text: str, kind: JsonFaultKind, where: str) -> None:
+def test_every_fault_is_reported_with_its_place(text: str, kind: JsonFaultKind, where: str) -> None:
     with pytest.raises(StrictJsonError) as caught:
         loads(text)
     assert [(fault.kind, fault.where) for fault in caught.value.faults] == [(kind, where)]
@@ -65,18 +65,18 @@ def test_every_hole_is_named_with_its_place(text: str, kind: JsonFaultKind, wher
         ('{"a": 1,}', "Expecting property name enclosed in double quotes"),
     ],
 )
-def test_what_is_no_json_is_told_in_words_that_stand_alone(text: str, said: str) -> None:
+def test_syntax_errors_have_complete_messages(text: str, said: str) -> None:
     with pytest.raises(StrictJsonError) as caught:
         loads(text)
     assert caught.value.faults[0].message.startswith(said)
     assert not caught.value.faults[0].message.endswith((" at", ": "))
 
 
-def test_all_holes_of_a_document_are_named() -> None:
+def test_all_faults_of_a_document_are_reported() -> None:
     with pytest.raises(StrictJsonError) as caught:
         loads('{"a": NaN, "b": {"c": 1, "c": 2}, "d": [1e999]}')
     assert [fault.where for fault in caught.value.faults] == ["/a", "/b/c", "/d/0"]
 
 
-def test_pointers_escape_what_they_are_made_of() -> None:
+def test_json_pointers_escape_slashes_and_tildes() -> None:
     assert pointer("a/b", "m~n", 0) == "/a~1b/m~0n/0"

@@ -1,4 +1,4 @@
-"""A tool's answer as a model gets it: within its limit, valid, and honest about what was left out."""
+"""Truncated results are valid JSON within the limit and list what was cut."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ def length(wire: bytes) -> int:
     return len(wire.decode())
 
 
-def test_what_fits_is_left_as_it_is_byte_for_byte() -> None:
+def test_a_result_within_the_limit_is_unchanged() -> None:
     wire = envelope({"text": "x" * 3000})
     assert truncate_result(wire) is wire
 
 
-def test_a_text_beyond_ascii_is_measured_in_characters() -> None:
+def test_non_ascii_text_is_measured_in_characters() -> None:
     wire = envelope({"text": "ü" * 3500})
     assert len(wire) > LIMIT
     assert truncate_result(wire) == wire
 
 
-def test_of_records_the_first_are_kept_whole() -> None:
+def test_the_first_records_are_kept_complete() -> None:
     records = [{"id": n, "title": SENTENCE * 3} for n in range(200)]
     short = orjson.loads(truncate_result(envelope({"results": records, "total": 200})))
     kept = short["data"]["results"]
@@ -48,7 +48,7 @@ def test_of_records_the_first_are_kept_whole() -> None:
     assert short["meta"]["cut"] == [f"data/results: the first {len(kept)} of 200"]
 
 
-def test_of_code_both_ends_are_kept() -> None:
+def test_the_beginning_and_end_of_code_are_kept() -> None:
     lines = ["import os", "", *(f"def f{n}(): return {n}" for n in range(1000)), "main()"]
     short = orjson.loads(truncate_result(envelope({"content": "\n".join(lines)})))
     text = short["data"]["content"]
@@ -58,7 +58,7 @@ def test_of_code_both_ends_are_kept() -> None:
     assert "left out in the middle" in short["meta"]["cut"][0]
 
 
-def test_of_a_list_of_files_whole_lines_are_kept() -> None:
+def test_whole_lines_of_a_file_list_are_kept() -> None:
     files = [f"src/package/module_{n}.py" for n in range(1000)]
     short = orjson.loads(truncate_result(envelope({"files": "\n".join(files)})))
     kept = short["data"]["files"].splitlines()
@@ -66,14 +66,14 @@ def test_of_a_list_of_files_whole_lines_are_kept() -> None:
     assert short["meta"]["cut"] == [f"data/files: the first {len(kept)} of 1000 lines"]
 
 
-def test_of_prose_whole_sentences_are_kept() -> None:
+def test_whole_sentences_of_prose_are_kept() -> None:
     short = orjson.loads(truncate_result(envelope({"text": SENTENCE * 500})))
     text = short["data"]["text"]
     assert text.removesuffix(" [...]").endswith("is broken.")
     assert "characters" in short["meta"]["cut"][0]
 
 
-def test_an_error_is_cut_as_well() -> None:
+def test_a_long_error_is_truncated() -> None:
     short = orjson.loads(truncate_result(failure("It broke. " * 1000, {"errors": [SENTENCE] * 500})))
     assert short["error"]["type"] == "INTERNAL"
     assert short["error"]["message"].startswith("It broke.")
@@ -97,9 +97,7 @@ VALUES = st.recursive(
 
 @settings(max_examples=50, deadline=None)
 @given(VALUES, st.sampled_from([1000, LIMIT]))
-def test_whatever_a_tool_returns_is_valid_within_the_limit_and_says_what_is_missing(
-    data: Any, limit: int
-) -> None:
+def test_every_truncated_result_is_valid_within_the_limit_and_lists_its_cuts(data: Any, limit: int) -> None:
     wire = envelope(data)
     short = truncate_result(wire, limit)
     assert length(short) <= limit

@@ -1,4 +1,4 @@
-"""What a handler is given of a session's voice."""
+"""The voice and audio controls of the handler context."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ def context(session: Session) -> HandlerContext:
 
 
 @pytest.mark.parametrize("mode", ["text", "voice"])
-def test_the_voice_is_active_while_a_voice_session_goes_on(mode: Any) -> None:
+def test_voice_is_active_until_a_voice_session_ends(mode: Any) -> None:
     session = Session(mode, "1.0.00000000")
     assert context(session).voice.active is (mode == "voice")
     session.transition(State.TERMINATED)
     assert context(session).voice.active is False
 
 
-def test_a_handler_asks_for_changes_of_the_voice_with_intents() -> None:
+def test_voice_and_audio_controls_return_intents() -> None:
     given = context(Session("voice", "1.0.00000000"))
     assert given.voice.end() == Intent("END_VOICE_SESSION", {"after": "current_turn"})
     assert given.voice.end("farewell_spoken") == Intent("END_VOICE_SESSION", {"after": "farewell_spoken"})

@@ -1,4 +1,4 @@
-"""A handler gives exactly one answer, whatever it does, and nothing of its insides leaks."""
+"""Every handler gives exactly one response, which contains no internal details."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_an_expected_failure_passes_through_and_a_tool_error_becomes_one() -> No
     assert (error["type"], error["retryable"], error["details"]) == ("AUTH", True, {"status": 401})
 
 
-def test_any_other_exception_is_internal_and_leaks_nothing(caplog: pytest.LogCaptureFixture) -> None:
+def test_other_exceptions_become_internal_errors_without_details(caplog: pytest.LogCaptureFixture) -> None:
     async def crashes(args: dict[str, Any], ctx: ToolContext) -> ToolResponse:
         raise RuntimeError("password=hunter2")
 
@@ -67,7 +67,7 @@ def test_any_other_exception_is_internal_and_leaks_nothing(caplog: pytest.LogCap
     assert "RuntimeError" in caplog.text
 
 
-def test_a_handler_that_returns_something_else_is_internal(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_result_that_is_not_a_response_becomes_an_internal_error(caplog: pytest.LogCaptureFixture) -> None:
     async def confused(args: dict[str, Any], ctx: ToolContext) -> Any:
         return {"ok": True}
 
@@ -78,7 +78,9 @@ def test_a_handler_that_returns_something_else_is_internal(caplog: pytest.LogCap
 
 
 @pytest.mark.parametrize("writes", [True, False])
-def test_a_handler_that_takes_too_long_is_stopped_and_says_what_may_have_happened(writes: bool) -> None:
+def test_a_handler_is_cancelled_at_its_deadline_and_the_response_reports_possible_effects(
+    writes: bool,
+) -> None:
     async def slow(args: dict[str, Any], ctx: ToolContext) -> ToolResponse:
         await asyncio.sleep(30)
         return ok()
@@ -90,7 +92,7 @@ def test_a_handler_that_takes_too_long_is_stopped_and_says_what_may_have_happene
     assert response.failure.retryable is not writes
 
 
-def test_a_blocking_handler_is_answered_for_at_its_deadline() -> None:
+def test_a_call_with_a_blocking_handler_is_answered_at_its_deadline() -> None:
     release = threading.Event()
 
     def blocks(args: dict[str, Any], ctx: ToolContext) -> ToolResponse:
@@ -110,7 +112,7 @@ def test_a_blocking_handler_is_answered_for_at_its_deadline() -> None:
     assert waited < 5
 
 
-def test_a_timeout_of_the_handlers_own_is_not_taken_for_the_deadline() -> None:
+def test_a_timeout_error_of_the_handler_is_not_mistaken_for_the_deadline() -> None:
     async def impatient(args: dict[str, Any], ctx: ToolContext) -> ToolResponse:
         raise TimeoutError
 
@@ -162,13 +164,13 @@ def gives_up_in_its_thread(args: dict[str, Any], ctx: ToolContext) -> ToolRespon
     [waits_for_what_was_cancelled, panics, runs_out, gives_up_in_its_thread],
     ids=lambda each: each.__name__,
 )
-def test_whatever_a_handler_raises_its_call_is_answered(handler: Any) -> None:
+def test_every_exception_of_a_handler_gives_a_response(handler: Any) -> None:
     response = answer(handler, timeout_ms=20_000)
     assert response.failure is not None
     assert response.failure.type is ErrorType.INTERNAL
 
 
-def test_a_handler_that_swallows_its_cancellation_is_told_again_until_it_ends(
+def test_a_handler_that_swallows_its_cancellation_is_cancelled_again_until_it_ends(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("jackfield.invocation.RECANCEL_SECONDS", 0.01)
@@ -195,7 +197,7 @@ def test_a_handler_that_swallows_its_cancellation_is_told_again_until_it_ends(
     assert (len(told), cancelling) == (3, 0)
 
 
-def test_what_a_stopped_handler_makes_of_its_cancellation_is_not_taken_for_a_fault_of_its_own() -> None:
+def test_an_exception_after_a_cancellation_is_not_reported_as_a_handler_failure() -> None:
     async def converts(args: dict[str, Any], ctx: ToolContext) -> ToolResponse:
         try:
             await asyncio.sleep(30)

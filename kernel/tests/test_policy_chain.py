@@ -1,4 +1,4 @@
-"""A chain: who is asked in which order, and what comes back through whom."""
+"""The policy chain: the order of policies, and which of them see a response."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from jackfield.policy_chain import Chain
 
 
 class Noted(SyncPolicy):
-    """Notes what it sees, and answers itself if it is told to."""
+    """Records what it sees, and refuses the call if `answers` is set."""
 
     def __init__(self, name: str, seen: list[str], *, answers: bool = False) -> None:
         self.name, self.seen, self.answers = name, seen, answers
@@ -28,7 +28,7 @@ class Noted(SyncPolicy):
 
 
 class Around:
-    """Notes the same, around what follows."""
+    """Records the same as an asynchronous policy."""
 
     def __init__(self, name: str, seen: list[str]) -> None:
         self.name, self.seen = name, seen
@@ -44,14 +44,14 @@ class Around:
 
 
 class Again(SyncPolicy):
-    """Has a call that failed tried once more, at once."""
+    """Requests an immediate retry of a failed call."""
 
     def retry_after(self, call: Call, failure: Failure) -> float | None:
         return 0.0 if failure.retryable else None
 
 
-class UnderWay:
-    """What the chain knows of a call under way: here one whose handler was stopped at its deadline."""
+class RunningCall:
+    """The part of a running call that the chain uses; its handler was cancelled at its deadline."""
 
     def __init__(self, idempotent: bool = True) -> None:
         self.cancel_reason = "timeout"
@@ -73,12 +73,12 @@ def run(policies: list[Policy | SyncPolicy], seen: list[str], *nameless: SyncPol
         named = [(str(number), policy) for number, policy in enumerate(policies)]
         chain = Chain(named, handler, *nameless)
         assert chain.names == tuple(name for name, _ in named)
-        return await chain.run(cast("Call", UnderWay()))
+        return await chain.run(cast("Call", RunningCall()))
 
     return asyncio.run(use())
 
 
-def test_checks_and_policies_that_wrap_are_one_chain() -> None:
+def test_sync_and_async_policies_run_in_one_chain() -> None:
     seen: list[str] = []
     response = run(
         [Noted("a", seen), Noted("b", seen), Around("c", seen), Noted("d", seen)], seen, Noted("e", seen)
@@ -93,7 +93,7 @@ def test_checks_and_policies_that_wrap_are_one_chain() -> None:
 
 
 @pytest.mark.parametrize("around", [False, True])
-def test_an_answer_comes_back_through_those_in_front_of_it_alone(around: bool) -> None:
+def test_a_refusal_passes_only_the_policies_before_it(around: bool) -> None:
     seen: list[str] = []
     between: list[Policy | SyncPolicy] = [Around("w", seen)] if around else []
     response = run(
@@ -106,13 +106,13 @@ def test_an_answer_comes_back_through_those_in_front_of_it_alone(around: bool) -
     ]  # fmt: skip
 
 
-def test_a_check_that_says_nothing_changes_nothing() -> None:
+def test_a_check_without_overrides_has_no_effect() -> None:
     seen: list[str] = []
     assert run([SyncPolicy(), SyncPolicy()], seen) == ok(1)
     assert seen == ["handler"]
 
 
-def test_a_check_that_breaks_lets_nothing_pass() -> None:
+def test_a_check_that_raises_stops_the_call() -> None:
     class Broken(SyncPolicy):
         def before(self, call: Call) -> ToolResponse | None:
             raise RuntimeError("broken")
@@ -133,7 +133,7 @@ def tried(
         return left.pop(0)
 
     chain = Chain([(str(number), policy) for number, policy in enumerate(policies)], handler)
-    response = asyncio.run(cast("Any", chain.run(cast("Call", UnderWay(idempotent)))))
+    response = asyncio.run(cast("Any", chain.run(cast("Call", RunningCall(idempotent)))))
     return response, len(answers) - len(left)
 
 
@@ -150,14 +150,14 @@ GONE = fail(ErrorType.PERMANENT, "gone")
         ((ok(1), ok(2)), ok(1), 1),
     ],
 )
-def test_a_call_that_failed_is_tried_once_more(
+def test_a_failed_call_is_retried_once(
     answers: tuple[ToolResponse, ...], last: ToolResponse, runs: int
 ) -> None:
     assert tried([SyncPolicy(), Again(), SyncPolicy()], *answers) == (last, runs)
 
 
 @pytest.mark.parametrize("waits", [False, True])
-def test_whoever_stands_behind_the_one_that_tries_again_sees_every_try(waits: bool) -> None:
+def test_policies_after_the_retrying_one_see_every_attempt(waits: bool) -> None:
     seen: list[str] = []
     behind: Policy | SyncPolicy = Around("behind", seen) if waits else Noted("behind", seen)
     tried([Noted("front", seen), Again(), behind], BUSY, ok(2))
@@ -166,7 +166,7 @@ def test_whoever_stands_behind_the_one_that_tries_again_sees_every_try(waits: bo
     ]  # fmt: skip
 
 
-def test_those_behind_that_only_look_at_answers_see_every_try_too() -> None:
+def test_checks_with_only_after_see_every_attempt() -> None:
     class Looks(SyncPolicy):
         def after(self, call: Call, response: ToolResponse) -> ToolResponse:
             seen.append("busy" if response.failure else "done")
@@ -177,10 +177,10 @@ def test_those_behind_that_only_look_at_answers_see_every_try_too() -> None:
     assert seen == ["busy", "done", "done"]
 
 
-def test_two_that_try_again_get_one_retry_between_them() -> None:
+def test_two_retrying_policies_share_one_retry() -> None:
     assert tried([Again(), Again()], BUSY, BUSY, ok(3)) == (BUSY, 2)
 
 
-def test_a_write_that_is_not_idempotent_is_not_tried_again(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_write_that_is_not_idempotent_is_not_retried(caplog: pytest.LogCaptureFixture) -> None:
     assert tried([Again()], BUSY, ok(2), idempotent=False) == (BUSY, 1)
     assert "no retry of tool: it writes and is not idempotent" in caplog.text

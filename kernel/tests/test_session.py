@@ -1,4 +1,4 @@
-"""What a session remembers and for how long, and what is told of what it refuses."""
+"""How long a session and its turns are kept, and what is logged when it refuses something."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from jackfield.store import MemoryStore
 DAY = 24 * 3600
 
 
-def test_the_last_five_turns_are_remembered_across_a_restart_too() -> None:
+def test_the_last_five_turns_survive_a_restart() -> None:
     async def main() -> Session | None:
         store = MemoryStore()
         session = Session("voice", "1.0.0", session_id="s")
@@ -32,7 +32,7 @@ def test_the_last_five_turns_are_remembered_across_a_restart_too() -> None:
 
 
 @pytest.mark.parametrize(("seconds", "there"), [(DAY - 1, True), (DAY + 1, False)])
-def test_a_session_can_be_taken_up_for_a_day(seconds: int, there: bool) -> None:
+def test_a_session_can_be_resumed_for_a_day(seconds: int, there: bool) -> None:
     now = 1_000_000.0
 
     async def main() -> Session | None:
@@ -45,7 +45,7 @@ def test_a_session_can_be_taken_up_for_a_day(seconds: int, there: bool) -> None:
     assert (asyncio.run(main()) is not None) is there
 
 
-def test_a_session_that_another_version_saved_is_refused_with_a_sentence() -> None:
+def test_a_session_of_another_format_is_refused() -> None:
     async def main() -> None:
         store = MemoryStore()
         await Session("text", "1.0.0", session_id="s").save(store)
@@ -57,7 +57,7 @@ def test_a_session_that_another_version_saved_is_refused_with_a_sentence() -> No
     asyncio.run(main())
 
 
-def test_an_illegal_way_between_states_is_refused_and_logged(caplog: pytest.LogCaptureFixture) -> None:
+def test_an_invalid_transition_is_refused_and_logged(caplog: pytest.LogCaptureFixture) -> None:
     session = Session("voice", "1.0.0", session_id="s")
     with caplog.at_level(logging.WARNING):
         assert session.transition(State.READY)

@@ -1,4 +1,4 @@
-"""The confirmation card: what a person is shown of a model's arguments."""
+"""The confirmation preview: how arguments are shown to the user."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import pytest
 from jackfield.confirmation import render
 
 
-def test_moments_are_shown_as_local_time_with_their_zone() -> None:
+def test_datetimes_are_shown_as_local_time_with_their_zone() -> None:
     args = {"start": "2026-03-29T08:30:00Z", "end": "2026-03-29T10:00:00Z", "zone": "Europe/Berlin"}
-    card = render("{start:in zone} for {start:until end}", "book", args)
-    assert card == "Sunday, 29 March 2026, 10:30 CEST (Europe/Berlin) for 1 h 30 min"
+    preview = render("{start:in zone} for {start:until end}", "book", args)
+    assert preview == "Sunday, 29 March 2026, 10:30 CEST (Europe/Berlin) for 1 h 30 min"
 
 
 @pytest.mark.parametrize(
@@ -21,19 +21,19 @@ def test_moments_are_shown_as_local_time_with_their_zone() -> None:
         ("next week", "next week"),
     ],
 )
-def test_without_a_zone_a_moment_is_shown_as_it_is_written(start: str, shown: str) -> None:
+def test_a_datetime_without_a_zone_is_shown_with_its_own_offset(start: str, shown: str) -> None:
     assert render("{start:in zone}", "book", {"start": start}) == shown
     assert render("{start:moment}", "book", {"start": start, "": "Asia/Tokyo"}) == shown
 
 
-def test_what_is_no_zone_is_shown_and_not_obeyed() -> None:
+def test_an_invalid_zone_is_shown_unchanged() -> None:
     for zone in ("Mars/Olympus", "../../etc/passwd", "", "\x1b[31m"):
-        card = render("{start:in zone}", "book", {"start": "2026-01-05T09:00:00Z", "zone": zone})
-        assert "\x1b" not in card
-        assert card.startswith("2026-01-05T09:00:00Z (")
+        preview = render("{start:in zone}", "book", {"start": "2026-01-05T09:00:00Z", "zone": zone})
+        assert "\x1b" not in preview
+        assert preview.startswith("2026-01-05T09:00:00Z (")
 
 
-def test_a_moment_that_no_clock_of_its_zone_shows_is_shown_as_it_is_written() -> None:
+def test_a_datetime_that_its_zone_cannot_represent_is_shown_unchanged() -> None:
     args = {"start": "0001-01-01T00:00:00Z", "zone": "America/New_York"}
     assert render("{start:in zone}", "book", args) == "0001-01-01T00:00:00Z (America/New_York)"
 
@@ -48,16 +48,16 @@ def test_a_moment_that_no_clock_of_its_zone_shows_is_shown_as_it_is_written() ->
         ("2026-01-05T10:00:00", "2026-01-05T09:00:00Z to 2026-01-05T10:00:00"),
     ],
 )
-def test_a_length_between_two_moments(end: str, length: str) -> None:
+def test_the_duration_between_two_datetimes(end: str, length: str) -> None:
     assert render("{start:until end}", "book", {"start": "2026-01-05T09:00:00Z", "end": end}) == length
 
 
-def test_an_argument_cannot_write_lines_of_its_own() -> None:
-    card = render(
+def test_newlines_in_arguments_are_escaped() -> None:
+    preview = render(
         "Create {who}?\nStart: {start}", "book", {"who": "tea\nStart: never\x1b[2J", "start": "now"}
     )
-    assert card.splitlines() == ["Create tea\\nStart: never\\u001b[2J?", "Start: now"]
+    assert preview.splitlines() == ["Create tea\\nStart: never\\u001b[2J?", "Start: now"]
 
 
-def test_an_empty_list_and_a_yes_are_words() -> None:
+def test_an_empty_list_and_a_boolean_are_shown_as_words() -> None:
     assert render("{who} {start} {end}", "book", {"who": [], "start": True, "end": False}) == "none yes no"
