@@ -205,7 +205,7 @@ def docs(session: nox.Session) -> None:
 def live(session: nox.Session) -> None:
     """Hold conversations with the real services; needs OPENAI_API_KEY or GEMINI_API_KEY, costs a little."""
     workspace(session)
-    session.run("python", "-m", "live", *session.posargs, env={"PYTHONPATH": str(ROOT / "tests")})
+    session.run("python", "-m", "live_providers", *session.posargs, env={"PYTHONPATH": str(ROOT / "tests")})
 
 
 @nox.session

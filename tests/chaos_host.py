@@ -1,6 +1,6 @@
-"""A host in a process of its own, for tests that kill it: one store, one effects file, scripted deliveries.
+"""A host in its own process, for tests that kill it: one store, one effects file, scripted deliveries.
 
-    python chaos_host.py STORE EFFECTS '{"session": ..., "call": ..., "times": ..., "die": ...}'
+python chaos_host.py STORE EFFECTS '{"session": ..., "call": ..., "times": ..., "die": ...}'
 
 Prints the answer to each delivery as a line.
 """
@@ -22,7 +22,7 @@ from jackfield_store_sqlite import SqliteStore
 from jackfield_testkit.runtime import TestRuntime, make_tool
 
 SLOW_DISK: dict[str, Any] = {"patience": 60.0, "lease": 120.0}
-"""What is shown here is what happens to calls, however long a flush takes where it is shown."""
+"""A generous timeout: the tests are about the fate of calls, not about the speed of a flush."""
 
 PARAMETERS = {"type": "object", "additionalProperties": False, "properties": {"n": {"type": "integer"}}}
 
@@ -32,7 +32,7 @@ def die() -> None:
 
 
 class Host:
-    """A workbench whose tools leave a trace on disk, and which dies where it is told to."""
+    """A runtime whose tools leave a trace on disk, and which dies at a given point."""
 
     def __init__(self, store: Path, effects: Path, die_at: str) -> None:
         self._effects = effects
@@ -68,7 +68,7 @@ class Host:
 
 
 class _Mortal(SqliteStore):
-    """A store that dies before it claims, or before it records."""
+    """A store that dies before it claims or before it records."""
 
     def __init__(self, path: Path, die_at: str) -> None:
         super().__init__(path, **SLOW_DISK)
@@ -98,7 +98,7 @@ async def main(store: Path, effects: Path, script: dict[str, Any]) -> None:
         for n in script.get("calls", [])
         for _ in range(script.get("times", 1))
     ]
-    # All at once; whoever reads gets each answer as soon as those before it are there.
+    # All concurrently; the reader gets each answer as soon as the earlier ones are complete.
     for running in [asyncio.ensure_future(call) for call in calls]:
         print((await running).wire.decode(), flush=True)
     for _, fields in work.events:

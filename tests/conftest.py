@@ -1,4 +1,4 @@
-"""Environments as users have them: empty ones, into which distributions are really installed."""
+"""Empty virtual environments, into which distributions are really installed."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 COMMAND_LINE = (ROOT / "kernel", ROOT / "plugins" / "builder", ROOT / "plugins" / "cli")
-"""What the command `jackfield` consists of."""
+"""The distributions of the command `jackfield`."""
 TYPES = ROOT / "plugins" / "capability-types"
 
 
 class Environment:
-    """A virtual environment of its own, with a working folder in which commands run."""
+    """A virtual environment with a working folder in which commands run."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -32,7 +32,7 @@ class Environment:
         self._uv("pip", "install", "--python", str(self.folder / "bin" / "python"), *arguments)
 
     def install_locked(self) -> None:
-        """What the lock pins, so that members can be installed without asking anybody else."""
+        """Install the locked versions, so that members can be installed without an index."""
         self.install("--require-hashes", "-r", str(ROOT / "requirements.lock"))
 
     def install_members(self, *members: Path | str, editable: bool = False) -> None:
@@ -54,7 +54,7 @@ class Environment:
         return done
 
     def jackfield(self, *arguments: str) -> Any:
-        """A command's JSON."""
+        """Run a command and return its JSON."""
         return json.loads(self.run("jackfield", *arguments, "--json").stdout)
 
     def _uv(self, *arguments: str) -> None:
@@ -68,7 +68,7 @@ class Environment:
 
 
 def clean_environ() -> dict[str, str]:
-    """The environment less what would let the surrounding one shine through."""
+    """Return the environment without variables that refer to the surrounding one."""
     hidden = {
         "VIRTUAL_ENV",
         "PYTHONPATH",
@@ -82,26 +82,26 @@ def clean_environ() -> dict[str, str]:
 
 @pytest.fixture
 def environment(tmp_path: Path) -> Callable[[str], Environment]:
-    """Makes an empty environment under a name."""
+    """Return a function that creates an empty environment with a name."""
     return lambda name: Environment(tmp_path / name)
 
 
 @pytest.fixture
 def members() -> list[Path]:
-    """What it takes to build a registry, and every tool package of this repository."""
+    """Return what a build needs, and every tool package of this repository."""
     packages = [path.parent for path in sorted((ROOT / "tool-packages").glob("*/pyproject.toml"))]
     return [*COMMAND_LINE, TYPES, *(path for path in packages if not path.name.startswith("_"))]
 
 
 class Site:
-    """A folder on the path, with tools made from the template as pip would install them."""
+    """A folder on the path with tools made from the template, as pip would install them."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         folder.mkdir()
 
     def tool(self, tool_id: str, **fields: Any) -> Path:
-        """A tool whose manifest has these fields; its package folder."""
+        """Add a tool whose manifest has these fields; return its package folder."""
         from jackfield_cli.scaffold import scaffold
 
         project = scaffold(tool_id, self.folder.parent / "projects", {})
@@ -113,7 +113,7 @@ class Site:
         return package
 
     def plugin(self, name: str, source: str) -> None:
-        """A plugin of one module, with this source."""
+        """Add a plugin of one module with this source."""
         package = self.folder / name.replace("-", "_")
         package.mkdir()
         (package / "__init__.py").write_text(source)

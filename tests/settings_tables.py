@@ -20,7 +20,7 @@ from jackfield_host.settings import HostSettings
 
 ROOT = Path(__file__).parents[1]
 KERNEL = "kernel"
-"""The name of the table of the keys at the top of the settings file."""
+"""The name of the table with the top-level keys of the settings file."""
 
 MARKED = re.compile(
     r"(?P<begin><!-- settings (?P<name>[\w.-]+): begin -->\n).*?(?P<end><!-- settings (?P=name): end -->\n)",
@@ -31,7 +31,7 @@ MOST_LISTED = 6
 
 @cache
 def declarations() -> Mapping[str, type]:
-    """Every declaration that has settings, by the name of its table; nested tables included."""
+    """Return every declaration that has settings, by the name of its table, including nested tables."""
     roots: dict[str, type] = {KERNEL: KernelSettings, "host": HostSettings}
     plugins = load(discover().plugins)
     for kind, hook in HOOKS.items():
@@ -56,12 +56,12 @@ def _nested(name: str, declaration: type) -> Iterator[tuple[str, type]]:
 
 
 def pages() -> list[Path]:
-    """The pages that may hold tables."""
+    """Return the pages that may hold tables."""
     return sorted([*ROOT.glob("docs/**/*.md"), *ROOT.glob("plugins/*/README.md")])
 
 
 def table(name: str) -> str:
-    """The Markdown table of a declaration."""
+    """Return the Markdown table of a declaration."""
     settings = describe_settings(declarations()[name])
     rows: list[tuple[str, ...]]
     if name == KERNEL:
@@ -99,7 +99,7 @@ def _default(value: Any) -> str:
 
 
 def generated(text: str) -> str:
-    """A page with its tables as the declarations have them."""
+    """Return a page with its tables generated from the declarations."""
     return MARKED.sub(lambda found: found["begin"] + table(found["name"]) + found["end"], text)
 
 

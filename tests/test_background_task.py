@@ -1,4 +1,4 @@
-"""A task in the background: the conversation goes on meanwhile, and gets the report when it is there."""
+"""A task in the background: the conversation continues and gets the report when the task ends."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from jackfield import ToolCall
 from jackfield.protocol.close_codes import RESTARTING
 from jackfield.runtime import Runtime
 from jackfield.settings import Settings
-from jackfield_builder import freeze
 from jackfield_builder.pipeline import build
+from jackfield_builder.snapshot import write_snapshot
 from jackfield_client import connect
 from jackfield_client.messages import Message, ToolComplete, ToolProgress, TurnComplete
-from jackfield_host.serving import running
+from jackfield_host.server import serve_embedded
 from jackfield_host.settings import HostSettings
 from jackfield_scripted import ScriptedCall, ScriptedModel
 from jackfield_scripted.openai import OpenAIServer
@@ -40,7 +40,7 @@ def _key(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Agent:
-    """An agent's model that looks once, waits until it may go on, and reports."""
+    """An agent's model that looks once, waits for permission to continue, and reports."""
 
     def __init__(self) -> None:
         self.may_report = asyncio.Event()
@@ -50,14 +50,14 @@ class Agent:
         await model.hears()
         self.tools = set(model.tools)
         await model.calls(ScriptedCall("fab_look", {"text": "rooms"}))
-        # Not for ever, so that a conversation that waits for it fails and does not hang.
+        # With a timeout, so that a conversation that waits for it fails instead of hanging.
         async with asyncio.timeout(15):
             await self.may_report.wait()
         await model.says(REPORT)
 
 
 @pytest.mark.parametrize("way", ["openai-chat", "openai-realtime", "gemini-text", "gemini-live"])
-def test_the_user_is_answered_while_a_task_runs_and_hears_of_it_when_it_is_done(
+def test_the_user_gets_answers_while_a_task_runs_and_its_result_when_it_ends(
     way: str, site: Any, tmp_path: Path
 ) -> None:
     there, agent, seen = WAYS[way], Agent(), {}
@@ -96,9 +96,7 @@ def test_the_user_is_answered_while_a_task_runs_and_hears_of_it_when_it_is_done(
     assert not agent.tools & {"fab_note", "fab_book", "task"}
 
 
-def test_a_task_beside_other_calls_of_its_message_keeps_none_of_them_waiting(
-    site: Any, tmp_path: Path
-) -> None:
+def test_a_task_does_not_delay_other_calls_of_its_message(site: Any, tmp_path: Path) -> None:
     there, agent, seen = WAYS["openai-chat"], Agent(), {}
 
     async def talker(model: ScriptedModel) -> None:
@@ -121,9 +119,7 @@ def test_a_task_beside_other_calls_of_its_message_keeps_none_of_them_waiting(
     assert seen["call_stable_task"]["data"]["status"] == "running"
 
 
-def test_a_task_that_waits_for_the_user_is_refused_at_once_and_runs_when_approved(
-    site: Any, tmp_path: Path
-) -> None:
+def test_a_task_that_needs_confirmation_runs_when_approved(site: Any, tmp_path: Path) -> None:
     there, agent, seen = WAYS["openai-chat"], Agent(), {}
 
     async def talker(model: ScriptedModel) -> None:
@@ -155,7 +151,7 @@ def test_a_task_that_waits_for_the_user_is_refused_at_once_and_runs_when_approve
     assert REPORT in seen["told"]
 
 
-def test_who_hangs_up_does_not_wait_and_whoever_takes_up_the_session_gets_the_report(
+def test_a_disconnecting_client_does_not_wait_and_the_resumed_session_gets_the_report(
     site: Any, tmp_path: Path
 ) -> None:
     there, agent, seen = WAYS["openai-chat"], Agent(), {}
@@ -197,7 +193,7 @@ def test_who_hangs_up_does_not_wait_and_whoever_takes_up_the_session_gets_the_re
     assert REPORT in seen["told"]
 
 
-def test_a_host_shows_how_far_a_task_has_come(site: Any, tmp_path: Path) -> None:
+def test_a_host_shows_the_progress_of_a_task(site: Any, tmp_path: Path) -> None:
     agent = Agent()
 
     async def talker(model: ScriptedModel) -> None:
@@ -216,9 +212,9 @@ def test_a_host_shows_how_far_a_task_has_come(site: Any, tmp_path: Path) -> None
             )
             built = build(settings, import_handlers=False)
             assert built.snapshot, built.findings
-            freeze.write(built.snapshot, settings.registry)
+            write_snapshot(built.snapshot, settings.registry)
             async with (
-                running(settings, HostSettings.load({}, port=0)) as url,
+                serve_embedded(settings, HostSettings.load({}, port=0)) as url,
                 connect(url) as session,
                 asyncio.timeout(30),
                 httpx.AsyncClient(base_url=url) as client,
@@ -251,16 +247,16 @@ def test_a_host_shows_how_far_a_task_has_come(site: Any, tmp_path: Path) -> None
     asyncio.run(main())
 
 
-def test_the_agent_on_this_machine_finds_out_how_to_book_the_photo_room(
+def test_the_local_agent_finds_out_how_to_book_the_photo_room(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Everything real and nothing to set up: the sample knowledge base, the embedded agent, a report."""
+    """Everything is real and needs no setup: the sample knowledge base, the embedded agent, a report."""
     monkeypatch.chdir(tmp_path)
     allow = ("jackfield-*",)
     settings = Settings(allow=allow, deny=("jackfield-observability",), store="memory", provider="local")
     built = build(settings, import_handlers=False)
     assert built.snapshot, built.findings
-    freeze.write(built.snapshot, settings.registry)
+    write_snapshot(built.snapshot, settings.registry)
     loaded = [sys.executable, "-m", "jackfield_cli", "kb", "add", "--sample"]
     done = subprocess.run(loaded, capture_output=True, text=True, check=False, timeout=120)
     assert done.returncode == 0, done.stderr

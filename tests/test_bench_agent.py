@@ -1,4 +1,4 @@
-"""The bench judges the local agent as docs/benchmarks.md says, and shows no row of the held-out part."""
+"""The benchmark scores the local agent as documented, and shows no row of the held-out part."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ import jsonschema_rs
 import pytest
 from bench import agent
 from bench.agent import __main__ as command
-from bench.agent import completion, conversations, judging, material, requests
-from bench.agent.material import Chosen, Request
+from bench.agent import completion, conversations, criteria, dataset, requests
+from bench.agent.dataset import Chosen, Request
 from bench.agent.scores import Score
 from bench.agent.sessions import Call, Question, Turn, schema_of, third_party_opening
-from bench.recording import Asked, Report
+from bench.report import Report, RunOptions
 from jackfield.transport.events import FormRequest
 
 FILES = ("third_party", "console", "spoken", "conversations")
@@ -31,17 +31,17 @@ def judged(request: Request, turn: Turn) -> dict[str, float]:
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_every_row_is_in_one_of_the_two_parts(name: str) -> None:
-    both = [material.unseen(name, Chosen(development=part)) for part in (True, False)]
+def test_every_row_is_in_exactly_one_of_the_two_parts(name: str) -> None:
+    both = [dataset.unseen(name, Chosen(development=part)) for part in (True, False)]
     assert all(both)
-    assert sum(map(len, both)) == len(material.beside("unseen_requests").rows(name))
+    assert sum(map(len, both)) == len(dataset.agent_test_module("unseen_requests").rows(name))
     assert not any(row in both[1] for row in both[0])
 
 
-def test_a_sample_goes_on_where_the_one_before_it_ended() -> None:
-    whole = material.unseen("console", Chosen(development=True))
-    first = material.unseen("console", Chosen(development=True, most=5))
-    second = material.unseen("console", Chosen(development=True, most=5, first=5))
+def test_a_sample_continues_where_the_previous_one_ended() -> None:
+    whole = dataset.unseen("console", Chosen(development=True))
+    first = dataset.unseen("console", Chosen(development=True, most=5))
+    second = dataset.unseen("console", Chosen(development=True, most=5, first=5))
     assert [*first, *second] == whole[:10]
 
 
@@ -56,11 +56,11 @@ def test_arguments_are_compared_by_meaning_and_defaults_may_be_absent() -> None:
     train = schema_of("find_train")
     wanted = {"origin": "Ulm", "destination": "Basel", "depart": "2026-03-03T17:45:00+01:00"}
     found = {**wanted, "origin": "ulm.", "depart": "2026-03-03T16:45:00Z", "seats": 1}
-    assert judging.exact(found, wanted, train)
-    assert judging.exact(wanted, {**wanted, "seats": 1}, train)
-    assert not judging.exact({**wanted, "seats": 2}, wanted, train)
-    assert not judging.exact({**wanted, "depart": "tomorrow"}, wanted, train)
-    assert not judging.exact({**wanted, "depart": None}, wanted, train)
+    assert criteria.exact(found, wanted, train)
+    assert criteria.exact(wanted, {**wanted, "seats": 1}, train)
+    assert not criteria.exact({**wanted, "seats": 2}, wanted, train)
+    assert not criteria.exact({**wanted, "depart": "tomorrow"}, wanted, train)
+    assert not criteria.exact({**wanted, "depart": None}, wanted, train)
 
 
 def test_a_write_with_another_argument_is_a_wrong_write() -> None:
@@ -119,13 +119,13 @@ def test_a_missing_value_is_asked_for_and_not_made_up() -> None:
     ],
 )
 def test_a_turn_is_right_if_it_meets_an_expectation(expected: Any, right: Turn, wrong: Turn) -> None:
-    writers = material.beside("agent_tools").WRITERS
+    writers = dataset.agent_test_module("agent_tools").WRITERS
     assert conversations._is_met(expected, right, writers)
     assert not conversations._is_met(expected, wrong, writers)
 
 
 def test_the_user_of_the_bench_completes_every_third_party_tool_with_valid_values() -> None:
-    for description, schema, _ in material.beside("agent_tools").TOOLS.values():
+    for description, schema, _ in dataset.agent_test_module("agent_tools").TOOLS.values():
         filled = {name: completion.likely(told) for name, told in schema["properties"].items()}
         validator = jsonschema_rs.validator_for(schema, validate_formats=True)
         assert validator.is_valid(filled), description
@@ -155,10 +155,10 @@ def test_each_set_is_scored_once_with_the_router_and_on_the_held_out_part(
         assert patience > 0
         return {arguments[0]: kinds.get(arguments[0], {"requests": 2, "tool": 100})}
 
-    monkeypatch.setattr(agent, "ask", figures)
+    monkeypatch.setattr(agent, "run_module", figures)
     monkeypatch.setenv(agent.GGUF, str(tmp_path / "absent.gguf"))
     report = Report()
-    agent.decisions(report, Asked(1))
+    agent.decisions(report, RunOptions(1))
     expected = [
         ("agent", name, "--decider", "router", "--part", "held-out", "--most", "0") for name in agent.SETS
     ]

@@ -1,4 +1,4 @@
-"""The bench hands on what it measures, and the page of the benchmarks shows nothing that it does not take."""
+"""The benchmark report, and its agreement with docs/benchmarks.md."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from xml.etree import ElementTree as ET
 
 import pytest
 from bench import __main__ as command
-from bench import plots, writing
-from bench.parts import PARTS, Part
-from bench.programs import ProgramError
-from bench.recording import Asked, Filled, Report, Spent, Table
+from bench import plots, report_files
+from bench.benchmarks import BENCHMARKS, Benchmark
+from bench.report import Duration, FilledTable, Report, RunOptions, Table
+from bench.subprocesses import ProgramError
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs" / "benchmarks.md").read_text("utf-8")
-TABLES = [table for part in PARTS.values() for table in part.tables]
+TABLES = [table for part in BENCHMARKS.values() for table in part.tables]
 ROWS = {
     "tools": ("5", "50", "500"),
     "turns": ("1 to 50", "451 to 500", "951 to 1000"),
@@ -28,7 +28,7 @@ FACTS = {"cores": "2", "Python": "3.11"}
 
 @pytest.fixture
 def report() -> Report:
-    """Every table with two or three rows of made-up figures."""
+    """Return a report in which every table has two or three rows of invented figures."""
     made = Report()
     for number, table in enumerate(TABLES, 1):
         names = ROWS.get(table.name, ("a peer", "**Jackfield**, `all` of it & <more>"))
@@ -38,12 +38,12 @@ def report() -> Report:
         }
         made.table(table, f"Made up, {number}.", rows)
     made.note("Start", "A sentence.")
-    made.spent.append(Spent("start", 1.5, 0.5))
+    made.spent.append(Duration("start", 1.5, 0.5))
     return made
 
 
 def tables_of(page: str) -> list[tuple[str, tuple[str, ...]]]:
-    """Each table of a page: the heading it stands under, and the headings of its columns."""
+    """Return each table of a page: its section, and the headings of its columns."""
     found, section, previous = [], "", ""
     for line in page.splitlines():
         if line.startswith("## "):
@@ -54,13 +54,13 @@ def tables_of(page: str) -> list[tuple[str, tuple[str, ...]]]:
     return found
 
 
-def test_every_table_of_the_page_is_one_that_a_part_of_the_bench_fills() -> None:
+def test_every_table_of_the_page_is_filled_by_a_benchmark() -> None:
     shown = tables_of(PAGE)
     assert len(shown) > 10
     assert set(shown) <= {(table.section, table.headings) for table in TABLES}
 
 
-def test_every_section_of_the_page_is_measured_and_every_picture_is_one_of_the_plots() -> None:
+def test_every_section_of_the_page_is_measured_and_every_image_is_a_plot() -> None:
     assert set(re.findall(r"^## (.+)$", PAGE, re.MULTILINE)) == {table.section for table in TABLES}
     pictures = set(re.findall(r"!\[.{20,}\]\(images/bench-(\w+)\.svg\)", PAGE))
     assert pictures == set(plots.PLOTS)
@@ -69,10 +69,10 @@ def test_every_section_of_the_page_is_measured_and_every_picture_is_one_of_the_p
 
 
 def test_the_report_holds_every_table_and_figure(report: Report, tmp_path: Path) -> None:
-    writing.write(report, tmp_path / "new", FACTS, Asked(3))
+    report_files.write(report, tmp_path / "new", FACTS, RunOptions(3))
     text = (tmp_path / "new" / "benchmarks.md").read_text("utf-8")
     assert sorted(tables_of(text)[:-1]) == sorted((table.section, table.headings) for table in TABLES)
-    # What belongs to a heading stands under it once, however late it was measured.
+    # Results of a section appear under it once, in the order of measurement.
     assert text.count("\n## Start\n") == 1
     assert text.index("A sentence.") < text.index("\n## Building\n")
     assert "- cores: 2\n" in text
@@ -85,27 +85,29 @@ def test_the_report_holds_every_table_and_figure(report: Report, tmp_path: Path)
             assert list(kept["tables"][name]["figures"][row].values()) == values
 
 
-def test_a_figure_that_there_is_not_is_left_empty(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_missing_figure_is_left_empty(capsys: pytest.CaptureFixture[str]) -> None:
     table = Table("t", "Section", "what", {"us": ".1f", "ratio": ".2f"})
-    filled = Filled(table, "Caption.", {"one": (1.26, None), "two": (2, 0.5)})
+    filled = FilledTable(table, "Caption.", {"one": (1.26, None), "two": (2, 0.5)})
     assert filled.markdown().splitlines()[-2:] == ["| one | 1.3 |  |", "| two | 2.0 | 0.50 |"]
     assert filled.column("ratio") == {"two": 0.5}
     Report().table(*filled)
     assert capsys.readouterr().out.startswith("## Section\n\nCaption.\n\n| what | us | ratio |\n")
 
 
-def test_a_part_that_fails_says_why_and_the_others_go_on(
+def test_a_failing_benchmark_reports_the_reason_and_the_others_continue(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     table = Table("t", "Section", "what", {"us": ".1f"})
 
-    def broken(_: Report, __: Asked) -> None:
+    def broken(_: Report, __: RunOptions) -> None:
         raise ProgramError("bench.nowhere failed: there is no disk left")
 
-    def whole(report: Report, asked: Asked) -> None:
+    def whole(report: Report, asked: RunOptions) -> None:
         report.table(table, "Caption.", {"rounds": [asked.rounds]})
 
-    monkeypatch.setattr(command, "PARTS", {"broken": Part(broken, ()), "whole": Part(whole, (table,))})
+    monkeypatch.setattr(
+        command, "BENCHMARKS", {"broken": Benchmark(broken, ()), "whole": Benchmark(whole, (table,))}
+    )
     monkeypatch.setattr(plots, "PLOTS", {})
     monkeypatch.setattr(sys, "argv", ["bench", "--rounds", "4", "--report", str(tmp_path)])
     assert command.main() == 1
@@ -117,14 +119,14 @@ def test_a_part_that_fails_says_why_and_the_others_go_on(
     assert command.main() == 0
 
 
-def test_a_program_that_fails_is_named_with_its_last_word() -> None:
-    from bench.programs import ask
+def test_a_failing_program_is_named_with_its_last_output() -> None:
+    from bench.subprocesses import run_module
 
     with pytest.raises(ProgramError, match=r"bench\.nowhere failed: .*No module named"):
-        ask("nowhere")
+        run_module("nowhere")
 
 
-def test_plots_are_drawn_of_what_there_is_and_are_svg(
+def test_plots_show_the_available_figures_and_are_svg(
     report: Report, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MPLCONFIGDIR", str(tmp_path / "settings"))
@@ -135,7 +137,7 @@ def test_plots_are_drawn_of_what_there_is_and_are_svg(
     for plot in drawn:
         root = ET.parse(plot).getroot()
         assert root.tag == "{http://www.w3.org/2000/svg}svg"
-        # Letters are paths, so that a plot looks the same whatever fonts there are.
+        # Letters are paths, so that a plot looks the same with any fonts.
         assert root.findall(".//{*}text") == []
         assert len(root.findall(".//{*}path")) > 20
         assert not re.search(r'(href|src)="(?!#)', plot.read_text("utf-8"))
@@ -143,7 +145,7 @@ def test_plots_are_drawn_of_what_there_is_and_are_svg(
     assert [plot.read_bytes() for plot in again] == [plot.read_bytes() for plot in drawn]
 
 
-def test_the_docs_get_the_plots_of_a_run_and_nothing_else(
+def test_only_the_plots_of_a_run_are_copied_to_the_docs(
     report: Report, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MPLCONFIGDIR", str(tmp_path / "settings"))
@@ -152,7 +154,9 @@ def test_the_docs_get_the_plots_of_a_run_and_nothing_else(
     images.mkdir()
     host = report.tables["host"]
     monkeypatch.setattr(command, "IMAGES", images)
-    monkeypatch.setattr(command, "PARTS", {"host": Part(lambda to, _: to.table(*host), (host.table,))})
+    monkeypatch.setattr(
+        command, "BENCHMARKS", {"host": Benchmark(lambda to, _: to.table(*host), (host.table,))}
+    )
     for options in ([], ["--update-docs"]):
         assert list(images.iterdir()) == []
         monkeypatch.setattr(sys, "argv", ["bench", "--report", str(tmp_path / "report"), *options])
@@ -165,7 +169,7 @@ def test_the_docs_get_the_plots_of_a_run_and_nothing_else(
     }
 
 
-def test_asking_what_there_is_imports_no_plotting() -> None:
+def test_listing_the_benchmarks_imports_no_plotting_library() -> None:
     code = "import sys, bench.__main__; print('matplotlib' in sys.modules)"
     ran = subprocess.run(
         [sys.executable, "-c", code],

@@ -1,4 +1,4 @@
-"""Looking, proposing, confirming, booking: a conversation about a meeting, against a real CalDAV server."""
+"""A conversation about a meeting with a real CalDAV server: search, proposal, confirmation, booking."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import pytest
 from jackfield import ToolCall
 from jackfield.runtime import Runtime
 from jackfield.settings import Settings
-from jackfield_builder import freeze
 from jackfield_builder.pipeline import build
+from jackfield_builder.snapshot import write_snapshot
 from jackfield_testkit.calendar import calendar, event
 from jackfield_testkit.calendar.radicale import PASSWORD, USER, Radicale, run_radicale
 
@@ -24,7 +24,7 @@ TAKES_PART = (
     "jackfield-tool-calendar-create-event",
 )
 
-# Every Monday at nine; the clocks of Berlin go forward on Sunday, 28 March 2027.
+# Every Monday at nine; the clocks in Berlin go forward on Sunday, 28 March 2027.
 STANDUP = event("20270301T090000", "20270301T093000", "RRULE:FREQ=WEEKLY", uid="standup", title="Standup")
 MOVED = event(
     "20270405T110000",
@@ -43,7 +43,7 @@ def server(tmp_path: Path) -> Iterator[Radicale]:
 
 
 class Conversation:
-    """A text session, what its client was told, and calls as a model makes them."""
+    """A text session, the messages to its client, and calls as a model makes them."""
 
     def __init__(self, runtime: Runtime) -> None:
         self.runtime = runtime
@@ -91,7 +91,7 @@ def frozen(folder: Path, **primary: Any) -> Settings:
     )
     built = build(settings)
     assert built.snapshot, built.findings
-    freeze.write(built.snapshot, settings.registry)
+    write_snapshot(built.snapshot, settings.registry)
     return settings
 
 
@@ -109,7 +109,7 @@ async def scheduling(talk: Conversation, server: Radicale) -> None:
 
     await talk.says("Can we meet on Monday after the clocks change?")
     seen = await talk.availability("2027-03-29T08:00:00+02:00", "2027-03-29T18:00:00+02:00")
-    # The standup stays at nine on the wall, an hour earlier in UTC than the week before.
+    # The standup stays at nine local time, an hour earlier in UTC than the week before.
     assert [(each["start"], each["end"]) for each in seen["existing_events"]] == [
         ("2027-03-29T09:00:00+02:00", "2027-03-29T09:30:00+02:00"),
         ("2027-03-29T12:00:00+02:00", "2027-03-29T13:00:00+02:00"),
@@ -141,7 +141,7 @@ async def scheduling(talk: Conversation, server: Radicale) -> None:
     assert done["data"]["status"] == "created"
     assert done["data"]["start"] == "2027-03-29T14:00:00+02:00"
     assert done["data"]["duration_minutes"] == 90
-    # Radicale sends no invitations, and nobody says that it did.
+    # Radicale sends no invitations, and the answer does not claim that it did.
     assert done["data"]["invited"] == []
 
 
@@ -193,7 +193,7 @@ async def around_the_change(talk: Conversation) -> None:
     assert refused["error"]["details"]["clash"]["start"] == "2027-03-29T09:00:00+02:00"
 
 
-def test_a_meeting_is_looked_for_proposed_confirmed_and_booked(
+def test_a_meeting_is_found_proposed_confirmed_and_booked(
     server: Radicale, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     url = server.make("work", [calendar(STANDUP, MOVED), calendar(LUNCH)])
@@ -212,7 +212,9 @@ def test_a_meeting_is_looked_for_proposed_confirmed_and_booked(
     asyncio.run(main())
 
 
-def test_it_works_out_of_the_box_in_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_calendar_works_in_a_folder_without_settings(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     settings = frozen(tmp_path)
     bare = Settings(allow=TAKES_PART, registry=settings.registry, store="memory")

@@ -1,4 +1,4 @@
-"""Faults with real processes: killed hosts, several hosts on one store, tokens that are raced."""
+"""Faults with real processes: killed hosts, several hosts on one store, concurrent use of tokens."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ HOST = Path(__file__).with_name("chaos_host.py")
 
 
 class Machine:
-    """One store and one effects file, on which hosts are started and killed."""
+    """One store and one effects file, with hosts that are started and killed."""
 
     def __init__(self, folder: Path) -> None:
         self.store, self.effects = folder / "jackfield.db", folder / "effects"
@@ -27,7 +27,7 @@ class Machine:
         return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
     def run(self, **script: Any) -> list[Any]:
-        """A host that lives; its answers."""
+        """Run a host that is not killed; return its answers."""
         host = self.start(**script)
         out, err = host.communicate(timeout=120)
         assert host.returncode == 0, err
@@ -61,7 +61,7 @@ def machine(tmp_path: Path) -> Machine:
         ("after the record", 1),
     ],
 )
-def test_a_host_killed_in_a_call_never_doubles_its_effect_and_says_what_it_does_not_know(
+def test_a_host_killed_during_a_call_never_repeats_its_effect_and_reports_the_doubt(
     machine: Machine, tool: str, die: str, effects: int
 ) -> None:
     machine.run_killed(session="s", tool=tool, calls=[7], die=die)
@@ -82,7 +82,7 @@ def test_a_host_killed_in_a_call_never_doubles_its_effect_and_says_what_it_does_
         assert machine.effects_of(7) == effects, "in doubt, so not run again"
 
 
-def test_hosts_killed_at_random_moments_double_nothing_and_lose_nothing_acknowledged(
+def test_hosts_killed_at_random_repeat_nothing_and_lose_nothing_acknowledged(
     machine: Machine,
 ) -> None:
     chance = random.Random(20261116)
@@ -124,7 +124,7 @@ def test_a_call_delivered_by_two_hosts_at_once_has_one_effect_and_one_answer(mac
     assert machine.effects_of(1) == 1
 
 
-def test_ten_thousand_deliveries_of_a_thousand_calls_over_four_hosts_are_a_thousand_effects(
+def test_ten_thousand_deliveries_of_a_thousand_calls_have_a_thousand_effects(
     machine: Machine,
 ) -> None:
     calls = list(range(1000))
@@ -146,7 +146,7 @@ def test_the_same_id_with_other_arguments_is_a_conflict_after_a_restart_too(
     assert machine.effects_of(3) == 1
 
 
-def test_a_token_outlives_its_host_and_of_ten_hosts_that_redeem_it_one_runs_the_call(
+def test_a_token_survives_its_host_and_only_one_of_ten_hosts_redeems_it(
     machine: Machine,
 ) -> None:
     pending, event = machine.run(session="s", tool="ask", calls=[5])

@@ -1,4 +1,4 @@
-"""`jackfield chat` as a person uses it: a real process, and a scripted provider at the end of a socket."""
+"""`jackfield chat` as a real process with a scripted provider."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from provider_sessions import tools
 
 
 def configure(folder: Path, server: OpenAIServer, provider: str = "openai") -> None:
-    """A deployment whose provider is this server, or one that needs none."""
+    """Configure a deployment with this server, or with a provider that needs none."""
     (folder / "jackfield.toml").write_text(
         f'provider = "{provider}"\nstore = "memory"\n'
         f'[transports.openai]\nbase_url = "{server.base_url}"\napi_key_env = "FAB_KEY"\nretries = 0\n'
@@ -27,7 +27,7 @@ def configure(folder: Path, server: OpenAIServer, provider: str = "openai") -> N
 async def chat(
     folder: Path, server: OpenAIServer, lines: str, *options: str, provider: str = "openai"
 ) -> tuple[int, str, str]:
-    """What the command printed for these lines, and its exit status."""
+    """Run the command with these lines; return its exit status and output."""
     configure(folder, server, provider)
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-m", "jackfield_cli", "chat", "--user", "ada", *options,
@@ -40,7 +40,7 @@ async def chat(
 
 @pytest.fixture
 def built(site: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A registry of tools that leave a trace."""
+    """Build a registry of tools that leave a trace."""
     plugins = "jackfield-client,jackfield-policies,jackfield-transport-*"
     monkeypatch.setenv("JACKFIELD_ALLOW", f"fab-*,{plugins}")
     tools(site, tmp_path / "log.txt")
@@ -49,18 +49,18 @@ def built(site: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def rebuild() -> None:
-    """Freeze the registry of what is installed."""
+    """Build the registry of the installed tools."""
     from jackfield.settings import Settings
-    from jackfield_builder import freeze
     from jackfield_builder.pipeline import build
+    from jackfield_builder.snapshot import write_snapshot
 
     settings = Settings.load()
     made = build(settings, import_handlers=False)
     assert made.snapshot, made.findings
-    freeze.write(made.snapshot, settings.registry)
+    write_snapshot(made.snapshot, settings.registry)
 
 
-def test_a_terminal_shows_no_forms_and_is_asked_in_words(built: Path, site: Any) -> None:
+def test_a_terminal_without_forms_asks_in_text(built: Path, site: Any) -> None:
     site.plugin("fab-forms", "from jackfield_scripted.form_transport import *\n")
     rebuild()
 
@@ -74,7 +74,7 @@ def test_a_terminal_shows_no_forms_and_is_asked_in_words(built: Path, site: Any)
 
 
 @pytest.mark.parametrize("approve", [True, False])
-def test_a_conversation_with_a_tool_and_a_confirmation(built: Path, approve: bool) -> None:
+def test_a_conversation_calls_a_tool_and_asks_for_confirmation(built: Path, approve: bool) -> None:
     seen: dict[str, Any] = {}
 
     async def script(model: ScriptedModel) -> None:
@@ -112,7 +112,7 @@ def test_a_conversation_with_a_tool_and_a_confirmation(built: Path, approve: boo
         (Refusal(429, "insufficient_quota", "no"), "quota of this deployment is used up"),
     ],
 )
-def test_what_the_provider_refuses_is_a_sentence(built: Path, refusal: Refusal, sentence: str) -> None:
+def test_provider_errors_are_shown_as_a_sentence(built: Path, refusal: Refusal, sentence: str) -> None:
     async def script(model: ScriptedModel) -> None:
         await model.says("Never.")
 
@@ -126,7 +126,7 @@ def test_what_the_provider_refuses_is_a_sentence(built: Path, refusal: Refusal, 
     assert "Traceback" not in err
 
 
-def test_wrong_settings_say_what_to_change(built: Path) -> None:
+def test_wrong_settings_are_reported_with_a_remedy(built: Path) -> None:
     async def main() -> list[tuple[int, str, str]]:
         async with OpenAIServer() as server:
             return [
@@ -150,8 +150,8 @@ def test_the_prompts_ship_with_the_conversation() -> None:
     assert {each.name for each in ours.iterdir()} >= {"core.md", "voice.md", "text.md"}
 
 
-def test_control_c_ends_an_answer_and_not_the_conversation(built: Path) -> None:
-    """At a terminal: the answer stops, and the next line is answered."""
+def test_control_c_stops_the_answer_but_not_the_conversation(built: Path) -> None:
+    """In a terminal the answer stops, and the next line is answered."""
     heard: list[str] = []
 
     async def script(model: ScriptedModel) -> None:

@@ -25,7 +25,7 @@ from jackfield.session.session import State
 from jackfield.settings import KEYS, SECTIONS, TABLES, Settings, describe_settings
 from jackfield.transport.provider_errors import PROVIDER_ERRORS
 from jackfield_builder.discovery import Selection, discover
-from jackfield_builder.findings import Code
+from jackfield_builder.findings import CheckCode
 from jackfield_builder.pipeline import build
 from jackfield_cli import main
 from jackfield_console import assets, markdown
@@ -41,7 +41,7 @@ SUITES = "plugins/testkit/src/"
 
 
 class Row(NamedTuple):
-    """One row of the page: where it stands, the head of its table, and its cells."""
+    """One row of the page: its chapter and section, the head of its table, and its cells."""
 
     chapter: str
     section: str
@@ -50,18 +50,18 @@ class Row(NamedTuple):
 
     @property
     def names(self) -> list[str]:
-        """What the first cell lists, where the code enumerates it."""
+        """The names in the first cell, where the code enumerates them."""
         return [] if self.head[0] == "what" else re.findall(r"`([^`]+)`", self.cells[0])
 
     @property
     def tests(self) -> list[str]:
-        """The tests that the last cell names."""
+        """The tests named in the last cell."""
         return REFERENCE.findall(self.cells[-1])
 
 
 @cache
 def rows() -> tuple[Row, ...]:
-    """Every row of every table."""
+    """Return every row of every table."""
     found: list[Row] = []
     chapter = section = ""
     head: tuple[str, ...] = ()
@@ -82,16 +82,16 @@ def rows() -> tuple[Row, ...]:
 
 
 def listed(section: str) -> list[str]:
-    """What the page lists under a heading."""
+    """Return the names that the page lists under a heading."""
     return [name for row in rows() if row.section == section for name in row.names]
 
 
-# What is named is there.
+# Everything named exists.
 
 
 @cache
 def defined(path: str) -> dict[str, ast.AST]:
-    """What a module defines, methods by `Class::method`."""
+    """Return the definitions of a module, methods as `Class::method`."""
     found: dict[str, ast.AST] = {}
     for node in ast.parse((ROOT / path).read_text("utf-8")).body:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
@@ -105,7 +105,7 @@ def defined(path: str) -> dict[str, ast.AST]:
 
 
 def bases(path: str, name: str) -> set[str]:
-    """The classes that a class is made of, as far as its own module tells."""
+    """Return the base classes of a class, as far as its own module shows."""
     node = defined(path).get(name)
     if not isinstance(node, ast.ClassDef):
         return set()
@@ -122,7 +122,7 @@ def is_run(reference: str, others: Iterable[str]) -> bool:
 
 
 def missing(row: Row) -> list[str]:
-    """Which of the tests that a row names nobody would run."""
+    """Return the tests of a row that do not exist or are not run."""
     wrong = []
     for reference in row.tests:
         path, _, name = reference.partition("::")
@@ -135,23 +135,23 @@ def missing(row: Row) -> list[str]:
     return wrong
 
 
-def test_every_test_that_is_named_exists_and_is_run() -> None:
+def test_every_named_test_exists_and_is_run() -> None:
     assert [wrong for row in rows() for wrong in missing(row)] == []
 
 
-def test_no_row_is_without_a_test_but_those_of_what_is_missing() -> None:
+def test_only_pending_rows_have_no_test() -> None:
     assert len(rows()) > 250
     assert [row.cells[0] for row in rows() if not row.tests and row.chapter != PENDING] == []
     named = [name for row in rows() for name in re.findall(r"`([^`]*\.py[^`]*)`", row.cells[-1])]
     assert [name for name in named if "::" in name and not REFERENCE.fullmatch(f"`{name}`")] == []
 
 
-# What is there is named.
+# Everything that exists is named.
 
 
 @cache
 def plugins() -> Plugins:
-    """What the distributions of this repository offer."""
+    """Return what the distributions of this repository offer."""
     return load(discover(Selection(allow=("jackfield-*",))).plugins)
 
 
@@ -181,7 +181,7 @@ def declared(settings: type) -> set[str]:
 ENUMERATED: dict[str, Callable[[], set[str]]] = {
     "The fields of schema.json": lambda: set(tool_schema()["properties"]),
     "Capabilities": lambda: offered("jackfield_capabilities"),
-    "Checks by code": lambda: {code.id for code in Code},
+    "Checks by code": lambda: {code.id for code in CheckCode},
     "Error types": lambda: {kind.value for kind in ErrorType},
     "What a handler gets": lambda: {f"ctx.{name}" for name in vars(ToolContext) if name[0] != "_"},
     "Intents": lambda: offered("jackfield_intent_handlers"),
@@ -193,8 +193,8 @@ ENUMERATED: dict[str, Callable[[], set[str]]] = {
     "Troubles": lambda: set(PROVIDER_ERRORS),
     "States": lambda: {state.value for state in State},
     "Endpoints": endpoints,
-    "What a client says": lambda: {*map(message_type, CLIENT_MESSAGES), "sound"},
-    "What the host says": lambda: {*map(message_type, HOST_MESSAGES), "sound"},
+    "What a client says": lambda: {*map(message_type, CLIENT_MESSAGES), "audio_frame"},
+    "What the host says": lambda: {*map(message_type, HOST_MESSAGES), "audio_frame"},
     "Events over SSE": over_sse,
     "Why the host closes a WebSocket": lambda: {closing.name for closing in CLOSE_REASONS},
     "Commands": lambda: set(main.list_commands(click.Context(main))),
@@ -208,7 +208,7 @@ ENUMERATED: dict[str, Callable[[], set[str]]] = {
 
 
 @pytest.mark.parametrize("section", ENUMERATED)
-def test_everything_that_the_code_enumerates_is_listed_and_nothing_else(section: str) -> None:
+def test_the_lists_match_what_the_code_enumerates(section: str) -> None:
     assert sorted(listed(section)) == sorted(ENUMERATED[section]())
 
 
@@ -257,17 +257,17 @@ def manifests() -> dict[str, dict[str, Any]]:
 
 
 def as_listed(manifest: dict[str, Any]) -> tuple[str, ...]:
-    """A tool's row, without its name and its tests."""
+    """Return a tool's row, without its name and its tests."""
     confirms = {True: "yes", False: "no"}.get(manifest["requiresConfirmation"], "policy")
     modes = ["yes" if mode in manifest["allowedModes"] else "no" for mode in ("voice", "text")]
     budget = str(manifest["latencyBudgetMs"])
     return (manifest["category"], manifest["sideEffects"], *modes, budget, confirms)
 
 
-def test_every_tool_is_listed_as_its_manifest_is() -> None:
+def test_every_tool_is_listed_with_the_values_of_its_manifest() -> None:
     page = {row.names[0]: row.cells[1:-1] for row in rows() if row.section == "The tools of this repository"}
     assert page == {name: as_listed(manifest) for name, manifest in manifests().items()}
 
 
-def test_a_tool_that_is_there_is_not_called_missing() -> None:
+def test_existing_tools_are_not_listed_as_missing() -> None:
     assert sorted(set(listed("Tools that are missing")) & set(manifests())) == []

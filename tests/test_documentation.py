@@ -1,4 +1,4 @@
-"""The documentation holds: every hook, code, command and setting is in it, and its examples run."""
+"""Every hook, code, command and setting is documented, and the examples run."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from jackfield.plugins import OFFER_TYPES, load
 from jackfield.settings import KEYS, TABLES, describe_settings, parse_offer
 from jackfield.store import MemoryStore
 from jackfield_builder.discovery import discover
-from jackfield_builder.findings import Code, Severity
+from jackfield_builder.findings import CheckCode, Severity
 from jackfield_cli import main
-from jackfield_cli.offered import COMES_WITH
+from jackfield_cli.command_group import COMMAND_DISTRIBUTIONS
 from jackfield_cli.scaffold import scaffold
 from packaging.requirements import Requirement
 from releases.members import members
@@ -46,7 +46,7 @@ def headings(name: str, level: int = 3) -> set[str]:
 
 
 def section(name: str, heading: str) -> str:
-    """The text under one heading, up to the next of any level."""
+    """Return the text under one heading, up to the next of any level."""
     _, _, rest = page(name).partition(f"# {heading}\n")
     return re.split(r"^#+ ", rest, maxsplit=1, flags=re.MULTILINE)[0]
 
@@ -82,27 +82,29 @@ def test_every_hooks_example_runs(hook: str, tmp_path: Path, monkeypatch: pytest
             assert create(*given) is not None
 
 
-def test_every_hook_has_a_test_of_its_own() -> None:
+def test_every_hook_has_its_own_test() -> None:
     tests = (BUILDER / "test_plugins.py").read_text("utf-8")
     assert [hook for hook in HOOKS if f"test_{hook}(" not in tests and f'("{hook}"' not in tests] == []
 
 
 def test_every_code_is_documented_with_its_title_and_no_other() -> None:
-    assert headings("checks.md") == {f"{code.id} {code.title}" for code in Code}
+    assert headings("checks.md") == {f"{code.id} {code.title}" for code in CheckCode}
 
 
-@pytest.mark.parametrize("code", Code, ids=lambda code: code.id)
-def test_a_code_is_explained_and_a_warning_is_called_one(code: Code) -> None:
+@pytest.mark.parametrize("code", CheckCode, ids=lambda code: code.id)
+def test_every_code_is_explained_and_warnings_are_marked(code: CheckCode) -> None:
     explained = section("checks.md", f"{code.id} {code.title}").strip()
     assert explained
     assert explained.startswith("Warning.") is (code.severity is Severity.WARNING)
     assert explained.startswith("Note.") is (code.severity is Severity.NOTE)
 
 
-def test_codes_are_distinct_and_each_is_provoked_by_a_test() -> None:
-    assert len({code.id for code in Code}) == len(Code)
+def test_codes_are_distinct_and_each_is_triggered_by_a_test() -> None:
+    assert len({code.id for code in CheckCode}) == len(CheckCode)
     tests = "".join(path.read_text("utf-8") for path in BUILDER.glob("test_*.py"))
-    assert [code.id for code in Code if f"Code.{code.name}" not in tests and code.id not in tests] == []
+    assert [
+        code.id for code in CheckCode if f"CheckCode.{code.name}" not in tests and code.id not in tests
+    ] == []
 
 
 def test_every_command_is_documented_and_no_other() -> None:
@@ -118,11 +120,11 @@ def test_a_command_of_a_plugin_is_documented_with_its_distribution() -> None:
         assert brought.startswith(f"`{each.plugin.distribution.name}`. ")
 
 
-def test_the_command_line_knows_whom_the_commands_of_our_plugins_come_from() -> None:
+def test_the_command_line_knows_the_distribution_of_every_plugin_command() -> None:
     offered = load(discover().plugins).of("jackfield_commands")
     brought = {each.name: each.plugin.distribution.name for each in offered}
     assert "serve" in brought
-    assert brought.items() <= COMES_WITH.items()
+    assert brought.items() <= COMMAND_DISTRIBUTIONS.items()
 
 
 def test_every_setting_is_documented() -> None:
@@ -189,7 +191,7 @@ def test_the_tool_shown_to_authors_passes_every_check_and_its_own_tests(tmp_path
 
 
 def run_in(project: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Python in a project's folder, which sees its package as if it were installed."""
+    """Run Python in a project's folder, which finds its package as if it were installed."""
     return subprocess.run(
         [sys.executable, *arguments],
         cwd=project, env={**os.environ, "PYTHONPATH": str(project / "src")},
@@ -233,7 +235,7 @@ def test_jackfield_installs_every_provider_capability_and_tool() -> None:
     assert missing == {"jackfield-capability-types"}, "a dependency of every capability"
 
 
-def test_versions_that_authors_are_told_to_ask_for_are_those_of_this_kernel() -> None:
+def test_the_kernel_versions_in_the_author_docs_are_current() -> None:
     template = tomllib.loads((AUTHORS / "pyproject.toml").read_text("utf-8"))["project"]
     asked = [*template["dependencies"], *template["optional-dependencies"]["test"]]
     asked += re.findall(r'"(jackfield-kernel[^"]*)"', page("plugin.md"))
@@ -246,7 +248,7 @@ def test_versions_that_authors_are_told_to_ask_for_are_those_of_this_kernel() ->
         assert not each.specifier.contains(f"{major}.{int(minor) + 1}.0")
 
 
-def test_links_between_pages_lead_somewhere() -> None:
+def test_links_between_pages_resolve() -> None:
     beside = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "kernel/docs/architecture.md")
     pages = [*(ROOT / name for name in beside), *DOCS.glob("*.md"), *(ROOT / "plugins").glob("*/README.md")]
     broken = []
@@ -262,12 +264,12 @@ def test_links_between_pages_lead_somewhere() -> None:
 
 
 def anchors(path: Path) -> set[str]:
-    """Anchors as a Markdown host makes them of headings."""
+    """Return the anchors that a Markdown host creates for headings."""
     titles = re.findall(r"^#+ (.+)$", path.read_text("utf-8"), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
 
 
-def test_the_readmes_two_commands_are_the_sessions_that_exist() -> None:
+def test_the_two_readme_commands_are_existing_nox_sessions() -> None:
     readme = (ROOT / "README.md").read_text("utf-8")
     sessions = re.findall(
         r"^def (\w+)\(session: nox\.Session\)", (ROOT / "noxfile.py").read_text("utf-8"), re.MULTILINE
@@ -290,7 +292,7 @@ def test_every_standard_policy_is_documented_with_its_settings() -> None:
         assert documented == [each.name for each in describe_settings(offer.settings)]
 
 
-def test_every_trouble_is_documented_with_what_is_done_and_what_the_user_is_told() -> None:
+def test_every_provider_error_is_documented_with_its_recovery_and_message() -> None:
     from jackfield.transport.provider_errors import PROVIDER_ERRORS
 
     rows = [
@@ -300,7 +302,7 @@ def test_every_trouble_is_documented_with_what_is_done_and_what_the_user_is_told
     assert [row for row in rows if row not in page("providers.md")] == []
 
 
-def test_every_event_and_verb_of_a_transport_is_documented() -> None:
+def test_every_event_and_method_of_a_transport_is_documented() -> None:
     from jackfield.transport import events
     from jackfield.transport.protocol import Connection
 

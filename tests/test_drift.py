@@ -1,4 +1,4 @@
-"""Drift: no code runs that is not what was frozen, whoever installed it and however."""
+"""Drift: only frozen code runs, however it was installed."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from jackfield.contract.snapshot import Snapshot
 from jackfield.registry.registry import Deployment, Registry, RegistryError
 from jackfield.runtime import Runtime
 from jackfield.settings import Settings, SettingsError
-from jackfield_builder import freeze
-from jackfield_builder.diff import compare
 from jackfield_builder.pipeline import build
+from jackfield_builder.snapshot import write_snapshot
+from jackfield_builder.snapshot_diff import compare_snapshots
 from jackfield_cli.scaffold import scaffold
 
 ROOT = Path(__file__).parents[1]
@@ -53,7 +53,7 @@ def distribution(
     needs: Sequence[str] = (),
     direct: bool = False,
 ) -> Path:
-    """What pip leaves of a wheel besides its files: metadata, RECORD and, for a folder, direct_url.json."""
+    """Write what pip installs of a wheel besides files: metadata, RECORD, direct_url.json for a folder."""
     info = folder / f"{name.replace('-', '_')}-{version}.dist-info"
     info.mkdir()
     required = "".join(f"Requires-Dist: {each}\n" for each in needs)
@@ -66,7 +66,7 @@ def distribution(
 
 
 def tool_files(folder: Path, tool_id: str, scratch: Path, handler: str | None = None) -> Path:
-    """The three files of a tool, from the template."""
+    """Write the three files of a tool, from the template."""
     made = scaffold(tool_id, scratch, {})
     shutil.copytree(made / "src" / f"jackfield_tool_{tool_id}", folder)
     if handler:
@@ -76,7 +76,7 @@ def tool_files(folder: Path, tool_id: str, scratch: Path, handler: str | None = 
 
 @pytest.fixture
 def pair(site: Any, tmp_path: Path) -> Path:
-    """A wheel with two tools, `fab_a` and `fab_b`, and a module that both import; that module."""
+    """Install a wheel with tools `fab_a` and `fab_b` and a module that both import; return that module."""
     for tool_id in ("fab_a", "fab_b"):
         tool_files(site.folder / tool_id, tool_id, tmp_path / "scratch", HANDLER)
     shared: Path = site.folder / "fab_shared.py"
@@ -95,7 +95,7 @@ def pair(site: Any, tmp_path: Path) -> Path:
 
 @pytest.fixture
 def library(site: Any) -> Path:
-    """A library that `pair` depends on, installed from a folder; its module."""
+    """Install a library from a folder that `pair` depends on; return its module."""
     module: Path = site.folder / "fab_lib" / "__init__.py"
     module.parent.mkdir()
     module.write_text("VALUE = 1\n")
@@ -112,21 +112,21 @@ def frozen(*allow: str, **said: Any) -> Settings:
     settings = Settings(allow=("fab-*", *allow), store="memory", **said)
     built = build(settings)
     assert built.snapshot, built.findings
-    freeze.write(built.snapshot, settings.registry)
+    write_snapshot(built.snapshot, settings.registry)
     return settings
 
 
 def changes(settings: Settings) -> list[str]:
-    """What `jackfield check` would list."""
+    """Return what `jackfield check` would list."""
     built = build(settings)
     assert built.snapshot, built.findings
     stood = Snapshot.load(settings.registry)
     assert (stood.version == built.snapshot.version) is (stood.content_hash == built.snapshot.content_hash)
-    return [f"{each.subject} {each.what}".strip() for each in compare(stood, built.snapshot)]
+    return [f"{each.subject} {each.what}".strip() for each in compare_snapshots(stood, built.snapshot)]
 
 
 def assert_withheld(settings: Settings, reason: str, tools: set[str]) -> None:
-    """Production withholds these tools and no others for this reason; development refuses to start."""
+    """Assert that production withholds only these tools for this reason, and development refuses to start."""
     with pytest.raises(RegistryError, match=rf"fab_a .*{reason}.*; run `jackfield build`"):
         Registry.load(settings.registry)
     registry = Registry.load(settings.registry, Deployment.PRODUCTION)
@@ -144,7 +144,7 @@ def start(settings: Settings, deployment: Literal["development", "production"] =
 
 
 @pytest.mark.usefixtures("library")
-def test_a_module_that_two_tools_share_belongs_to_both(pair: Path, site: Any) -> None:
+def test_a_shared_module_belongs_to_both_tools(pair: Path, site: Any) -> None:
     site.tool("fab_sound")
     settings = frozen()
     assert changes(settings) == []
@@ -167,7 +167,7 @@ def test_the_package_of_one_tool_belongs_to_the_other_tool_of_its_distribution(p
 
 
 @pytest.mark.usefixtures("library")
-def test_a_guide_of_one_tool_withholds_nothing_in_production(pair: Path) -> None:
+def test_a_changed_guide_withholds_no_tool_in_production(pair: Path) -> None:
     settings = frozen()
     with (pair.parent / "fab_b" / "guide.md").open("a") as guide:
         guide.write("\n")
@@ -177,7 +177,7 @@ def test_a_guide_of_one_tool_withholds_nothing_in_production(pair: Path) -> None
 
 
 @pytest.mark.usefixtures("pair")
-def test_a_library_from_a_folder_belongs_to_the_tools_that_depend_on_it(library: Path, site: Any) -> None:
+def test_a_local_library_belongs_to_its_dependent_tools(library: Path, site: Any) -> None:
     site.tool("fab_sound")
     settings = frozen()
     library.write_text("VALUE = 2\n")
@@ -187,7 +187,7 @@ def test_a_library_from_a_folder_belongs_to_the_tools_that_depend_on_it(library:
 
 
 @pytest.mark.usefixtures("pair", "library")
-def test_another_version_of_a_dependency_withholds_the_tools_also_where_it_is_indirect(site: Any) -> None:
+def test_another_version_of_an_indirect_dependency_withholds_the_tools(site: Any) -> None:
     settings = frozen()
     (site.folder / "fab_deep-2.0.dist-info").rename(site.folder / "fab_deep-2.1.dist-info")
     assert changes(settings) == ["dependency fab-deep 2.0 -> 2.1, used by fab-pair"]
@@ -200,14 +200,14 @@ def test_another_version_of_a_dependency_withholds_the_tools_also_where_it_is_in
 
 
 @pytest.mark.usefixtures("pair", "library")
-def test_a_dependency_that_no_longer_comes_from_an_index_is_not_the_one_that_was_frozen(site: Any) -> None:
+def test_a_dependency_from_another_origin_differs_from_the_frozen_one(site: Any) -> None:
     settings = frozen()
     (site.folder / "fab_deep-2.0.dist-info" / "direct_url.json").write_text('{"url": "file:///elsewhere"}')
     assert_withheld(settings, r"\(2.0 is no longer installed from a package index\)", {"fab_a", "fab_b"})
 
 
 @pytest.mark.usefixtures("pair", "library")
-def test_the_snapshot_names_what_a_distribution_installs_and_needs() -> None:
+def test_the_snapshot_lists_modules_and_dependencies_of_a_distribution() -> None:
     wire = Snapshot.load(frozen().registry).wire
     pair, lib, deep = (
         next(each for each in wire["distributions"] if each["name"] == name)
@@ -224,7 +224,7 @@ def test_the_snapshot_names_what_a_distribution_installs_and_needs() -> None:
 
 
 @pytest.mark.usefixtures("pair", "library")
-def test_a_reload_brings_the_shared_module_and_the_library_that_were_frozen(site: Any) -> None:
+def test_a_reload_loads_the_frozen_shared_module_and_library(site: Any) -> None:
     (site.folder / "fab_shared.py").write_text("from fab_lib import VALUE\nSAID = 'x' * VALUE\n")
     settings = frozen()
     registry = Registry.load(settings.registry)
@@ -248,7 +248,7 @@ OFFERS = {
 
 
 def plugin(site: Any, hook: str) -> Path:
-    """A plugin with one offer, and a library from a folder that it depends on; the library's module."""
+    """Install a plugin with one offer and a library from a folder that it depends on; return its module."""
     (site.folder / "fab_plugin").mkdir()
     (site.folder / "fab_plugin" / "__init__.py").write_text(
         "from jackfield import hookimpl\nfrom jackfield.offers import *\n"
@@ -266,7 +266,7 @@ def plugin(site: Any, hook: str) -> Path:
 
 @pytest.mark.parametrize("changed", ["plugin", "library"])
 @pytest.mark.parametrize("hook", ["policies", "stores", "intent_handlers", "observers"])
-def test_a_drifted_plugin_that_governs_or_records_stops_the_start(site: Any, hook: str, changed: str) -> None:
+def test_a_drifted_policy_or_observer_plugin_fails_at_startup(site: Any, hook: str, changed: str) -> None:
     site.tool("fab_sound")
     library = plugin(site, hook)
     settings = frozen()
@@ -285,7 +285,7 @@ def test_a_drifted_plugin_that_governs_or_records_stops_the_start(site: Any, hoo
         start(settings)
 
 
-def test_production_goes_on_without_a_drifted_capability_and_the_tools_that_need_it(
+def test_production_runs_without_a_drifted_capability_and_its_tools(
     site: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
     site.tool("fab_sound")
@@ -302,7 +302,7 @@ def test_production_goes_on_without_a_drifted_capability_and_the_tools_that_need
     assert f"{reason}: the plugin is not loaded" in caplog.text
 
 
-def test_a_provider_whose_plugin_drifted_is_missed_by_name(site: Any) -> None:
+def test_a_drifted_provider_plugin_is_reported_by_name(site: Any) -> None:
     site.tool("fab_sound")
     library = plugin(site, "transports")
     settings = frozen(provider="fab")
@@ -342,7 +342,7 @@ def test_the_tools_of_a_drifted_family_are_withheld_in_production(site: Any, tmp
     assert "fab_family" not in sys.modules, "changed code is not imported"
 
 
-def test_code_behind_a_link_and_byte_code_without_source_are_code(site: Any, tmp_path: Path) -> None:
+def test_linked_code_and_bytecode_without_source_count_as_code(site: Any, tmp_path: Path) -> None:
     package = site.tool("fab_a")
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "elsewhere" / "more.py").write_text("A = 1\n")
@@ -374,7 +374,7 @@ def project(folder: Path, name: str, version: str, packages: list[str], **said: 
 
 
 def write_projects(folder: Path) -> tuple[Path, Path]:
-    """A project with two tools and a shared module, in the flat layout, and the library it depends on."""
+    """Write a project with two tools and a shared module, in the flat layout, and its library."""
     entries = '[project.entry-points."jackfield.tools"]\nfab_a = "fab_a"\nfab_b = "fab_b"\n'
     packages = ["fab_a", "fab_b", "fab_shared.py"]
     pair = project(folder / "pair", "fab-pair", "1.0", packages, entries=entries, needs='["fab-lib>=1"]')
@@ -390,7 +390,7 @@ def write_projects(folder: Path) -> tuple[Path, Path]:
     return pair, lib
 
 
-def test_what_is_installed_for_real_is_frozen_alike_and_guarded_alike(
+def test_real_installations_are_frozen_and_checked_the_same_way(
     environment: Callable[[str], Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pair, lib = write_projects(tmp_path / "projects")

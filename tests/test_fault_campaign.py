@@ -1,4 +1,4 @@
-"""The fault campaign works: a small one runs through, and each of its checks catches what it is about."""
+"""The fault campaign: a small campaign passes, and each check detects its fault."""
 
 from __future__ import annotations
 
@@ -12,12 +12,23 @@ from typing import Any
 import pytest
 from faults import __main__ as command
 from faults import campaign, report
-from faults.asking import told
 from faults.campaign import Result, Scale
+from faults.checks import (
+    CARD,
+    CONTRADICTS,
+    DIFFERS,
+    DOUBLED,
+    KINDS,
+    LOST,
+    REFUSED,
+    UNAPPROVED,
+    Fault,
+    check_call,
+)
+from faults.client import events_of_call
 from faults.deployment import BOOK, NOTE
-from faults.effects import Effect, EffectLog
-from faults.judge import CARD, CONTRADICTS, DIFFERS, DOUBLED, KINDS, LOST, REFUSED, UNAPPROVED, Fault, judge
-from faults.record import CallRecord, Statement, Told
+from faults.effect_log import Effect, EffectLog
+from faults.record import CallRecord, EventRecord, Statement
 
 PAGE = Path(__file__).parents[1] / "docs" / "reliability.md"
 
@@ -48,7 +59,7 @@ def call(*statements: Statement, tool: str = BOOK, sent: set[str] | None = None,
 
 
 def said(state: str, at: float, how: str = "execute", **fields: Any) -> Statement:
-    """An answer to a question that was asked at this time and answered at once."""
+    """Return an answer to a question that was asked at this time and answered at once."""
     fields.setdefault("denies_effects", state in ("declined", "expired", "never_run", "waiting", "unheard"))
     if state == "done":
         fields.setdefault("data", DATA)
@@ -97,40 +108,42 @@ BAD = {
 
 
 @pytest.mark.parametrize("name", GOOD)
-def test_what_may_happen_is_not_taken_for_a_fault(name: str) -> None:
+def test_permitted_outcomes_are_not_faults(name: str) -> None:
     made, effects = GOOD[name]
-    assert judge(made, effects) == []
+    assert check_call(made, effects) == []
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_each_check_catches_what_it_is_about(name: str) -> None:
+def test_each_check_detects_its_fault(name: str) -> None:
     made, effects, kind = BAD[name]
-    assert kind in {each.kind for each in judge(made, effects)}
+    assert kind in {each.kind for each in check_call(made, effects)}
 
 
 @pytest.mark.parametrize(
     ("event", "effects", "kind"),
     [
-        (Told("done", DATA), [], CONTRADICTS),
-        (Told("declined"), [EFFECT], CONTRADICTS),
-        (Told("expired"), [EFFECT], DIFFERS),
-        (Told("asked", token="u"), [EFFECT], CARD),
+        (EventRecord("done", DATA), [], CONTRADICTS),
+        (EventRecord("declined"), [EFFECT], CONTRADICTS),
+        (EventRecord("expired"), [EFFECT], DIFFERS),
+        (EventRecord("asked", token="u"), [EFFECT], CARD),
     ],
 )
-def test_events_are_held_to_the_log_and_to_the_answers(event: Told, effects: list[Effect], kind: str) -> None:
+def test_events_are_checked_against_the_log_and_the_answers(
+    event: EventRecord, effects: list[Effect], kind: str
+) -> None:
     made = call(said("waiting", 9), said("done", 11))
-    made.told.append(event)
-    assert kind in {each.kind for each in judge(made, effects)}
+    made.event_records.append(event)
+    assert kind in {each.kind for each in check_call(made, effects)}
 
 
-def test_an_event_about_another_call_is_left_out_and_one_that_is_recoverable_is_no_outcome() -> None:
+def test_events_of_other_calls_and_recoverable_errors_are_ignored() -> None:
     made = call(tool=NOTE, call_id="mine")
     error = {"type": "tool_error", "callId": "mine", "recoverable": True, "id": 3}
     messages = [error, {**error, "recoverable": False}, {**error, "callId": "theirs"}]
-    assert [each.state for each in told(made, messages)] == ["unavailable", "failed"]
+    assert [each.state for each in events_of_call(made, messages)] == ["unavailable", "failed"]
 
 
-def test_the_log_is_read_as_it_grows_and_a_line_that_is_half_written_is_left_for_later(
+def test_a_growing_log_is_read_without_its_incomplete_last_line(
     tmp_path: Path,
 ) -> None:
     log, file = EffectLog(tmp_path), tmp_path / "effects.log"
@@ -145,7 +158,7 @@ def test_the_log_is_read_as_it_grows_and_a_line_that_is_half_written_is_left_for
     assert (effect.name, effect.after) == ("e2", 2.5)
 
 
-def test_a_result_replaces_the_marked_section_of_a_page_and_nothing_else(tmp_path: Path) -> None:
+def test_a_result_replaces_only_the_marked_section_of_a_page(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text(f"before\n{report.BEGIN}\nfigures of yesterday\n{report.END}\nafter\n")
     result = Result(Scale(seed=7), kills=Counter(any=3), faults=[Fault(LOST, "c", "gone")])
@@ -167,7 +180,7 @@ def test_a_result_replaces_the_marked_section_of_a_page_and_nothing_else(tmp_pat
     ("wrong", "complaint"),
     [(["--hosts", "2"], "it takes three hosts"), (["--kills", "-1"], "counts are positive")],
 )
-def test_options_that_make_no_campaign_are_refused(
+def test_invalid_campaign_options_are_rejected(
     wrong: list[str], complaint: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(sys, "argv", ["faults", *wrong])
@@ -176,7 +189,7 @@ def test_options_that_make_no_campaign_are_refused(
     assert complaint in capsys.readouterr().err
 
 
-def test_the_page_shows_a_whole_campaign_that_found_nothing() -> None:
+def test_the_page_shows_a_complete_campaign_without_faults() -> None:
     section = PAGE.read_text("utf-8").partition(report.BEGIN)[2].partition(report.END)[0]
     rows = dict(re.findall(r"^\| (.+?) \| (.+?) \|$", section, re.MULTILINE))
     assert int(rows["kills"]) >= 200

@@ -1,4 +1,4 @@
-"""From `pip install` to a frozen registry, in environments that hold nothing else."""
+"""From `pip install` to a frozen registry, in otherwise empty environments."""
 
 from __future__ import annotations
 
@@ -17,9 +17,7 @@ COMMAND_LINE = (KERNEL, ROOT / "plugins" / "builder", CLI)
 Make = Callable[[str], Any]
 
 
-def test_a_wheel_install_gives_the_same_version_as_an_editable_one_in_any_order(
-    environment: Make, members: list[Path]
-) -> None:
+def test_wheel_and_editable_installs_give_the_same_version(environment: Make, members: list[Path]) -> None:
     editable, wheels = environment("editable"), environment("wheels")
     for each, order in ((editable, members), (wheels, members[::-1])):
         each.install_locked()
@@ -40,7 +38,7 @@ def test_a_wheel_install_gives_the_same_version_as_an_editable_one_in_any_order(
     assert "no difference" in difference.stdout
 
 
-def test_plain_pip_is_enough(tmp_path: Path) -> None:
+def test_installation_works_with_plain_pip(tmp_path: Path) -> None:
     subprocess.run([sys.executable, "-m", "venv", str(tmp_path / "venv")], check=True)
     python = tmp_path / "venv" / "bin" / "python"
     packages = [*map(str, COMMAND_LINE), str(ROOT / "tool-packages" / "format-datetime")]
@@ -56,14 +54,14 @@ def test_plain_pip_is_enough(tmp_path: Path) -> None:
     assert "1 tool, written to tool_registry.json" in done.stdout
 
 
-def test_a_new_tool_installs_into_an_empty_environment_builds_and_passes_the_kit(environment: Make) -> None:
+def test_a_new_tool_installs_builds_and_passes_the_test_kit(environment: Make) -> None:
     fresh = environment("fresh")
     fresh.install_locked()
     fresh.install_members(*COMMAND_LINE, *TESTKIT)
     nothing = fresh.run("jackfield", "build", check=False)
     assert nothing.returncode == 1
     assert "write one with `jackfield new-tool NAME`" in nothing.stderr
-    # The command line comes from a wheel here, so the template has to come with it.
+    # The command line comes from a wheel here, so the wheel must contain the template.
     fresh.run("jackfield", "new-tool", "book_table")
     package = fresh.work / "book-table"
     assert fresh.run("jackfield", "validate", str(package)).returncode == 0
@@ -77,7 +75,7 @@ def test_a_new_tool_installs_into_an_empty_environment_builds_and_passes_the_kit
     assert "failed" not in kit.stdout
 
 
-def test_the_kits_tests_fail_for_a_new_tool_that_was_broken(environment: Make) -> None:
+def test_the_test_kit_fails_for_a_broken_new_tool(environment: Make) -> None:
     fresh = environment("fresh")
     fresh.install_locked()
     fresh.install_members(*COMMAND_LINE, *TESTKIT)
@@ -91,10 +89,10 @@ def test_the_kits_tests_fail_for_a_new_tool_that_was_broken(environment: Make) -
     assert "wrods" in kit.stdout
 
 
-def test_a_source_distribution_carries_the_template_too(tmp_path: Path) -> None:
+def test_a_source_distribution_includes_the_template(tmp_path: Path) -> None:
     uv = shutil.which("uv")
     assert uv
-    # With the backend of the environment that runs the tests, whether or not that is activated.
+    # With the backend of the environment that runs the tests, activated or not.
     command = [uv, "build", "--python", sys.executable, "--no-build-isolation", "--sdist"]
     command += ["--out-dir", str(tmp_path), str(CLI)]
     subprocess.run(command, check=True, capture_output=True)

@@ -1,6 +1,7 @@
-"""How many files, functions and switches between distributions the paths through the code take.
+"""The number of files, functions and switches between distributions on paths through the code.
 
-The ceilings are what was measured last, so a change that makes a path longer has to say why. They only fall.
+The ceilings are the last measured values, so a change that makes a path longer has to give a reason. They
+only fall.
 """
 
 from __future__ import annotations
@@ -21,17 +22,17 @@ CEILINGS = {
 }
 
 SPARE_FUNCTIONS, SPARE_SWITCHES = 3, 1.1
-"""The counts vary a little with the load: tasks are scheduled in another order, a lease is checked again."""
+"""The counts vary slightly with the load: tasks are scheduled in another order, a lease is checked again."""
 
 
 @pytest.fixture(scope="module")
 def paths(tmp_path_factory: pytest.TempPathFactory) -> dict[str, CallPath]:
-    """Every path, traced once."""
+    """Trace every path once."""
     return all_paths(tmp_path_factory.mktemp("paths"))
 
 
 @pytest.mark.parametrize("name", CEILINGS)
-def test_a_path_does_not_become_longer(paths: dict[str, CallPath], name: str) -> None:
+def test_a_call_path_does_not_become_longer(paths: dict[str, CallPath], name: str) -> None:
     ceiling, counts = CEILINGS[name], paths[name].counts
     assert counts.files <= ceiling.files, paths[name].listing
     assert counts.functions <= ceiling.functions + SPARE_FUNCTIONS, paths[name].listing
@@ -39,7 +40,7 @@ def test_a_path_does_not_become_longer(paths: dict[str, CallPath], name: str) ->
 
 
 def test_a_text_message_passes_through_every_distribution_that_serves_it(paths: dict[str, CallPath]) -> None:
-    """A trace that leaves one of them out measures nothing."""
+    """A trace without one of them measures nothing."""
     passed = {hop.distribution for hop in paths["text_message"].hops}
     assert {"host", "kernel", "policies", "store-sqlite", "transport-openai", "observability"} <= passed
 

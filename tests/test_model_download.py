@@ -1,4 +1,4 @@
-"""The local model is downloaded by a running host: progress, failures, crashes, and who may start it."""
+"""A running host downloads the local model: progress, failures, crashes, and permissions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from typing import Any
 import httpx
 import pytest
 import websockets
-from jackfield_host.security.keys import new_key
+from jackfield_host.security.api_keys import new_key
 from jackfield_testkit.sites import Site
 from model_index import MODEL, PARTS, ModelIndex, model_index
 from websockets.typing import Origin, Subprotocol
@@ -43,7 +43,7 @@ def index(tmp_path: Path) -> Iterator[ModelIndex]:
 
 
 class Host:
-    """A host in a process of its own, and a client of it."""
+    """A host in its own process, and a client of it."""
 
     def __init__(self, folder: Path, registry: Path, index: ModelIndex, host: str = "") -> None:
         with socket.socket() as taken:
@@ -73,14 +73,14 @@ class Host:
         return await self._process.wait()
 
     async def until(self, met: Callable[[], Awaitable[bool]]) -> None:
-        """Wait; at no time may there be a model that is not whole."""
+        """Wait for a condition; an incomplete model must never be present."""
         async with asyncio.timeout(60):
             while not await met():
                 assert self._process
                 assert self._process.returncode is None, (self.folder / "host.log").read_text()
                 target = self.index.target
                 assert not target.exists() or target.read_bytes() == MODEL
-                await asyncio.sleep(0.1)  # A host answers ten requests a second.
+                await asyncio.sleep(0.1)  # A host answers ten requests per second.
 
     async def progress(self) -> dict[str, Any]:
         (download,) = (await self.client.get("/downloads")).json()["downloads"]
@@ -107,7 +107,7 @@ class Host:
         return dict((await self.client.get("/status")).json()["providerChoice"])
 
     async def session(self, token: str = "") -> dict[str, Any]:
-        """What a client is told first when it starts a session, or resumes one."""
+        """Return the first message to a client that starts or resumes a session."""
         address = f"127.0.0.1:{self.port}"
         async with websockets.connect(
             f"ws://{address}/ws/text",
@@ -173,8 +173,8 @@ def test_the_model_is_downloaded_while_the_host_serves_and_new_sessions_use_it(
         await host.until_asked(1, 2)
         began = time.monotonic()
         assert (await host.progress())["receivedBytes"] == len(PARTS[0])
-        assert time.monotonic() - began < 5  # The host serves meanwhile.
-        await host.begin()  # Once more is harmless.
+        assert time.monotonic() - began < 5  # The host keeps serving.
+        await host.begin()  # Repeating the request is harmless.
         assert (await host.session())["providerReason"] == WITHOUT
         assert not index.target.exists()
         index.held[2].set()
@@ -186,7 +186,7 @@ def test_the_model_is_downloaded_while_the_host_serves_and_new_sessions_use_it(
         assert after["reason"] == WITH
         assert after["hints"] == before["hints"][:-1]
         assert (await host.session())["providerReason"] == WITH
-        # What was begun without the model goes on without it, and says so.
+        # A session started without the model continues without it, and says so.
         assert (await host.session(old["token"]))["providerReason"] == WITHOUT
         again = await host.client.post(START, json=NAME)
         assert (again.status_code, again.json()["state"]) == (202, "complete")
@@ -194,7 +194,7 @@ def test_the_model_is_downloaded_while_the_host_serves_and_new_sessions_use_it(
     run(tmp_path, registry, index, test)
 
 
-def test_a_download_that_failed_says_why_and_continues_when_it_is_tried_again(
+def test_a_failed_download_reports_the_reason_and_a_retry_continues_it(
     tmp_path: Path, registry: Path, index: ModelIndex
 ) -> None:
     index.lost.add(3)
@@ -216,7 +216,7 @@ def test_a_download_that_failed_says_why_and_continues_when_it_is_tried_again(
     run(tmp_path, registry, index, test)
 
 
-def test_a_host_that_was_killed_continues_the_download_when_it_is_asked_to(
+def test_a_killed_host_continues_the_download_on_request(
     tmp_path: Path, registry: Path, index: ModelIndex
 ) -> None:
     index.held[2] = threading.Event()
@@ -239,9 +239,7 @@ def test_a_host_that_was_killed_continues_the_download_when_it_is_asked_to(
     run(tmp_path, registry, index, test)
 
 
-def test_a_host_that_is_told_to_stop_stops_the_download(
-    tmp_path: Path, registry: Path, index: ModelIndex
-) -> None:
+def test_a_stopping_host_stops_the_download(tmp_path: Path, registry: Path, index: ModelIndex) -> None:
     index.held[2] = threading.Event()
 
     async def test(host: Host) -> None:

@@ -1,4 +1,4 @@
-"""Which provider a deployment uses: the one that is named, or with `auto` the first that is detected."""
+"""The provider of a deployment: the named one, or with `auto` the first one detected."""
 
 from __future__ import annotations
 
@@ -72,7 +72,9 @@ def test_the_local_agent_says_how_to_get_something_better() -> None:
     )
 
 
-def test_the_language_model_is_used_once_it_is_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_language_model_is_used_once_it_is_downloaded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     pytest.importorskip("xllamacpp")
     file = tmp_path / "jackfield" / QWEN.name
     file.parent.mkdir()
@@ -94,7 +96,7 @@ def _told(components: PluginComponents) -> str:
     return components.provider_choice.now(components.transport()).reason
 
 
-def test_a_model_that_comes_while_the_host_runs_is_told_without_a_restart(tmp_path: Path) -> None:
+def test_a_model_downloaded_while_the_host_runs_is_announced_without_a_restart(tmp_path: Path) -> None:
     pytest.importorskip("xllamacpp")
     components = _components(*SHIPPED)
     choice, transport = components.provider_choice, components.transport()
@@ -123,7 +125,7 @@ def test_without_its_engine_the_model_is_not_offered_as_a_download(monkeypatch: 
     )
 
 
-def test_a_provider_that_is_named_is_used_and_nothing_is_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_named_provider_is_used_without_detection(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "a")
     choice = _components(*SHIPPED, provider="local").provider_choice
     assert choice == ProviderChoice("local", "the setting `provider` names it")
@@ -168,7 +170,7 @@ def test_a_detector_that_fails_is_skipped(caplog: pytest.LogCaptureFixture) -> N
     assert "transport one: provider detection failed; the transport is skipped" in caplog.text
 
 
-def test_a_transport_that_is_switched_off_is_not_found() -> None:
+def test_a_disabled_transport_is_not_detected() -> None:
     tables = {"transports": {"one": {"enabled": False}}}
     offers = (
         _offer("one", (1, lambda _: Detected("here"))),
@@ -177,7 +179,7 @@ def test_a_transport_that_is_switched_off_is_not_found() -> None:
     assert _components(*offers, tables=tables).provider_choice.name == "two"
 
 
-def test_where_nothing_is_found_the_error_says_what_to_do() -> None:
+def test_without_a_provider_the_error_gives_a_remedy() -> None:
     with pytest.raises(
         SettingsError, match=r"^provider: no usable provider found; set A KEY; or name one with .*: plain"
     ):

@@ -24,7 +24,7 @@ def _key(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @EVERY
-def test_a_conversation_with_parallel_calls_a_refusal_and_a_confirmation(
+def test_a_conversation_handles_parallel_calls_a_refusal_and_a_confirmation(
     way: str, site: Any, tmp_path: Path
 ) -> None:
     there = WAYS[way]
@@ -74,9 +74,7 @@ def test_a_conversation_with_parallel_calls_a_refusal_and_a_confirmation(
 
 
 @EVERY
-def test_a_duplicate_delivery_is_answered_with_the_first_ones_result(
-    way: str, site: Any, tmp_path: Path
-) -> None:
+def test_a_duplicate_delivery_gets_the_first_result(way: str, site: Any, tmp_path: Path) -> None:
     there = WAYS[way]
     answers: list[Any] = []
 
@@ -100,7 +98,7 @@ def test_a_duplicate_delivery_is_answered_with_the_first_ones_result(
 
 
 @VOICE
-def test_a_barge_in_truncates_at_the_position_that_was_heard(way: str, site: Any, tmp_path: Path) -> None:
+def test_a_barge_in_truncates_at_the_playback_position(way: str, site: Any, tmp_path: Path) -> None:
     there = WAYS[way]
     seen: dict[str, int] = {}
     heard = asyncio.Event()
@@ -123,7 +121,7 @@ def test_a_barge_in_truncates_at_the_position_that_was_heard(way: str, site: Any
             heard.set()
             await user.says("stop")
             await user.turn_ends(1)
-            # About a third of it was played, so about a third of it was said.
+            # About a third of it was played, so about a third of it counts as said.
             assert user.answers[0].endswith("[interrupted]")
             assert "lighthouse" not in user.answers[0]
             assert "Once upon" in user.answers[0]
@@ -133,7 +131,7 @@ def test_a_barge_in_truncates_at_the_position_that_was_heard(way: str, site: Any
 
 
 @EVERY
-def test_an_expiry_is_renewed_and_nothing_of_the_conversation_is_lost(
+def test_an_expiring_connection_is_renewed_without_losing_the_conversation(
     way: str, site: Any, tmp_path: Path
 ) -> None:
     there = WAYS[way]
@@ -230,12 +228,12 @@ def test_a_dropped_connection_is_restored_and_the_question_is_answered(
     asyncio.run(main())
 
 
-# What users of other frameworks complain of most, each by its name.
+# The most frequent complaints of users of other frameworks.
 
 
 @VOICE
-def test_result_lost_on_barge_in_so_the_action_runs_twice(way: str, site: Any, tmp_path: Path) -> None:
-    """A write that the user talks into is run once, and its result still reaches the model."""
+def test_a_result_survives_a_barge_in_and_the_action_runs_once(way: str, site: Any, tmp_path: Path) -> None:
+    """A write during which the user speaks runs once, and its result still reaches the model."""
     there = WAYS[way]
     seen: list[Any] = []
     begun = asyncio.Event()
@@ -266,8 +264,8 @@ def test_result_lost_on_barge_in_so_the_action_runs_twice(way: str, site: Any, t
 
 
 @EVERY
-def test_default_cancellation_kills_a_write_half_way(way: str, site: Any, tmp_path: Path) -> None:
-    """An interruption stops what reads and lets what writes come to its end."""
+def test_a_write_is_not_cancelled_half_way(way: str, site: Any, tmp_path: Path) -> None:
+    """An interruption stops reads and lets writes finish."""
     there = WAYS[way]
     seen: dict[str, Any] = {}
 
@@ -297,8 +295,8 @@ def test_default_cancellation_kills_a_write_half_way(way: str, site: Any, tmp_pa
 
 
 @EVERY
-def test_a_tool_stuck_in_progress_after_an_interruption(way: str, site: Any, tmp_path: Path) -> None:
-    """What was interrupted is reported as ended, and the session goes on."""
+def test_no_tool_stays_in_progress_after_an_interruption(way: str, site: Any, tmp_path: Path) -> None:
+    """An interrupted call is reported as ended, and the session continues."""
     there = WAYS[way]
 
     async def script(model: ScriptedModel) -> None:
@@ -323,8 +321,8 @@ def test_a_tool_stuck_in_progress_after_an_interruption(way: str, site: Any, tmp
     asyncio.run(main())
 
 
-def test_the_active_response_race(site: Any, tmp_path: Path) -> None:
-    """A result that comes while the model speaks asks for no second response; the server would refuse it."""
+def test_a_response_is_not_requested_while_one_is_active(site: Any, tmp_path: Path) -> None:
+    """A result during speech requests no second response, which the server would reject."""
     there = WAYS["openai-realtime"]
 
     async def script(model: ScriptedModel) -> None:
@@ -338,7 +336,7 @@ def test_the_active_response_race(site: Any, tmp_path: Path) -> None:
         async with provider_session(there, site, tmp_path, script) as user:
             await user.says("note it")
             await user.until(lambda: user.of("tool_start"))
-            # An urgent note that wants to be spoken of comes in the middle of everything.
+            # An urgent context message arrives in the middle of everything.
             await user.live.add_context("The kitchen closes at ten.", urgent=True)
             await user.until(lambda: "Noted" in user.words)
             assert not user.notifications
@@ -347,8 +345,8 @@ def test_the_active_response_race(site: Any, tmp_path: Path) -> None:
 
 
 @EVERY
-def test_dead_air_during_slow_tools(way: str, site: Any, tmp_path: Path) -> None:
-    """A tool that takes long is spoken of before the user wonders."""
+def test_slow_tools_cause_no_dead_air(way: str, site: Any, tmp_path: Path) -> None:
+    """A slow tool is announced before the user wonders."""
     there = WAYS[way]
 
     async def script(model: ScriptedModel) -> None:
@@ -366,10 +364,10 @@ def test_dead_air_during_slow_tools(way: str, site: Any, tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(("way", "fillers"), [("openai-realtime", 1), ("gemini-live", 0)])
-def test_a_slow_wait_is_filled_with_one_spoken_sentence_where_the_provider_can(
+def test_a_long_wait_is_filled_with_one_spoken_sentence_if_supported(
     way: str, fillers: int, site: Any, tmp_path: Path
 ) -> None:
-    """Two calls that last many times the dead air are one wait, and nothing of it enters the history."""
+    """Two calls much longer than the dead-air limit are one wait, and the filler stays out of the history."""
     there = WAYS[way]
 
     async def script(model: ScriptedModel) -> None:
@@ -402,9 +400,7 @@ def test_a_slow_wait_is_filled_with_one_spoken_sentence_where_the_provider_can(
 
 
 @pytest.mark.parametrize("way", ["openai-realtime", "openai-webrtc"])
-def test_an_interrupt_stops_the_filler_and_there_is_no_other_in_this_wait(
-    way: str, site: Any, tmp_path: Path
-) -> None:
+def test_an_interrupt_stops_the_filler_for_the_rest_of_the_wait(way: str, site: Any, tmp_path: Path) -> None:
     there = WAYS[way]
     fillers: asyncio.Queue[RealtimeResponse] = asyncio.Queue()
 
@@ -431,8 +427,8 @@ def test_an_interrupt_stops_the_filler_and_there_is_no_other_in_this_wait(
     asyncio.run(main())
 
 
-def test_speech_during_a_filler_takes_back_nothing_that_was_said(site: Any, tmp_path: Path) -> None:
-    """The user breaks in on a filler: the words before it were heard, and the filler is no item to cut."""
+def test_speech_during_a_filler_does_not_truncate_the_answer(site: Any, tmp_path: Path) -> None:
+    """The user interrupts a filler: the words before it were heard, and the filler is not truncated."""
     there = WAYS["openai-realtime"]
 
     async def script(model: ScriptedModel) -> None:
@@ -461,14 +457,12 @@ def test_speech_during_a_filler_takes_back_nothing_that_was_said(site: Any, tmp_
 
 
 @EVERY
-def test_silence_because_an_unknown_denied_or_malformed_call_was_never_answered(
-    way: str, site: Any, tmp_path: Path
-) -> None:
+def test_unknown_denied_and_malformed_calls_are_answered(way: str, site: Any, tmp_path: Path) -> None:
     there = WAYS[way]
     kinds: list[str] = []
     calls = [ScriptedCall("fab_nowhere", {"text": "x"}), ScriptedCall("fab_look", {"txt": "x"})]
     if there.provider == "openai":
-        # Gemini has no way to send what is no JSON.
+        # Gemini cannot send arguments that are not JSON.
         calls.append(ScriptedCall("fab_look", '{"text": '))
 
     async def script(model: ScriptedModel) -> None:
@@ -488,8 +482,8 @@ def test_silence_because_an_unknown_denied_or_malformed_call_was_never_answered(
 
 
 @EVERY
-def test_the_same_call_executed_twice(way: str, site: Any, tmp_path: Path) -> None:
-    """A call in a message that was cut short is never run."""
+def test_a_repeated_call_is_executed_once(way: str, site: Any, tmp_path: Path) -> None:
+    """A call in a truncated message never runs."""
     there = WAYS[way]
 
     async def script(model: ScriptedModel) -> None:
@@ -514,8 +508,8 @@ def test_the_same_call_executed_twice(way: str, site: Any, tmp_path: Path) -> No
 
 
 @EVERY
-def test_context_lost_at_session_expiry(way: str, site: Any, tmp_path: Path) -> None:
-    """A call that was under way when the connection ended is not lost, and not made again."""
+def test_context_survives_session_expiry(way: str, site: Any, tmp_path: Path) -> None:
+    """A call that runs when the connection ends is not lost and not repeated."""
     there = WAYS[way]
     seen: dict[str, str] = {}
     begun = asyncio.Event()
@@ -546,8 +540,8 @@ def test_context_lost_at_session_expiry(way: str, site: Any, tmp_path: Path) -> 
 
 
 @VOICE
-def test_truncate_errors(way: str, site: Any, tmp_path: Path) -> None:
-    """A client that claims to have heard more than was sent, or nothing at all, does no harm."""
+def test_impossible_playback_positions_do_no_harm(way: str, site: Any, tmp_path: Path) -> None:
+    """A client that reports more playback than was sent, or none, does no harm."""
     there = WAYS[way]
     told = asyncio.Queue[None]()
 
@@ -580,8 +574,8 @@ def test_truncate_errors(way: str, site: Any, tmp_path: Path) -> None:
 
 
 @EVERY
-def test_the_model_claims_success_while_approval_is_pending(way: str, site: Any, tmp_path: Path) -> None:
-    """What waits is called pending and not done, a decline is told as one, and nothing has run."""
+def test_the_model_learns_that_approval_is_pending(way: str, site: Any, tmp_path: Path) -> None:
+    """A pending call is reported as not done, a decline as a decline, and nothing has run."""
     there = WAYS[way]
     seen: dict[str, Any] = {}
 

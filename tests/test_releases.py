@@ -1,7 +1,7 @@
-"""Releases: every distribution says all it should, declares what it imports, and packs what it needs.
+"""Releases: every distribution has complete metadata, declares its imports, and packs its files.
 
-`nox -s dists` builds them all and runs the tests of each alone in an empty environment; here stands what is
-quick enough for every run.
+`nox -s dists` builds all distributions and runs the tests of each one alone in an empty environment; the
+tests here are fast enough for every run.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 from packaging.version import Version
-from releases.building import build, build_wheel_from_tree
-from releases.contents import faults_between, faults_of_sdist, faults_of_wheel
-from releases.members import LOCK, Member, members
+from releases.archives import sdist_faults, wheel_differences, wheel_faults
+from releases.commands import build, build_wheel_from_tree
+from releases.members import LOCK, WorkspaceMember, members
 
 ALL = members()
 SIBLINGS = {each.name: each for each in ALL}
@@ -28,7 +28,7 @@ OWNERS = {
     **{package: set(map(canonicalize_name, names)) for package, names in packages_distributions().items()},
     **{each.package: {canonicalize_name(each.name)} for each in ALL if each.has_code},
 }
-"""Which distributions install an import package."""
+"""The distributions that install each import package."""
 
 every = pytest.mark.parametrize("member", ALL, ids=lambda member: member.folder.name)
 every_with_code = pytest.mark.parametrize(
@@ -37,7 +37,7 @@ every_with_code = pytest.mark.parametrize(
 
 
 @every
-def test_it_says_what_an_index_and_a_user_want_to_know(member: Member) -> None:
+def test_the_metadata_is_complete(member: WorkspaceMember) -> None:
     project = member.project
     assert project["readme"] == "README.md"
     assert project["authors"] == [{"name": "The Jackfield authors"}]
@@ -50,13 +50,13 @@ def test_it_says_what_an_index_and_a_user_want_to_know(member: Member) -> None:
     assert {"agents", "jackfield"} & set(project["keywords"])
     wanted = {"Intended Audience :: Developers"} | ({"Typing :: Typed"} if member.has_code else set())
     assert wanted <= set(project["classifiers"])
-    # An address that leads nowhere is worse than none.
+    # There is no public address yet.
     assert "urls" not in project
     Version(member.version)
 
 
 @every_with_code
-def test_it_packs_its_types_and_its_data(member: Member) -> None:
+def test_the_wheel_contains_types_and_data_files(member: WorkspaceMember) -> None:
     files = member.package_files()
     assert f"{member.package}/py.typed" in files
     assert not [name for name in files if "test" in Path(name).name and "template" not in name]
@@ -65,8 +65,8 @@ def test_it_packs_its_types_and_its_data(member: Member) -> None:
 
 
 @every
-def test_its_siblings_are_asked_for_in_a_version_that_exists_and_found_in_this_repository(
-    member: Member,
+def test_requirements_on_siblings_match_their_versions_and_uv_sources(
+    member: WorkspaceMember,
 ) -> None:
     asked = [*member.dependencies, *(each for extra in member.extras.values() for each in extra)]
     ours = {each.name: each.specifier for each in asked if each.name in SIBLINGS}
@@ -76,7 +76,7 @@ def test_its_siblings_are_asked_for_in_a_version_that_exists_and_found_in_this_r
 
 
 @every
-def test_every_package_it_asks_for_is_pinned_as_it_asks(member: Member) -> None:
+def test_every_requirement_is_pinned_in_the_lock_file(member: WorkspaceMember) -> None:
     pinned = dict(re.findall(r"^([\w.-]+)==([\w.]+)", LOCK.read_text("utf-8"), re.MULTILINE))
     for each in [*member.dependencies, *(one for extra in member.extras.values() for one in extra)]:
         if each.name not in SIBLINGS:
@@ -85,7 +85,7 @@ def test_every_package_it_asks_for_is_pinned_as_it_asks(member: Member) -> None:
 
 
 @every_with_code
-def test_what_it_imports_it_asks_for(member: Member) -> None:
+def test_every_import_is_declared_as_a_dependency(member: WorkspaceMember) -> None:
     asked = {canonicalize_name(each.name) for each in member.dependencies}
     optional = {
         canonicalize_name(each.name)
@@ -97,31 +97,31 @@ def test_what_it_imports_it_asks_for(member: Member) -> None:
 
 
 @every_with_code
-def test_what_its_tests_import_its_extra_test_asks_for(member: Member) -> None:
+def test_every_import_of_the_tests_is_declared_in_the_extra_test(member: WorkspaceMember) -> None:
     assert "test" in member.extras, f"{member.name} has no extra `test`"
     asked = {canonicalize_name(each.name) for each in [*member.dependencies, *brought_by(member, "test")]}
     assert list(undeclared(member.folder / "tests", asked | {member.name})) == []
 
 
-def brought_by(member: Member, extra: str) -> Iterator[Requirement]:
-    """What an extra asks for, with the extras that it names in turn."""
+def brought_by(member: WorkspaceMember, extra: str) -> Iterator[Requirement]:
+    """Yield the requirements of an extra, including those of nested extras."""
     for each in member.extras[extra]:
         yield each
         for inner in each.extras:
             yield from brought_by(SIBLINGS[each.name], inner) if each.name in SIBLINGS else ()
 
 
-def undeclared(folder: Path, asked: set[str]) -> Iterator[str]:
-    """Imports of packages that nothing asked for installs."""
+def undeclared(folder: Path, declared: set[str]) -> Iterator[str]:
+    """Yield the imports that no declared requirement provides."""
     own = {path.stem for path in folder.rglob("*.py")}
     for path in sorted(folder.rglob("*.py")):
         for name in sorted(imported(path)):
-            if name not in sys.stdlib_module_names | own and not OWNERS.get(name, asked) & asked:
+            if name not in sys.stdlib_module_names | own and not OWNERS.get(name, declared) & declared:
                 yield f"{path.name} imports {name}"
 
 
 def imported(path: Path) -> set[str]:
-    """The top-level packages that a module imports when it runs, wherever in it."""
+    """Return the top-level packages that a module imports at runtime."""
     found = set()
     tree = ast.parse(path.read_text("utf-8"))
     typing_only = {
@@ -142,10 +142,10 @@ def imported(path: Path) -> set[str]:
 
 
 @pytest.mark.parametrize("name", ["jackfield-kernel", "jackfield-cli", "jackfield-tool-format-datetime"])
-def test_it_builds_and_holds_what_it_should(name: str, tmp_path: Path) -> None:
+def test_the_archives_contain_exactly_the_expected_files(name: str, tmp_path: Path) -> None:
     member = SIBLINGS[name]
     sdist, wheel = build(member, tmp_path / "dist")
-    assert list(faults_of_sdist(member, sdist)) == []
-    assert list(faults_of_wheel(member, wheel)) == []
+    assert list(sdist_faults(member, sdist)) == []
+    assert list(wheel_faults(member, wheel)) == []
     direct = build_wheel_from_tree(member, tmp_path / "direct")
-    assert list(faults_between(direct, wheel)) == []
+    assert list(wheel_differences(direct, wheel)) == []

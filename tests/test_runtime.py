@@ -1,4 +1,4 @@
-"""A registry served: loaded, verified, locked, and sessions that go on after a restart."""
+"""A served registry: loaded, verified, locked, and sessions that resume after a restart."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from jackfield.registry.registry import Deployment, Registry, RegistryError
 from jackfield.runtime import Runtime
 from jackfield.session.session import TRANSITIONS, State
 from jackfield.settings import Settings, SettingsError, SettingsFaults
-from jackfield_builder import freeze
 from jackfield_builder.pipeline import build
+from jackfield_builder.snapshot import write_snapshot
 from jackfield_store_sqlite.creation import initialise
 
 PLUGINS = ("fab-*", "jackfield-policies", "jackfield-store-sqlite")
@@ -31,16 +31,16 @@ TEXT = '{"text": "one two three"}'
 
 
 def frozen(**said: Any) -> Settings:
-    """Settings of a registry that has just been built from what is installed."""
+    """Build a registry from the installed tools; return its settings."""
     settings = Settings(allow=PLUGINS, **said)
     built = build(settings)
     assert built.snapshot, built.findings
-    freeze.write(built.snapshot, settings.registry)
+    write_snapshot(built.snapshot, settings.registry)
     return settings
 
 
 def publish(event: str, fields: Any, *, once: bool = False) -> None:
-    """A client that takes everything."""
+    """Accept every message."""
 
 
 async def call(
@@ -66,7 +66,7 @@ def test_a_frozen_tool_runs_under_every_policy(site: Any) -> None:
     assert answer["meta"]["registryVersion"] == version
 
 
-def test_code_that_is_not_what_was_frozen_is_fatal_in_development_and_withheld_in_production(
+def test_changed_code_is_fatal_in_development_and_withheld_in_production(
     site: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
     drifted = site.tool("fab_drifted")
@@ -84,8 +84,8 @@ def test_code_that_is_not_what_was_frozen_is_fatal_in_development_and_withheld_i
 
 
 @pytest.mark.parametrize("file", ["guide.md", "schema.json"])
-def test_production_serves_a_guide_and_a_schema_as_they_were_frozen(site: Any, file: str) -> None:
-    """Only code is taken from what is installed; who develops is told all the same."""
+def test_production_serves_the_frozen_guide_and_schema(site: Any, file: str) -> None:
+    """Only code is taken from the installation; development reports the difference."""
     package = site.tool("fab_words")
     settings = frozen()
     with (package / file).open("a") as text:
@@ -97,7 +97,7 @@ def test_production_serves_a_guide_and_a_schema_as_they_were_frozen(site: Any, f
     assert ["withheld" in each for each in told] == [True, False], told
 
 
-def test_a_withheld_tool_is_answered_for(site: Any) -> None:
+def test_a_call_of_a_withheld_tool_is_answered(site: Any) -> None:
     site.tool("fab_needy", requires=["telepathy"])
     settings = frozen(store="memory")
 
@@ -125,7 +125,7 @@ def test_a_locked_registry_cannot_be_reloaded_and_an_unlocked_one_can(site: Any)
         Registry.load(settings.registry, Deployment.PRODUCTION).reload()
 
 
-def test_a_reload_brings_the_code_that_was_frozen_or_changes_nothing(site: Any) -> None:
+def test_a_reload_loads_the_frozen_code_or_changes_nothing(site: Any) -> None:
     package = site.tool("fab_said")
     settings = frozen(store="memory")
     registry = Registry.load(settings.registry)
@@ -150,7 +150,7 @@ def test_a_reload_brings_the_code_that_was_frozen_or_changes_nothing(site: Any) 
 
 
 @pytest.mark.parametrize("kind", ["tool", "plugin"])
-def test_a_package_that_cannot_be_read_is_not_the_one_that_was_frozen(site: Any, kind: str) -> None:
+def test_an_unreadable_package_differs_from_the_frozen_one(site: Any, kind: str) -> None:
     site.tool("fab_sound")
     if kind == "tool":
         folder = site.tool("fab_hidden")
@@ -172,7 +172,7 @@ def test_a_package_that_cannot_be_read_is_not_the_one_that_was_frozen(site: Any,
     assert asyncio.run(start("production")) == {"fab_sound"}
 
 
-def test_what_a_prompt_is_made_of(site: Any) -> None:
+def test_the_registry_gives_summaries_guides_and_metadata_by_mode(site: Any) -> None:
     site.tool("fab_both")
     site.tool("fab_text", allowedModes=["text"])
     registry = Registry.load(frozen().registry)
@@ -184,7 +184,7 @@ def test_what_a_prompt_is_made_of(site: Any) -> None:
     assert registry.documentation("nobody") is None
 
 
-def test_a_session_goes_on_after_a_restart_with_its_turn_its_budget_and_its_answers(site: Any) -> None:
+def test_a_session_resumes_after_a_restart_with_turn_budget_and_answers(site: Any) -> None:
     site.tool("fab_words", category="retrieval")
     settings = frozen(store="sqlite")
 
@@ -219,7 +219,7 @@ def test_a_session_goes_on_after_a_restart_with_its_turn_its_budget_and_its_answ
 
 
 @pytest.mark.parametrize("deployment", ["development", "production"])
-def test_a_session_of_another_registry_is_fatal_in_development_and_goes_on_in_production(
+def test_a_session_of_another_registry_is_fatal_in_development_and_resumes_in_production(
     site: Any, deployment: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     site.tool("fab_words")
@@ -251,7 +251,7 @@ def test_a_session_of_another_registry_is_fatal_in_development_and_goes_on_in_pr
 
 
 @pytest.mark.parametrize("returns", ["report", "enforce"])
-def test_the_setting_returns_decides_whether_broken_data_is_passed_on(site: Any, returns: str) -> None:
+def test_the_setting_returns_controls_whether_violating_data_is_passed_on(site: Any, returns: str) -> None:
     site.tool("fab_words", returns={"type": "object", "properties": {"words": {"maximum": 100}}})
     settings = frozen(store="memory", returns=returns)
 
@@ -267,7 +267,7 @@ def test_the_setting_returns_decides_whether_broken_data_is_passed_on(site: Any,
     assert [each["path"] for each in answer["meta"]["returnsViolations"]] == ["/words"]
 
 
-def test_a_store_nobody_offers_and_a_setting_that_makes_no_sense_stop_the_start(site: Any) -> None:
+def test_an_unknown_store_or_an_invalid_setting_fails_at_startup(site: Any) -> None:
     site.tool("fab_words")
     settings = frozen(store="cloud")
     with pytest.raises(
@@ -300,7 +300,7 @@ def test_all_faults_in_the_tables_of_plugins_are_reported_in_one_run(site: Any) 
     assert str(caught.value).splitlines() == [*faults, store]
 
 
-def test_faults_that_were_found_before_are_reported_too(site: Any) -> None:
+def test_faults_found_earlier_are_reported_too(site: Any) -> None:
     site.tool("fab_words")
     faults = SettingsFaults()
     faults.add("[host] prot: unknown setting; did you mean 'port'?")
@@ -323,7 +323,7 @@ def test_faults_that_were_found_before_are_reported_too(site: Any) -> None:
         ),
     ],
 )
-def test_a_table_for_something_nobody_offers_stops_the_start(site: Any, tables: Any, reason: str) -> None:
+def test_a_table_without_a_matching_offer_fails_at_startup(site: Any, tables: Any, reason: str) -> None:
     site.tool("fab_words")
     settings = frozen(store="memory", tables=tables)
     with pytest.raises(SettingsError, match=reason):
@@ -338,7 +338,7 @@ def test_a_table_for_something_nobody_offers_stops_the_start(site: Any, tables: 
         ("lambda settings, services: object()", "thing has no applies_to and no apply"),
     ],
 )
-def test_a_plugin_whose_offer_cannot_be_made_is_named(site: Any, create: str, reason: str) -> None:
+def test_a_plugin_whose_offer_cannot_be_created_is_named(site: Any, create: str, reason: str) -> None:
     site.tool("fab_words")
     (site.folder / "fab_plugin").mkdir()
     (site.folder / "fab_plugin" / "__init__.py").write_text(
@@ -356,7 +356,7 @@ def test_a_plugin_whose_offer_cannot_be_made_is_named(site: Any, create: str, re
     sys.modules.pop("fab_plugin", None)
 
 
-def test_a_policy_is_switched_off_by_its_table(site: Any) -> None:
+def test_a_policy_is_disabled_by_its_table(site: Any) -> None:
     site.tool("fab_words")
     settings = frozen(store="memory", tables={"policies": {"loops": {"enabled": False}}})
 
@@ -368,7 +368,7 @@ def test_a_policy_is_switched_off_by_its_table(site: Any) -> None:
     assert asyncio.run(main()) == [True] * 5
 
 
-def test_the_end_of_a_session_stops_its_reads_and_tells_the_model_and_whoever_watches(site: Any) -> None:
+def test_ending_a_session_stops_its_reads_and_informs_model_and_observers(site: Any) -> None:
     package = site.tool("fab_slow", timeoutMs=60_000)
     (package / "handler.py").write_text(
         "import asyncio\nfrom jackfield import ok\n"
@@ -404,7 +404,7 @@ def test_the_end_of_a_session_stops_its_reads_and_tells_the_model_and_whoever_wa
     assert ended == ["s"]
 
 
-def test_every_way_between_states_is_allowed_or_refused_as_the_table_says(site: Any) -> None:
+def test_every_state_transition_is_allowed_or_rejected_as_documented(site: Any) -> None:
     site.tool("fab_words")
     settings = frozen(store="memory")
 
@@ -434,7 +434,7 @@ def jackfield(*arguments: str, stdin: str | None = None, **environ: str) -> subp
     )
 
 
-def test_call_shows_the_answer_the_trail_and_the_time(site: Any) -> None:
+def test_call_shows_the_answer_the_policy_trace_and_the_duration(site: Any) -> None:
     site.tool("fab_words")
     frozen()
     done = jackfield("call", "fab_words", TEXT)
@@ -445,7 +445,7 @@ def test_call_shows_the_answer_the_trail_and_the_time(site: Any) -> None:
     assert jackfield("call", "fab_words", "-", stdin=TEXT).stdout == done.stdout
 
 
-def test_call_goes_on_with_a_session_and_runs_one_id_once(site: Any) -> None:
+def test_call_resumes_a_session_and_runs_each_id_once(site: Any) -> None:
     site.tool("fab_words")
     frozen()
     first, second = (
@@ -461,7 +461,7 @@ def test_call_goes_on_with_a_session_and_runs_one_id_once(site: Any) -> None:
     assert (first["turn"], second["turn"]) == (1, 2)
 
 
-def test_call_leaves_a_confirmed_tool_pending_unless_it_is_approved(site: Any) -> None:
+def test_call_leaves_a_confirmation_pending_unless_approved(site: Any) -> None:
     site.tool("fab_risky", requiresConfirmation=True, preview="Count {text}?")
     frozen()
     pending = jackfield("call", "fab_risky", TEXT, "--json")
@@ -474,7 +474,7 @@ def test_call_leaves_a_confirmed_tool_pending_unless_it_is_approved(site: Any) -
 
 
 def shown_until(terminal: int, wanted: bytes, seconds: float = 30) -> bytes:
-    """What a terminal shows, up to and with what is waited for, or all of it."""
+    """Return the terminal output up to the awaited text, or all of it."""
     shown = b""
     deadline = time.monotonic() + seconds
     while wanted not in shown and time.monotonic() < deadline:
@@ -491,7 +491,7 @@ def shown_until(terminal: int, wanted: bytes, seconds: float = 30) -> bytes:
     [(b"y\n", 0, b'"words": 3'), (b"n\n", 1, b"Declined; nothing was run."), (None, 1, b"Aborted!")],
     ids=["yes", "no", "Ctrl-C"],
 )
-def test_call_asks_the_person_at_the_terminal(
+def test_call_asks_for_confirmation_in_the_terminal(
     site: Any, answer: bytes | None, returncode: int, said: bytes
 ) -> None:
     site.tool("fab_risky", requiresConfirmation=True, preview="Count {text}?")
@@ -512,7 +512,7 @@ def test_call_asks_the_person_at_the_terminal(
     else:
         shown = b""
         while said not in shown and process.poll() is None:
-            # Again if need be: one that comes just before the terminal is read is only noticed afterwards.
+            # Repeated if necessary: a signal just before the terminal is read is only noticed afterwards.
             process.send_signal(signal.SIGINT)
             shown += shown_until(terminal, said, 1)
         shown += b"" if said in shown else shown_until(terminal, said, 1)
@@ -522,23 +522,28 @@ def test_call_asks_the_person_at_the_terminal(
     os.close(terminal)
 
 
-MISMATCH = "do not match the schema of fab_words"
-
-
 @pytest.mark.parametrize(
     ("arguments", "code", "reason"),
     [
         (["call", "fab_word"], 1, "Did you mean 'fab_words'?"),
         (["call", "fab_words", "{"], 1, "VALIDATION"),
-        (["call", "fab_words", '{"txt": 1}'], 1, f'{MISMATCH}: "text" is a required property; Add'),
-        (["call", "fab_words", '{"text": 1}'], 1, f'{MISMATCH}: /text: 1 is not of type "string"'),
+        (
+            ["call", "fab_words", '{"txt": 1}'],
+            1,
+            'do not match the schema of fab_words: "text" is a required property; Add',
+        ),
+        (
+            ["call", "fab_words", '{"text": 1}'],
+            1,
+            'do not match the schema of fab_words: /text: 1 is not of type "string"',
+        ),
         (["call", "fab_words", TEXT, "--mode", "loud"], 2, "'loud'"),
         (["call", "fab_words", TEXT, "--registry", "gone.json"], 1, "run `jackfield build`"),
         (["call", "fab_words", TEXT, "--session", "s" * 2000], 2, "it has 2000 characters, and may have 200"),
         (["call", "fab_words", TEXT, "--user", "\udcff"], 2, "it is not UTF-8"),
     ],
 )
-def test_call_used_wrongly_is_a_sentence(site: Any, arguments: list[str], code: int, reason: str) -> None:
+def test_usage_errors_of_call_are_explained(site: Any, arguments: list[str], code: int, reason: str) -> None:
     site.tool("fab_words")
     frozen()
     done = jackfield(*arguments)
@@ -547,7 +552,7 @@ def test_call_used_wrongly_is_a_sentence(site: Any, arguments: list[str], code: 
     assert "Traceback" not in done.stderr
 
 
-def test_call_without_a_standard_input_is_a_sentence(site: Any) -> None:
+def test_call_without_standard_input_is_explained(site: Any) -> None:
     site.tool("fab_words")
     frozen()
     line = f"{sys.executable} -m jackfield_cli call fab_words - <&-"
@@ -558,7 +563,7 @@ def test_call_without_a_standard_input_is_a_sentence(site: Any) -> None:
     )
 
 
-def test_what_a_tool_prints_does_not_spoil_the_document(site: Any) -> None:
+def test_output_printed_by_a_tool_does_not_corrupt_the_json(site: Any) -> None:
     package = site.tool("fab_words")
     (package / "handler.py").write_text(
         "from jackfield import ok\n\n\n"
@@ -570,12 +575,12 @@ def test_what_a_tool_prints_does_not_spoil_the_document(site: Any) -> None:
     assert "by the way" in done.stderr
 
 
-def test_a_ban_imposed_by_a_tool_holds_in_another_process(site: Any, tmp_path: Path) -> None:
+def test_a_ban_by_a_tool_applies_in_another_process(site: Any, tmp_path: Path) -> None:
     site.tool("fab_words")
     settings = Settings(allow=(*PLUGINS, "jackfield-tool-ignore-user"))
     built = build(settings)
     assert built.snapshot, built.findings
-    freeze.write(built.snapshot, settings.registry)
+    write_snapshot(built.snapshot, settings.registry)
     ban = '{"duration_seconds": 60, "farewell_message": "Enough for today."}'
     imposed = json.loads(jackfield("call", "ignore_user", ban, "--user", "bob", "--json").stdout)
     assert imposed["answer"]["ok"] is True, imposed
@@ -612,12 +617,12 @@ READER = "from jackfield import ok\n\n\nasync def execute(args, ctx):\n    retur
 
 
 def reader(site: Any) -> None:
-    """A tool that answers with what it was lent."""
+    """Add a tool that returns what its capability gives it."""
     package = site.tool("fab_read", requires=["diary"])
     (package / "handler.py").write_text(READER)
 
 
-def test_a_capability_is_lent_as_the_sessions_own_view_and_closed_at_the_end(site: Any) -> None:
+def test_each_session_gets_its_own_view_of_a_capability_closed_at_the_end(site: Any) -> None:
     import importlib
 
     site.plugin("fab-diary", LENDER)
@@ -635,7 +640,7 @@ def test_a_capability_is_lent_as_the_sessions_own_view_and_closed_at_the_end(sit
     assert importlib.import_module("fab_diary").Diary.closed
 
 
-def test_a_start_that_fails_closes_what_it_had_opened(site: Any) -> None:
+def test_a_failed_start_closes_everything_it_opened(site: Any) -> None:
     import importlib
 
     site.plugin("fab-diary", LENDER)
@@ -657,7 +662,7 @@ def test_nothing_is_created_while_a_table_has_a_fault(site: Any) -> None:
     assert not importlib.import_module("fab_diary").Diary.closed
 
 
-def test_a_tool_whose_capability_is_not_set_up_is_not_there_and_says_why(site: Any) -> None:
+def test_a_tool_without_its_capability_is_unavailable_with_a_reason(site: Any) -> None:
     site.plugin("fab-diary", LENDER)
     reader(site)
     for said in ({"why": "no diary was bought"}, {"enabled": False}):
@@ -702,7 +707,7 @@ class Asked:
 
     async def apply(self, call, proceed):
         if "please" in call.turn.user_text:
-            call.waive_confirmation("the user said please")
+            call.vouch("the user said please")
         else:
             call.add_preview_note("You did not say please.")
         return await proceed(call)
@@ -715,9 +720,7 @@ def jackfield_policies():
 
 
 @pytest.mark.parametrize("leaves_it", [True, False])
-def test_a_policy_waives_confirmation_only_where_the_manifest_leaves_it_to_policies(
-    site: Any, leaves_it: bool
-) -> None:
+def test_a_policy_can_waive_confirmation_only_if_it_is_left_to_policies(site: Any, leaves_it: bool) -> None:
     site.plugin("fab-asked", VOUCHER)
     site.tool("fab_words", requiresConfirmation="policy" if leaves_it else True, preview="Go?")
     settings = frozen(store="memory")
@@ -737,7 +740,7 @@ def test_a_policy_waives_confirmation_only_where_the_manifest_leaves_it_to_polic
     assert second["ok"] is leaves_it
 
 
-def test_what_the_user_said_survives_a_restart(site: Any) -> None:
+def test_user_messages_survive_a_restart(site: Any) -> None:
     site.tool("fab_words")
     settings = frozen()
 
@@ -761,11 +764,11 @@ def test_what_the_user_said_survives_a_restart(site: Any) -> None:
 
 
 class Panic(BaseException):
-    """As extensions in other languages raise it."""
+    """An exception like those of extensions in other languages."""
 
 
-class Loud:
-    """Raises whatever it is told, if it was given an error."""
+class RaisingObserver:
+    """Raises the given error everywhere."""
 
     def __init__(self, error: BaseException | None) -> None:
         self.error, self.told = error, list[str]()
@@ -792,12 +795,12 @@ class Loud:
 
 
 @pytest.mark.parametrize("error", [RuntimeError("loud"), Panic("loud"), asyncio.CancelledError("loud")])
-def test_an_observer_that_raises_everywhere_breaks_nothing_and_is_named(
+def test_an_observer_that_always_raises_breaks_nothing_and_is_named(
     site: Any, error: BaseException, caplog: pytest.LogCaptureFixture
 ) -> None:
     site.tool("fab_words")
     settings = frozen(store="memory")
-    loud, quiet = Loud(error), Loud(None)
+    loud, quiet = RaisingObserver(error), RaisingObserver(None)
 
     async def main() -> Any:
         runtime = await Runtime.start(settings, observers=[loud, quiet])
@@ -813,22 +816,22 @@ def test_an_observer_that_raises_everywhere_breaks_nothing_and_is_named(
     assert loud.told == everything
     assert quiet.told == everything
     for told in everything:
-        assert f"Loud failed in {told}" in caplog.text
+        assert f"RaisingObserver failed in {told}" in caplog.text
 
 
-def test_an_observer_cannot_keep_the_process_from_ending(site: Any) -> None:
+def test_an_observer_cannot_prevent_the_process_from_exiting(site: Any) -> None:
     site.tool("fab_words")
     settings = frozen(store="memory")
 
     async def main() -> None:
-        runtime = await Runtime.start(settings, observers=[Loud(SystemExit(3))])
+        runtime = await Runtime.start(settings, observers=[RaisingObserver(SystemExit(3))])
         await runtime.open_session("text")
 
     with pytest.raises(SystemExit):
         asyncio.run(main())
 
 
-def test_a_capability_that_cannot_be_started_stops_the_start_and_is_named(site: Any) -> None:
+def test_a_capability_that_fails_to_start_is_named_at_startup(site: Any) -> None:
     import importlib
 
     started = "    def started(self, runtime):\n        raise ConnectionError('no line')\n\n"

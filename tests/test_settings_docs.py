@@ -1,4 +1,4 @@
-"""The tables of settings in the documentation are those of the declarations, and every setting has help."""
+"""The settings tables in the documentation match the declarations, and every setting has help."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_a_page_that_differs_from_the_declarations_is_stale() -> None:
     assert generated(f"{begin}| old |\n{end}") == f"{begin}{table('policies.clamping')}{end}"
 
 
-def test_the_declaration_of_the_page_for_authors_is_read_as_it_says() -> None:
+def test_the_settings_example_for_authors_is_read_as_documented() -> None:
     page = (ROOT / "docs" / "hooks.md").read_text("utf-8").partition("## Settings of an offer")[2]
     (example,) = re.findall(r"^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
     imports = "from dataclasses import dataclass\nfrom typing import Annotated\n"

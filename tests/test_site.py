@@ -1,4 +1,4 @@
-"""The documentation becomes a site: every page has its place, no link is broken, and it needs no network."""
+"""The documentation site: every page is listed, no link is broken, and it needs no network."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ DOCS = ROOT / "docs"
 
 
 def build(source: Path, to: Path, builder: str = "html") -> subprocess.CompletedProcess[str]:
-    """As `nox -s docs` does it."""
+    """Build the site as `nox -s docs` does."""
     options = ["-W", "--keep-going", "-n", "-q", "-c", str(DOCS), "-b", builder, "-d", str(to / "doctrees")]
     return subprocess.run(
         [sys.executable, "-m", "sphinx", *options, str(source), str(to / "site")],
@@ -31,7 +31,7 @@ def build(source: Path, to: Path, builder: str = "html") -> subprocess.Completed
 
 
 class Page(HTMLParser):
-    """What a browser would ask for to show a page."""
+    """Collects what a browser would request to show a page."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -46,10 +46,10 @@ class Page(HTMLParser):
             self.asked.append(given["src"] or "")
 
 
-def test_the_site_builds_with_every_page_in_its_order_and_asks_no_other_machine(tmp_path: Path) -> None:
+def test_the_site_builds_all_pages_in_order_without_the_network(tmp_path: Path) -> None:
     built = build(ROOT, tmp_path)
 
-    # A page that is in no list, a link or an anchor that leads nowhere: each is a line here.
+    # An unlisted page, and a link or an anchor without a target: each is a line here.
     assert built.stderr == ""
     assert built.returncode == 0
     pages = {page.stem: page.read_text("utf-8") for page in (tmp_path / "site").rglob("*.html")}
@@ -62,7 +62,7 @@ def test_the_site_builds_with_every_page_in_its_order_and_asks_no_other_machine(
     assert "confirm" in (tmp_path / "site" / "searchindex.js").read_text("utf-8")
 
 
-def test_broken_links_and_pages_that_nobody_reaches_stop_the_build(tmp_path: Path) -> None:
+def test_broken_links_and_unreachable_pages_fail_the_build(tmp_path: Path) -> None:
     pages = tmp_path / "docs"
     pages.mkdir()
     links = "[a](nowhere.md) [b](other.md#nothing) [c](#neither)"
@@ -83,13 +83,13 @@ PATHS = re.compile(r"`((?:kernel|plugins|tool-packages|deploy|docs|prompts)/[\w.
 
 
 @pytest.mark.parametrize("page", [*sorted(DOCS.glob("*.md")), ROOT / "README.md"], ids=lambda page: page.name)
-def test_every_file_that_a_page_names_is_there(page: Path) -> None:
+def test_every_file_named_by_a_page_exists(page: Path) -> None:
     named = set(PATHS.findall(page.read_text("utf-8")))
     assert {path for path in named if not (ROOT / path).exists()} == set()
 
 
 def defined(source: Path) -> set[str]:
-    """Functions and classes of a module, and methods behind the name of their class."""
+    """Return functions and classes of a module, and methods as `Class.method`."""
     names: set[str] = set()
     for node in ast.parse(source.read_text("utf-8")).body:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
@@ -103,8 +103,8 @@ def defined(source: Path) -> set[str]:
     return names
 
 
-def test_the_page_that_follows_a_call_names_what_is_there() -> None:
-    """A step names a file and where to look in it; every name has to be defined in that very file."""
+def test_the_call_page_names_existing_code() -> None:
+    """A step names a file and definitions in it; every name has to be defined in that file."""
     page = (DOCS / "call.md").read_text("utf-8")
     steps = re.findall(r"^- \*\*\d+\*\* \[`[^`]+`\]\(([^)]+\.py)\) (.+)<br>$", page, re.MULTILINE)
     assert len(steps) == page.count("\n- ") > 20
@@ -116,14 +116,12 @@ def test_the_page_that_follows_a_call_names_what_is_there() -> None:
 
 
 def blocks(page: str) -> dict[str, str]:
-    """The blocks of a page that say in their first line which file they are."""
+    """Return the blocks of a page that name their file in the first line."""
     text = (DOCS / page).read_text("utf-8")
     return dict(re.findall(r"^```\w+\n# (\S+\.\w+)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL))
 
 
-def test_the_worked_example_of_a_plugin_passes_its_test_and_decides_about_calls(
-    site: Any, tmp_path: Path
-) -> None:
+def test_the_plugin_example_passes_its_test_and_rejects_calls(site: Any, tmp_path: Path) -> None:
     shown = blocks("plugin.md")
     flowers = site.tool("buy_flowers")
     _, _, files = (
@@ -155,7 +153,7 @@ def test_the_worked_example_of_a_plugin_passes_its_test_and_decides_about_calls(
     assert [each["decisions"][name] for each in calls] == ["pass", "refused: 60 of 40 left"]
 
 
-def test_the_readmes_figures_are_those_of_the_benchmarks() -> None:
+def test_the_figures_in_the_readme_match_the_benchmarks() -> None:
     readme = (ROOT / "README.md").read_text("utf-8")
     head, figures = re.search(r"^\| (Jackfield, .+) \|\n\|[-|]+\n\| (.+) \|$", readme, re.MULTILINE).groups()  # type: ignore[union-attr]
     measured = {

@@ -1,4 +1,4 @@
-"""The tools of this repository: one package each, called as the contract says."""
+"""The tools of this repository: one package each, named as the contract says."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PACKAGES = sorted(
 
 
 @pytest.mark.parametrize("folder", PACKAGES, ids=lambda folder: folder.name)
-def test_a_tool_its_entry_point_and_its_distribution_have_one_name(folder: Path) -> None:
+def test_tool_entry_point_and_distribution_have_the_same_name(folder: Path) -> None:
     project: dict[str, Any] = tomllib.loads((folder / "pyproject.toml").read_text("utf-8"))["project"]
     ((tool_id, package),) = project["entry-points"]["jackfield.tools"].items()
     home = folder / "src" / package
@@ -31,7 +31,7 @@ def test_a_tool_its_entry_point_and_its_distribution_have_one_name(folder: Path)
 
 
 @pytest.mark.parametrize("folder", PACKAGES, ids=lambda folder: folder.name)
-def test_a_tool_depends_on_the_kernel_and_on_types_and_on_nothing_else_of_ours(folder: Path) -> None:
+def test_a_tool_depends_only_on_the_kernel_and_the_capability_types(folder: Path) -> None:
     project: dict[str, Any] = tomllib.loads((folder / "pyproject.toml").read_text("utf-8"))["project"]
     named = {re.split(r"[\[<>=!~; ]", each)[0] for each in project["dependencies"]}
     ours = {each for each in named if each.startswith("jackfield-")}

@@ -1,4 +1,4 @@
-"""The tests' own modules, for them to import."""
+"""Makes the helper modules of the tests importable."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A store that simulates several processes in one: each has its own claims, and a test decides who hangs."""
+"""Several simulated processes on one store: each has its own holder, and a test decides which one hangs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ IN_DOUBT = Claim(ClaimState.IN_DOUBT)
 class SharedStore(MemoryStore):
     """The store as one process sees it.
 
-    While `hangs` is set, the other processes take this one for dead. While `away` is set, this process cannot
+    While `hangs` is set, the other processes consider this one dead. While `away` is set, this process cannot
     reach the store.
     """
 

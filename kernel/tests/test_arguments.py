@@ -1,14 +1,20 @@
-"""Arguments are validated against the schema, filled up with defaults, and never coerced."""
+"""Arguments are parsed strictly, validated, completed with defaults, and explained when they are wrong."""
 
 from __future__ import annotations
 
 import copy
+import json
 from typing import Any
 
+import orjson
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from jackfield.registry.arguments import Arguments
+from jackfield.contract.manifest import ToolManifest
+from jackfield.contract.snapshot import FrozenTool
+from jackfield.registry.arguments import Arguments, Violation
+from jackfield.registry.registry import RegisteredTool
+from jackfield.strict_json import JsonFaultKind, StrictJsonError, parse_arguments
 
 SEARCH: dict[str, Any] = {
     "type": "object",
@@ -42,7 +48,7 @@ SEARCH: dict[str, Any] = {
 }
 
 
-def test_defaults_are_filled_in_nested_and_recursive() -> None:
+def test_defaults_are_filled_in_at_every_level() -> None:
     arguments = {"query": "x", "parts": [{}, {"parts": [{"weight": 2}, {}]}]}
     assert Arguments(SEARCH).fill_defaults(arguments) is True
     assert arguments == {
@@ -53,7 +59,7 @@ def test_defaults_are_filled_in_nested_and_recursive() -> None:
     }
 
 
-def test_arguments_without_missing_defaults_are_unchanged() -> None:
+def test_complete_arguments_are_not_changed() -> None:
     arguments = {"query": "x", "top_k": 1, "filters": {"tags": ["a"], "order": "old"}}
     before = copy.deepcopy(arguments)
     assert Arguments(SEARCH).fill_defaults(arguments) is False
@@ -70,7 +76,7 @@ def test_a_default_is_not_shared_between_calls() -> None:
     assert second["filters"]["tags"] == []
 
 
-def test_all_violations_are_reported_with_their_paths() -> None:
+def test_all_violations_are_reported_together_with_their_paths() -> None:
     wrong = {"top_k": "7", "since": "yesterday", "filters": {"tags": [1], "colour": "red"}, "volume": 11}
     found = {(each.path, each.keyword) for each in Arguments(SEARCH).violations(wrong)}
     assert found == {
@@ -84,11 +90,11 @@ def test_all_violations_are_reported_with_their_paths() -> None:
 
 
 @pytest.mark.parametrize("value", ["5", 5.5, True, None, [5]])
-def test_nothing_is_coerced(value: Any) -> None:
+def test_arguments_are_never_coerced(value: Any) -> None:
     assert Arguments(SEARCH).violations({"query": "x", "top_k": value})
 
 
-def test_remote_schemas_are_not_fetched() -> None:
+def test_remote_schemas_are_never_fetched() -> None:
     with pytest.raises(Exception, match=r"example\.invalid"):
         Arguments({"$ref": "https://example.invalid/schema.json"})
 
@@ -104,7 +110,7 @@ def test_remote_schemas_are_not_fetched() -> None:
         },
     )
 )
-def test_filling_defaults_is_idempotent_and_keeps_arguments_valid(arguments: dict[str, Any]) -> None:
+def test_filling_in_defaults_is_idempotent_and_keeps_arguments_valid(arguments: dict[str, Any]) -> None:
     compiled = Arguments(SEARCH)
     given_ones = copy.deepcopy(arguments)
     assert compiled.violations(arguments) == []
@@ -127,7 +133,54 @@ def test_filling_defaults_is_idempotent_and_keeps_arguments_valid(arguments: dic
     ],
     ids=["long", "type", "choice", "name", "names"],
 )
-def test_a_refusal_says_why_without_repeating_a_long_value(arguments: dict[str, Any], reason: str) -> None:
+def test_a_validation_error_does_not_repeat_a_long_value(arguments: dict[str, Any], reason: str) -> None:
     (violation,) = Arguments(SEARCH).violations(arguments)
     assert reason in violation.message
     assert len(violation.message) < 500
+
+
+# Parsing
+
+
+@pytest.mark.parametrize("depth", [64, 253, 254, 255, 300, 1000, 1023, 1024, 5000, 100_000])
+@pytest.mark.parametrize(("before", "behind"), [("[", "]"), ('{"a":', "}")], ids=["lists", "objects"])
+def test_arguments_nested_too_deeply_are_rejected_at_any_depth(depth: int, before: str, behind: str) -> None:
+    with pytest.raises(StrictJsonError) as refused:
+        parse_arguments(f'{{"x":{before * depth}1{behind * depth}}}')
+    assert refused.value.faults[0].kind is JsonFaultKind.DEPTH
+
+
+def test_arguments_at_the_maximum_depth_are_accepted() -> None:
+    text = '{"x":' + "[" * 62 + "]" * 62 + "}"
+    assert parse_arguments(text) == (json.loads(text), orjson.dumps(orjson.loads(text)))
+
+
+# Explanations for the model
+
+PARAMETERS: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "party": {"type": "integer", "description": "How many people come."},
+        "place": {"type": "string", "description": "Where they sit."},
+        "anything": True,
+    },
+}
+
+
+async def nothing(args: Any, ctx: Any) -> Any:
+    raise AssertionError((args, ctx))
+
+
+def explanation(guide: str, *paths: str) -> str | None:
+    modes: Any = ("text",)
+    manifest = ToolManifest("book", "1.0.0", "", "utility", "none", True, False, modes, 1, PARAMETERS)
+    tool = RegisteredTool(FrozenTool(manifest, {}, "", guide, "", "", "", "", ""), nothing, "1")
+    return tool.help_for([Violation(path, "is wrong", "type") for path in paths])
+
+
+def test_arguments_are_explained_by_the_guide_or_else_by_the_schema() -> None:
+    guide = "# book\n\n- `party`: count the user too.\n"
+    assert explanation(guide, "/party") == "`party`: count the user too."
+    assert explanation(guide, "/place") == "`place`: Where they sit."
+    assert explanation(guide, "/party", "/place") == "`party`: count the user too.\n`place`: Where they sit."
+    assert explanation(guide, "/anything") == "The arguments are party, place, anything."

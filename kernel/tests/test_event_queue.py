@@ -1,4 +1,4 @@
-"""The event queue: order, back pressure, removal and closing."""
+"""The queue of events: order, back pressure, removal and its one end."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ async def _rest(queue: EventQueue) -> list[Event]:
         return [event async for event in queue]
 
 
-def test_events_are_read_in_order_up_to_the_first_closed_event() -> None:
+def test_events_are_read_in_order_up_to_the_first_end() -> None:
     async def main() -> None:
         queue = EventQueue()
         await queue.put(TextDelta("one"))
@@ -38,7 +38,7 @@ def test_a_writer_waits_for_a_slow_reader() -> None:
         events = aiter(queue)
         assert await anext(events) == TextDelta("a")
         await writing
-        queue.put_nowait(Interrupted())  # What cannot wait is taken in any case.
+        queue.put_nowait(Interrupted())  # Events that cannot wait are accepted in any case.
         queue.close(Closed())
         assert [event async for event in events] == [TextDelta("b"), TextDelta("c"), Interrupted(), Closed()]
 
@@ -58,7 +58,7 @@ def test_closing_the_queue_releases_a_waiting_writer() -> None:
     asyncio.run(main())
 
 
-def test_removing_unread_events_frees_space() -> None:
+def test_unread_events_can_be_withdrawn_and_free_space() -> None:
     async def main() -> None:
         queue = EventQueue(limit=2)
         for event in (TextDelta("a"), TurnComplete()):

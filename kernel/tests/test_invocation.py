@@ -1,4 +1,4 @@
-"""Every handler gives exactly one response, which contains no internal details."""
+"""A handler gives exactly one answer in every case, and no internals leak."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 from jackfield import ErrorType, ToolContext, ToolError, ToolResponse, fail, ok
 from jackfield.invocation import as_handler
 
-# Where the kernel is tried alone, the kit that has a call without a registry is not there.
+# When the kernel is tested alone, the test kit is not installed.
 invoke = pytest.importorskip("jackfield_testkit.tool.runner").invoke
 
 CTX = cast("ToolContext", None)
@@ -36,7 +36,7 @@ def test_coroutines_and_plain_functions_are_both_handlers() -> None:
     assert answer(plain) == ok(False)
 
 
-def test_an_expected_failure_passes_through_and_a_tool_error_becomes_one() -> None:
+def test_failure_responses_pass_through_and_tool_errors_become_failures() -> None:
     async def returns(args: dict[str, Any], ctx: ToolContext) -> ToolResponse:
         return fail(ErrorType.CONFLICT, "That slot is taken.", suggestion="Offer another.")
 
@@ -54,7 +54,7 @@ def test_an_expected_failure_passes_through_and_a_tool_error_becomes_one() -> No
     assert (error["type"], error["retryable"], error["details"]) == ("AUTH", True, {"status": 401})
 
 
-def test_other_exceptions_become_internal_errors_without_details(caplog: pytest.LogCaptureFixture) -> None:
+def test_any_other_exception_is_an_internal_error_without_details(caplog: pytest.LogCaptureFixture) -> None:
     async def crashes(args: dict[str, Any], ctx: ToolContext) -> ToolResponse:
         raise RuntimeError("password=hunter2")
 
@@ -67,7 +67,7 @@ def test_other_exceptions_become_internal_errors_without_details(caplog: pytest.
     assert "RuntimeError" in caplog.text
 
 
-def test_a_result_that_is_not_a_response_becomes_an_internal_error(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_return_value_of_the_wrong_type_is_an_internal_error(caplog: pytest.LogCaptureFixture) -> None:
     async def confused(args: dict[str, Any], ctx: ToolContext) -> Any:
         return {"ok": True}
 
@@ -78,9 +78,7 @@ def test_a_result_that_is_not_a_response_becomes_an_internal_error(caplog: pytes
 
 
 @pytest.mark.parametrize("writes", [True, False])
-def test_a_handler_is_cancelled_at_its_deadline_and_the_response_reports_possible_effects(
-    writes: bool,
-) -> None:
+def test_a_handler_is_stopped_at_its_deadline_and_the_failure_names_possible_effects(writes: bool) -> None:
     async def slow(args: dict[str, Any], ctx: ToolContext) -> ToolResponse:
         await asyncio.sleep(30)
         return ok()
@@ -92,7 +90,7 @@ def test_a_handler_is_cancelled_at_its_deadline_and_the_response_reports_possibl
     assert response.failure.retryable is not writes
 
 
-def test_a_call_with_a_blocking_handler_is_answered_at_its_deadline() -> None:
+def test_a_blocking_handler_gets_a_timeout_response_at_its_deadline() -> None:
     release = threading.Event()
 
     def blocks(args: dict[str, Any], ctx: ToolContext) -> ToolResponse:
@@ -112,7 +110,7 @@ def test_a_call_with_a_blocking_handler_is_answered_at_its_deadline() -> None:
     assert waited < 5
 
 
-def test_a_timeout_error_of_the_handler_is_not_mistaken_for_the_deadline() -> None:
+def test_a_timeout_error_raised_by_the_handler_is_not_the_deadline() -> None:
     async def impatient(args: dict[str, Any], ctx: ToolContext) -> ToolResponse:
         raise TimeoutError
 
@@ -121,7 +119,7 @@ def test_a_timeout_error_of_the_handler_is_not_mistaken_for_the_deadline() -> No
     assert response.failure.type is ErrorType.INTERNAL
 
 
-def test_cancellation_from_outside_passes_through() -> None:
+def test_external_cancellation_passes_through() -> None:
     async def waits(args: dict[str, Any], ctx: ToolContext) -> ToolResponse:
         await asyncio.sleep(30)
         return ok()
@@ -137,7 +135,7 @@ def test_cancellation_from_outside_passes_through() -> None:
 
 
 class Panic(BaseException):
-    """As extensions in other languages raise it."""
+    """An exception like those of extensions in other languages."""
 
 
 async def waits_for_what_was_cancelled(args: dict[str, Any], ctx: ToolContext) -> ToolResponse:
@@ -164,13 +162,13 @@ def gives_up_in_its_thread(args: dict[str, Any], ctx: ToolContext) -> ToolRespon
     [waits_for_what_was_cancelled, panics, runs_out, gives_up_in_its_thread],
     ids=lambda each: each.__name__,
 )
-def test_every_exception_of_a_handler_gives_a_response(handler: Any) -> None:
+def test_a_call_is_answered_whatever_its_handler_raises(handler: Any) -> None:
     response = answer(handler, timeout_ms=20_000)
     assert response.failure is not None
     assert response.failure.type is ErrorType.INTERNAL
 
 
-def test_a_handler_that_swallows_its_cancellation_is_cancelled_again_until_it_ends(
+def test_a_handler_that_swallows_its_cancellation_is_cancelled_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("jackfield.invocation.RECANCEL_SECONDS", 0.01)
@@ -197,7 +195,7 @@ def test_a_handler_that_swallows_its_cancellation_is_cancelled_again_until_it_en
     assert (len(told), cancelling) == (3, 0)
 
 
-def test_an_exception_after_a_cancellation_is_not_reported_as_a_handler_failure() -> None:
+def test_an_exception_during_cancellation_is_reported_as_the_timeout() -> None:
     async def converts(args: dict[str, Any], ctx: ToolContext) -> ToolResponse:
         try:
             await asyncio.sleep(30)

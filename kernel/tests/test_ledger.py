@@ -1,4 +1,4 @@
-"""The call ledger runs each call once and reports its state from its claim."""
+"""The call ledger: a call runs once, and every statement about it matches its claim."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ EXPIRY, DAY = 300.0, 24 * 3600.0
 
 
 class Clock:
-    """Time that passes when a test says so."""
+    """A clock that a test sets."""
 
     now = 1_800_000_000.0
 
@@ -37,7 +37,7 @@ class Clock:
         return self.now
 
 
-class OnceOnly:
+class DuplicatesPolicy:
     """Runs calls through the ledger, as the duplicates policy does."""
 
     def __init__(self, ledger: CallLedger) -> None:
@@ -53,8 +53,8 @@ class OnceOnly:
         return await self._ledger.run(call, proceed)
 
 
-class Asks:
-    """Asks the user where the tool wants it, as the confirmation policy does."""
+class ConfirmationPolicy:
+    """ConfirmationPolicy for confirmation if the tool needs it, as the confirmation policy does."""
 
     def __init__(self, confirmations: Confirmations) -> None:
         self._confirmations = confirmations
@@ -68,8 +68,8 @@ class Asks:
         return confirmation_pending(await self._confirmations.request(call, seconds=EXPIRY))
 
 
-class Hook:
-    """Stands right before the handler and does what a test tells it to."""
+class BeforeHandler:
+    """Runs right before the handler and does what a test defines."""
 
     def __init__(self, host: Host) -> None:
         self._host = host
@@ -85,9 +85,9 @@ class Hook:
 
 
 class Host:
-    """One process of a deployment: a store shared with the others, a ledger, tools that count their runs.
+    """One process of a deployment: a shared store, a ledger, tools that count their runs.
 
-    A call stops before the handler while `passes` is not set, and inside of it while `ends` is not set.
+    A call stops before the handler until `passes` is set, and inside of it until `ends` is set.
     """
 
     def __init__(self, clock: Clock, other: Host | None = None, *, remember: float = DAY) -> None:
@@ -107,9 +107,11 @@ class Host:
             make_tool("read", self._handle),
             make_tool("ask", self._handle, **asking),
             policies=[
-                PolicyOffer("duplicates", Stage.ADMIT, 1, lambda _s, _v: OnceOnly(self.ledger)),
-                PolicyOffer("confirmation", Stage.ADMIT, 2, lambda _s, v: Asks(Confirmations(v.store))),
-                PolicyOffer("hook", Stage.ADMIT, 3, lambda _s, _v: Hook(self)),
+                PolicyOffer("duplicates", Stage.ADMIT, 1, lambda _s, _v: DuplicatesPolicy(self.ledger)),
+                PolicyOffer(
+                    "confirmation", Stage.ADMIT, 2, lambda _s, v: ConfirmationPolicy(Confirmations(v.store))
+                ),
+                PolicyOffer("hook", Stage.ADMIT, 3, lambda _s, _v: BeforeHandler(self)),
             ],
             store=self.store,
         )
@@ -130,13 +132,13 @@ class Host:
         )
 
     async def asked(self) -> PendingConfirmation:
-        """Let a call wait for its user."""
+        """Make a call that waits for its user."""
         assert state(await self.call("ask")) == "waiting"
         (pending,) = await Confirmations(self.store).for_session("s")
         return pending
 
     async def hang(self, tool: str = "send") -> asyncio.Task[CallResult]:
-        """Begin a call whose handler does not end, and let the others take this process for dead."""
+        """Begin a call whose handler does not end, and make the others consider this process dead."""
         self.ends.clear()
         calling = asyncio.create_task(self.call(tool))
         await self.began.wait()
@@ -228,7 +230,7 @@ def test_every_state_of_a_call_is_reached_and_reported() -> None:
             status = await reach(host, Host(host.clock, host))
             assert status.state not in seen
             seen[status.state] = status
-        # While the store is away, a status query gets no answer; only a delivery does.
+        # While the store is unavailable, a status query gets no answer; only a delivery does.
         assert set(seen) == set(CallState) - {CallState.UNKNOWN}
         recorded = {CallState.DONE, CallState.FAILED, CallState.DECLINED, CallState.EXPIRED}
         assert {each for each, status in seen.items() if status.wire} == recorded
@@ -239,7 +241,7 @@ def test_every_state_of_a_call_is_reached_and_reported() -> None:
 
 
 @pytest.mark.parametrize("approve", [True, False])
-def test_the_state_of_a_confirmable_call_comes_from_the_claim_of_its_run(approve: bool) -> None:
+def test_a_confirmed_call_has_the_state_of_its_run(approve: bool) -> None:
     async def main() -> None:
         host = Host(Clock())
         other = Host(host.clock, host)
@@ -255,7 +257,7 @@ def test_the_state_of_a_confirmable_call_comes_from_the_claim_of_its_run(approve
     run(main())
 
 
-def test_a_call_whose_process_died_before_it_requested_confirmation_never_ran() -> None:
+def test_a_call_whose_process_died_before_asking_for_confirmation_never_ran() -> None:
     async def main() -> None:
         host = Host(Clock())
         other = Host(host.clock, host)
@@ -323,7 +325,7 @@ def test_a_call_approved_in_time_never_expires_however_long_it_runs() -> None:
         (7 * DAY, 7 * DAY - 10),
     ],
 )
-def test_the_outcome_of_an_approved_call_is_kept_as_long_as_its_confirmation_record(
+def test_the_outcome_of_an_approved_call_is_reported_as_long_as_its_confirmation_is_kept(
     remember: float, after: float
 ) -> None:
     async def main() -> None:
@@ -345,7 +347,7 @@ def test_the_outcome_of_an_approved_call_is_kept_as_long_as_its_confirmation_rec
 # Doubt
 
 
-def test_a_call_in_doubt_is_listed_with_what_an_operator_needs_to_settle_it() -> None:
+def test_a_call_in_doubt_is_listed_with_the_facts_needed_to_settle_it() -> None:
     async def main() -> None:
         host = Host(Clock())
         other = Host(host.clock, host)
@@ -370,7 +372,7 @@ def test_a_call_in_doubt_is_listed_with_what_an_operator_needs_to_settle_it() ->
 
 
 @pytest.mark.parametrize(("ran", "told"), [(True, "done"), (False, "never_run")])
-def test_a_settled_call_is_answered_as_it_was_settled(ran: bool, told: str) -> None:
+def test_a_settled_call_is_answered_with_its_settlement(ran: bool, told: str) -> None:
     async def main() -> None:
         host = Host(Clock())
         other = Host(host.clock, host)
@@ -397,7 +399,7 @@ def test_a_settled_call_is_answered_as_it_was_settled(ran: bool, told: str) -> N
 
 
 @pytest.mark.parametrize(("ran", "told"), [(True, "done"), (False, "never_run")])
-def test_an_approved_call_in_doubt_is_settled_for_its_repetitions_and_approvals(ran: bool, told: str) -> None:
+def test_settling_an_approved_call_also_answers_its_repetitions_and_approvals(ran: bool, told: str) -> None:
     async def main() -> None:
         host = Host(Clock())
         other = Host(host.clock, host)
@@ -420,7 +422,7 @@ def test_an_approved_call_in_doubt_is_settled_for_its_repetitions_and_approvals(
     run(main())
 
 
-def test_of_several_operators_only_one_can_settle_a_call() -> None:
+def test_only_one_of_many_operators_settles_a_call() -> None:
     async def main() -> None:
         host = Host(Clock())
         others = [Host(host.clock, host) for _ in range(5)]
@@ -477,7 +479,7 @@ def test_a_read_whose_process_died_is_run_again() -> None:
     run(main())
 
 
-def test_a_store_failure_during_the_takeover_of_a_read_does_not_block_it() -> None:
+def test_a_store_failure_during_takeover_does_not_block_a_read() -> None:
     async def away(key: str) -> None:
         raise StoreUnavailableError("the test has cut the connection")
 
@@ -494,7 +496,7 @@ def test_a_store_failure_during_the_takeover_of_a_read_does_not_block_it() -> No
     run(main())
 
 
-def test_a_call_whose_process_died_during_the_request_stays_pending_despite_a_store_failure(
+def test_a_store_failure_keeps_an_interrupted_confirmation_pending(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(ledger, "RECORD_RETRY_SECONDS", 0.01)
@@ -511,7 +513,7 @@ def test_a_call_whose_process_died_during_the_request_stays_pending_despite_a_st
             asked.set()
             return await asyncio.Future()
 
-        # The question is kept, and the answer under the call's own key is not.
+        # The confirmation is kept, and the answer under the call's own key is not.
         monkeypatch.setattr(host.store, "complete", hang)
         calling = asyncio.create_task(host.call("ask"))
         await asked.wait()
@@ -527,11 +529,11 @@ def test_a_call_whose_process_died_during_the_request_stays_pending_despite_a_st
     run(main())
 
 
-# Processes that were believed dead
+# Processes wrongly considered dead
 
 
 @pytest.mark.parametrize("paused_for", [60.0, 3 * DAY])
-def test_a_process_that_was_believed_dead_can_record_its_result(paused_for: float) -> None:
+def test_a_process_wrongly_considered_dead_can_record_its_answer(paused_for: float) -> None:
     async def main() -> None:
         host = Host(Clock())
         other = Host(host.clock, host)
@@ -550,7 +552,7 @@ def test_a_process_that_was_believed_dead_can_record_its_result(paused_for: floa
     run(main())
 
 
-def test_a_process_reports_its_result_although_the_call_was_settled_as_never_run() -> None:
+def test_a_process_reports_its_result_for_a_call_settled_as_never_run() -> None:
     async def main() -> None:
         host = Host(Clock())
         other = Host(host.clock, host)
@@ -563,7 +565,7 @@ def test_a_process_reports_its_result_although_the_call_was_settled_as_never_run
     run(main())
 
 
-def test_a_process_reports_its_result_although_it_lost_its_claim_and_the_store() -> None:
+def test_a_process_reports_its_result_after_losing_its_claim_and_the_store() -> None:
     async def away(key: str, *, within: float) -> Any:
         raise StoreUnavailableError("the test has cut the connection")
 
@@ -581,7 +583,7 @@ def test_a_process_reports_its_result_although_it_lost_its_claim_and_the_store()
     run(main())
 
 
-def test_a_process_paused_before_the_handler_notices_that_its_claim_was_lost() -> None:
+def test_a_process_paused_before_the_handler_detects_its_lost_claim() -> None:
     async def main() -> None:
         host = Host(Clock())
         other = Host(host.clock, host)
@@ -592,7 +594,7 @@ def test_a_process_paused_before_the_handler_notices_that_its_claim_was_lost() -
         assert call.check_claim is not None
         assert await call.check_claim(call.key)
         host.store.hangs = True
-        # Nobody has taken it over yet.
+        # No process has taken it over yet.
         assert await call.check_claim(call.key)
         wire = await other.ledger.settle(KEY, ran=False, by="ann")
         assert not await call.check_claim(call.key)
@@ -605,7 +607,7 @@ def test_a_process_paused_before_the_handler_notices_that_its_claim_was_lost() -
     run(main())
 
 
-def test_a_repeatable_call_does_not_check_its_claim() -> None:
+def test_a_harmlessly_repeatable_call_is_not_fenced() -> None:
     async def main() -> None:
         host = Host(Clock())
         await host.call("read")
@@ -617,9 +619,7 @@ def test_a_repeatable_call_does_not_check_its_claim() -> None:
 # An unavailable store
 
 
-def test_an_unrecorded_result_is_recorded_when_the_store_is_available_again(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_an_answer_is_recorded_when_the_store_recovers(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ledger, "RECORD_RETRY_SECONDS", 0.01)
 
     async def main() -> None:
@@ -634,7 +634,7 @@ def test_an_unrecorded_result_is_recorded_when_the_store_is_available_again(
         assert (await other.ledger.status(KEY)).state is CallState.RUNNING
         await asyncio.sleep(0.05)
         host.store.away = False
-        # Nobody asks the host again: it records the answer by itself.
+        # Without another request the host records the answer by itself.
         found = await other.store.outcome(KEY, within=20)
         assert found.result == answer.wire
         assert (await other.call()).wire == answer.wire
@@ -643,7 +643,7 @@ def test_an_unrecorded_result_is_recorded_when_the_store_is_available_again(
     run(main())
 
 
-def test_an_unrecorded_result_is_replayed_by_its_own_process() -> None:
+def test_an_unrecorded_answer_is_repeated_by_its_own_process() -> None:
     async def main() -> None:
         host = Host(Clock())
         calling = await host.hang()
@@ -715,7 +715,7 @@ def test_a_store_failure_while_a_pending_call_is_repeated_leaves_the_outcome_unk
     run(main())
 
 
-def test_nothing_runs_while_the_store_is_unavailable() -> None:
+def test_an_unavailable_store_lets_no_call_run() -> None:
     async def main() -> None:
         host = Host(Clock())
         host.store.away = True
@@ -726,7 +726,7 @@ def test_nothing_runs_while_the_store_is_unavailable() -> None:
         assert host.runs == []
 
 
-def test_a_delivery_without_the_store_does_not_deny_an_earlier_run() -> None:
+def test_an_unavailable_store_says_nothing_about_earlier_runs() -> None:
     async def main() -> None:
         host = Host(Clock())
         first = (await host.call()).wire

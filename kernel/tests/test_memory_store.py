@@ -1,4 +1,4 @@
-"""The memory store evicts results of repeatable calls, and nothing else."""
+"""The store in memory evicts only repeatable results when it is full."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ async def ran(store: MemoryStore, key: str, *, durable: bool, result: bytes = b"
 
 
 async def known(store: MemoryStore, keys: list[str]) -> list[str]:
-    """Those of the keys whose result is still there."""
+    """Return the keys whose result is still present."""
     return [key for key in keys if await store.outcome(key, within=0) == Claim(ClaimState.DONE, b"x" * 600)]
 
 
@@ -27,7 +27,7 @@ def store(monkeypatch: pytest.MonkeyPatch) -> MemoryStore:
     return MemoryStore()
 
 
-def test_the_oldest_results_of_repeatable_calls_are_evicted(store: MemoryStore) -> None:
+def test_the_oldest_repeatable_results_are_evicted_first(store: MemoryStore) -> None:
     async def use() -> list[str]:
         keys = [f"read {number}" for number in range(30)]
         for key in keys:
@@ -39,7 +39,7 @@ def test_the_oldest_results_of_repeatable_calls_are_evicted(store: MemoryStore) 
     assert 8 <= len(kept) <= 10
 
 
-def test_results_of_durable_claims_are_never_evicted(store: MemoryStore) -> None:
+def test_results_of_non_repeatable_calls_are_never_evicted(store: MemoryStore) -> None:
     async def use() -> tuple[list[str], ClaimState]:
         keys = [f"write {number}" for number in range(30)]
         for number, key in enumerate(keys):
@@ -52,7 +52,7 @@ def test_results_of_durable_claims_are_never_evicted(store: MemoryStore) -> None
     assert asyncio.run(use()) == ([f"write {number}" for number in range(30)], ClaimState.RUNNING)
 
 
-def test_evicting_an_old_result_keeps_a_new_claim_of_the_same_key() -> None:
+def test_a_reused_key_is_distinct_from_its_evicted_predecessor() -> None:
     now = 0.0
 
     async def use(store: MemoryStore) -> list[str]:

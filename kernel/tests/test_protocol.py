@@ -1,4 +1,4 @@
-"""The messages of the protocol: their JSON, and how a client reads them."""
+"""The protocol's messages: their form on the wire, and how a client parses them."""
 
 from __future__ import annotations
 
@@ -93,12 +93,12 @@ SAMPLES = [
 ]
 
 
-def test_the_samples_are_of_every_message_of_the_host() -> None:
+def test_there_is_a_sample_of_every_host_message() -> None:
     assert [type(each) for each in SAMPLES] == list(HOST_MESSAGES)
 
 
 @pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: type(sample).__name__)
-def test_a_client_reads_every_message_as_the_host_made_it(sample: messages.HostMessage) -> None:
+def test_every_host_message_survives_a_round_trip_to_the_client(sample: messages.HostMessage) -> None:
     wire = decode(encode(sample))
     assert wire["type"] == message_type(type(sample))
     assert not any("_" in name for name in wire)
@@ -140,7 +140,7 @@ def test_optional_members_are_left_out_and_nullable_ones_are_null() -> None:
     assert (info["protocol"], info["partial"], info["providerReason"]) == (PROTOCOL, None, None)
 
 
-def test_an_event_is_published_without_what_the_log_adds() -> None:
+def test_an_event_is_published_without_the_members_that_the_log_adds() -> None:
     event = messages.ConfirmationSettled(tool="t", call_id="c", approved=True)
     assert event_fields(event) == ("confirmation_settled", {"tool": "t", "callId": "c", "approved": True})
     assert set(to_wire(event)) == {"type", "tool", "callId", "approved"}
@@ -148,7 +148,7 @@ def test_an_event_is_published_without_what_the_log_adds() -> None:
 
 @settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(answer=st.integers(1), offset=st.integers(0), text=st.text() | st.just("half \ud83d of a pair"))
-def test_a_text_delta_is_encoded_as_every_message(answer: int, offset: int, text: str) -> None:
+def test_a_text_delta_is_encoded_like_every_other_message(answer: int, offset: int, text: str) -> None:
     delta = messages.TextDelta(answer=answer, offset=offset, text=text)
     frame = encode_text_delta(answer=answer, offset=offset, text=text)
     assert json.loads(frame) == json.loads(encode(delta))
@@ -185,17 +185,17 @@ def test_values_that_json_cannot_carry_are_replaced() -> None:
         ('{"type": "error", "code": "c", "message": "m", "faults": {}}', "`faults` is not an array"),
     ],
 )
-def test_an_invalid_message_of_a_host_is_refused_with_what_is_wrong(text: str, fault: str) -> None:
+def test_an_invalid_host_message_is_rejected_with_the_reason(text: str, fault: str) -> None:
     with pytest.raises(InvalidMessageError) as refused:
         parse_host_message(decode(text))
     assert fault in str(refused.value)
 
 
-def test_a_message_of_an_unknown_type_is_no_error() -> None:
+def test_a_message_of_an_unknown_type_is_ignored() -> None:
     assert parse_host_message({"type": "telepathy", "strength": 3}) is None
 
 
-def test_members_say_what_is_required() -> None:
+def test_members_state_whether_they_are_required() -> None:
     required = {each.wire for each in members(messages.ChatMessage) if each.required}
     assert required == {"id", "at", "type", "speaker", "text", "turn"}
     assert {each.wire for each in members(messages.Start) if each.required} == {"type"}

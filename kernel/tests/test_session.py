@@ -1,4 +1,4 @@
-"""How long a session and its turns are kept, and what is logged when it refuses something."""
+"""What a session remembers, for how long, and what it logs."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_a_session_can_be_resumed_for_a_day(seconds: int, there: bool) -> None:
     assert (asyncio.run(main()) is not None) is there
 
 
-def test_a_session_of_another_format_is_refused() -> None:
+def test_a_session_saved_by_another_version_is_rejected_with_an_explanation() -> None:
     async def main() -> None:
         store = MemoryStore()
         await Session("text", "1.0.0", session_id="s").save(store)
@@ -57,7 +57,7 @@ def test_a_session_of_another_format_is_refused() -> None:
     asyncio.run(main())
 
 
-def test_an_invalid_transition_is_refused_and_logged(caplog: pytest.LogCaptureFixture) -> None:
+def test_an_illegal_state_transition_is_rejected_and_logged(caplog: pytest.LogCaptureFixture) -> None:
     session = Session("voice", "1.0.0", session_id="s")
     with caplog.at_level(logging.WARNING):
         assert session.transition(State.READY)

@@ -173,7 +173,7 @@ def test_a_fault_in_a_nested_table_names_that_table(table: dict[str, Any], fault
     assert faults_of(**table) == [fault]
 
 
-def test_every_fault_of_a_table_is_reported_in_its_order() -> None:
+def test_every_fault_of_a_table_is_reported_in_order() -> None:
     known = ", ".join(each.name for each in fields(Everything))
     assert faults_of(zzz=1, mode="c", words=[1, 2], on=1, count="x") == [
         f"{PLACE} zzz: unknown setting; known settings: {known}",
@@ -185,14 +185,14 @@ def test_every_fault_of_a_table_is_reported_in_its_order() -> None:
     ]
 
 
-def test_faulty_settings_have_their_defaults_and_the_others_their_values() -> None:
+def test_faulty_settings_get_their_defaults_and_the_others_their_values() -> None:
     faults = SettingsFaults()
     read = read_settings(Everything, {"count": "x", "mode": "b", "zzz": 1}, PLACE, faults)
     assert read == Everything(mode="b")
     assert len(faults) == 2
 
 
-def test_an_offer_without_settings_says_so() -> None:
+def test_an_offer_without_settings_rejects_any_setting() -> None:
     with pytest.raises(SettingsError, match="x: unknown setting; this table has no settings"):
         parse_settings(NoSettings, {"x": 1}, PLACE)
 
@@ -203,7 +203,7 @@ def test_a_value_is_shown_on_one_short_line() -> None:
     assert fault_of(count=16**5000).endswith("got a number that is too long")
 
 
-def test_values_are_converted_as_their_types_say() -> None:
+def test_values_are_converted_to_the_types_of_their_fields() -> None:
     read = parse_settings(
         Everything,
         {"ratio": 1, "path": "~", "words": ["a"], "even": "4", "phrases": ["BITTE"], "url": None},
@@ -215,7 +215,7 @@ def test_values_are_converted_as_their_types_say() -> None:
 
 @dataclass(frozen=True, slots=True)
 class Ruled:
-    """Fields that must fit each other."""
+    """Fields with a cross-field rule."""
 
     low: int = 0
     high: int = 10
@@ -233,7 +233,7 @@ class Ruled:
             raise ValueError("\n".join(faults))
 
 
-def test_rules_over_several_fields_are_faults_of_the_fields_that_they_name() -> None:
+def test_cross_field_rules_are_reported_for_the_fields_they_name() -> None:
     with pytest.raises(SettingsError) as raised:
         parse_settings(Ruled, {"low": 14, "high": 13, "inner": {"name": "x", "size": 20}}, PLACE)
     assert str(raised.value).splitlines() == [
@@ -243,14 +243,14 @@ def test_rules_over_several_fields_are_faults_of_the_fields_that_they_name() -> 
     ]
 
 
-def test_rules_are_not_reported_while_a_field_is_faulty() -> None:
+def test_cross_field_rules_are_not_checked_while_a_field_is_faulty() -> None:
     faults = SettingsFaults()
     assert read_settings(Ruled, {"low": 11, "high": "x"}, PLACE, faults) is None
     assert str(faults) == f"{PLACE} high: expected an integer, got 'x'"
 
 
 @pytest.mark.parametrize("wrong", [set[str], tuple[str, int], list[str], dict[str, set[str]], object])
-def test_a_type_that_cannot_be_read_is_named_with_its_field(wrong: Any) -> None:
+def test_an_unsupported_type_is_reported_with_its_field(wrong: Any) -> None:
     declaration: Any = dataclass(
         type("Odd", (), {"__annotations__": {"thing": wrong}, "__module__": __name__})
     )
@@ -276,7 +276,7 @@ def environment(environ: dict[str, str]) -> tuple[dict[str, Any], list[str]]:
     return table, str(faults).splitlines()
 
 
-def test_variables_are_read_as_the_types_of_their_settings() -> None:
+def test_environment_variables_are_converted_to_the_types_of_their_settings() -> None:
     table, faults = environment(
         {
             "THING_ON": "yes",
@@ -303,7 +303,7 @@ def test_variables_are_read_as_the_types_of_their_settings() -> None:
     }
 
 
-def test_a_fault_names_the_variable_that_it_comes_from() -> None:
+def test_a_fault_names_its_environment_variable() -> None:
     _, faults = environment(
         {
             "THING_COUNT": "many",
@@ -335,7 +335,7 @@ def test_tables_are_merged_member_by_member() -> None:
 
 @dataclass(frozen=True, slots=True)
 class Plain:
-    """Settings that the reader leaves as they are."""
+    """Settings that the reader returns unchanged."""
 
     on: bool = False
     count: Annotated[int, Ge(0), Le(100)] = 3
@@ -388,7 +388,7 @@ def test_a_valid_table_is_read_unchanged_and_without_faults(table: dict[str, Any
 
 
 @given(TABLES, st.sampled_from(sorted(_VALID)), _ANYTHING)
-def test_a_value_of_another_type_is_one_fault_that_names_its_setting(
+def test_a_value_of_the_wrong_type_is_one_fault_that_names_the_setting(
     table: dict[str, Any], name: str, wrong: Any
 ) -> None:
     kinds: dict[str, Any] = {
@@ -409,7 +409,7 @@ def test_a_value_of_another_type_is_one_fault_that_names_its_setting(
 
 
 @given(TABLES, st.data())
-def test_a_value_out_of_its_limits_is_one_fault_that_names_its_setting(
+def test_a_value_out_of_range_is_one_fault_that_names_the_setting(
     table: dict[str, Any], data: st.DataObject
 ) -> None:
     name, wrong, place = data.draw(

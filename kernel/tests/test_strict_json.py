@@ -1,4 +1,4 @@
-"""Strict JSON: what is parsed, and the faults that are reported."""
+"""Strict JSON: unambiguous, or rejected with the reason."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ VALUES = st.recursive(
 
 
 @given(VALUES)
-def test_strict_json_is_parsed_like_any_json(value: Any) -> None:
+def test_unambiguous_json_is_parsed(value: Any) -> None:
     assert loads(json.dumps(value)) == value
 
 
 @given(st.text())
-def test_any_text_is_parsed_or_raises_strict_json_error(text: str) -> None:
+def test_no_text_raises_another_exception(text: str) -> None:
     with contextlib.suppress(StrictJsonError):
         loads(text)
 
@@ -65,7 +65,7 @@ def test_every_fault_is_reported_with_its_place(text: str, kind: JsonFaultKind, 
         ('{"a": 1,}', "Expecting property name enclosed in double quotes"),
     ],
 )
-def test_syntax_errors_have_complete_messages(text: str, said: str) -> None:
+def test_invalid_json_is_reported_in_a_complete_sentence(text: str, said: str) -> None:
     with pytest.raises(StrictJsonError) as caught:
         loads(text)
     assert caught.value.faults[0].message.startswith(said)
@@ -78,5 +78,5 @@ def test_all_faults_of_a_document_are_reported() -> None:
     assert [fault.where for fault in caught.value.faults] == ["/a", "/b/c", "/d/0"]
 
 
-def test_json_pointers_escape_slashes_and_tildes() -> None:
+def test_json_pointers_escape_their_separators() -> None:
     assert pointer("a/b", "m~n", 0) == "/a~1b/m~0n/0"

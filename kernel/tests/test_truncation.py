@@ -1,4 +1,4 @@
-"""Truncated results are valid JSON within the limit and list what was cut."""
+"""A tool's answer for a model: within its limit, valid, with a note about what is missing."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def length(wire: bytes) -> int:
     return len(wire.decode())
 
 
-def test_a_result_within_the_limit_is_unchanged() -> None:
+def test_a_result_within_the_limit_is_not_changed() -> None:
     wire = envelope({"text": "x" * 3000})
     assert truncate_result(wire) is wire
 
@@ -38,7 +38,7 @@ def test_non_ascii_text_is_measured_in_characters() -> None:
     assert truncate_result(wire) == wire
 
 
-def test_the_first_records_are_kept_complete() -> None:
+def test_the_first_records_are_kept_whole() -> None:
     records = [{"id": n, "title": SENTENCE * 3} for n in range(200)]
     short = orjson.loads(truncate_result(envelope({"results": records, "total": 200})))
     kept = short["data"]["results"]
@@ -48,7 +48,7 @@ def test_the_first_records_are_kept_complete() -> None:
     assert short["meta"]["cut"] == [f"data/results: the first {len(kept)} of 200"]
 
 
-def test_the_beginning_and_end_of_code_are_kept() -> None:
+def test_both_ends_of_code_are_kept() -> None:
     lines = ["import os", "", *(f"def f{n}(): return {n}" for n in range(1000)), "main()"]
     short = orjson.loads(truncate_result(envelope({"content": "\n".join(lines)})))
     text = short["data"]["content"]
@@ -73,7 +73,7 @@ def test_whole_sentences_of_prose_are_kept() -> None:
     assert "characters" in short["meta"]["cut"][0]
 
 
-def test_a_long_error_is_truncated() -> None:
+def test_an_error_is_truncated_too() -> None:
     short = orjson.loads(truncate_result(failure("It broke. " * 1000, {"errors": [SENTENCE] * 500})))
     assert short["error"]["type"] == "INTERNAL"
     assert short["error"]["message"].startswith("It broke.")
@@ -97,7 +97,9 @@ VALUES = st.recursive(
 
 @settings(max_examples=50, deadline=None)
 @given(VALUES, st.sampled_from([1000, LIMIT]))
-def test_every_truncated_result_is_valid_within_the_limit_and_lists_its_cuts(data: Any, limit: int) -> None:
+def test_any_truncated_result_is_valid_within_the_limit_and_says_what_is_missing(
+    data: Any, limit: int
+) -> None:
     wire = envelope(data)
     short = truncate_result(wire, limit)
     assert length(short) <= limit

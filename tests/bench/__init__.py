@@ -1,1 +1,1 @@
-"""Measurements: `nox -s bench`; what they mean stands in docs/benchmarks.md."""
+"""Benchmarks: `nox -s bench`; docs/benchmarks.md explains them."""

@@ -1,4 +1,4 @@
-"""Run the measurements, print them as Markdown, and lay them with their plots into a folder."""
+"""Run the benchmarks, print the results as Markdown, and write them with their plots to a folder."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ import time
 import traceback
 from pathlib import Path
 
-from bench import clock, plots, writing
-from bench.parts import PARTS, Part
-from bench.programs import ProgramError
-from bench.recording import Asked, Report, Spent
+from bench import cpu_time, plots, report_files
+from bench.benchmarks import BENCHMARKS, Benchmark
+from bench.report import Duration, Report, RunOptions
+from bench.subprocesses import ProgramError
 
 IMAGES = Path(__file__).parents[2] / "docs" / "images"
 
 
 def main() -> int:
     options = _options()
-    asked, report, facts = Asked(options.rounds, options.full), Report(), writing.machine()
-    for name in options.parts or PARTS:
-        report.spent.append(_run(name, PARTS[name], report, asked))
-        # After every part, so that who breaks it off keeps what there is.
-        writing.write(report, options.report, facts, asked)
-    print(f"## Time\n\n{writing.times(report)}")
+    asked, report, facts = RunOptions(options.rounds, options.full), Report(), report_files.machine()
+    for name in options.parts or BENCHMARKS:
+        report.spent.append(_run(name, BENCHMARKS[name], report, asked))
+        # After every benchmark, so that an interrupted run keeps its results.
+        report_files.write(report, options.report, facts, asked)
+    print(f"## Time\n\n{report_files.times(report)}")
     failed = [f"{each.part}: {each.failure}" for each in report.spent if each.failure]
     try:
         drawn = plots.draw(report.tables, options.report)
@@ -45,7 +45,7 @@ def main() -> int:
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="nox -s bench --", description=__doc__)
     parser.add_argument(
-        "parts", nargs="*", metavar="PART", help=f"what to measure: {', '.join(PARTS)} (default: all)"
+        "parts", nargs="*", metavar="PART", help=f"what to measure: {', '.join(BENCHMARKS)} (default: all)"
     )
     parser.add_argument("--rounds", type=int, default=5, help="how often what is compared runs (default: 5)")
     parser.add_argument(
@@ -60,16 +60,16 @@ def _options() -> argparse.Namespace:
     )
     parser.add_argument("--update-docs", action="store_true", help="copy the plots to docs/images as well")
     options = parser.parse_args()
-    if unknown := set(options.parts) - set(PARTS):
-        parser.error(f"no such part: {', '.join(sorted(unknown))}; there are {', '.join(PARTS)}")
+    if unknown := set(options.parts) - set(BENCHMARKS):
+        parser.error(f"no such part: {', '.join(sorted(unknown))}; there are {', '.join(BENCHMARKS)}")
     if options.rounds < 1:
         parser.error("there has to be a round at least")
     return options
 
 
-def _run(name: str, part: Part, report: Report, asked: Asked) -> Spent:
-    """Run a part; one that fails says why, and the others go on."""
-    began, used, failure = time.perf_counter(), clock.spent(), None
+def _run(name: str, part: Benchmark, report: Report, asked: RunOptions) -> Duration:
+    """Run a benchmark; a failure is reported, and the others continue."""
+    began, used, failure = time.perf_counter(), cpu_time.spent(), None
     try:
         part.run(report, asked)
     except ProgramError as error:
@@ -78,7 +78,7 @@ def _run(name: str, part: Part, report: Report, asked: Asked) -> Spent:
         failure = f"{error}\n{error.stderr.decode() if isinstance(error.stderr, bytes) else error.stderr}"
     except Exception as error:  # noqa: BLE001 - whatever it is, the other parts are still to be measured
         failure = f"{type(error).__name__}: {error}\n{traceback.format_exc()}"
-    spent = Spent(name, time.perf_counter() - began, clock.spent() - used, failure)
+    spent = Duration(name, time.perf_counter() - began, cpu_time.spent() - used, failure)
     print(f"{name}: {spent.seconds:.0f} s, {spent.cpu_seconds:.0f} s of CPU\n", flush=True)
     if failure:
         print(f"{name} failed: {failure}", file=sys.stderr, flush=True)

@@ -1,12 +1,12 @@
-"""How well `extract_contacts` does on labelled public data, beside the library that it uses for numbers."""
+"""Quality of `extract_contacts` on labelled public data, compared with the library it uses for numbers."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
 
-from bench.programs import ask
-from bench.recording import Asked, Report, Table
+from bench.report import Report, RunOptions, Table
+from bench.subprocesses import run_module
 
 CONTACTS = Table(
     "contacts",
@@ -19,9 +19,9 @@ TABLES = (CONTACTS,)
 EVALUATION = Path(__file__).parents[2] / "tool-packages" / "extract-contacts" / "tests"
 
 
-def run(report: Report, _: Asked) -> None:
+def run(report: Report, _: RunOptions) -> None:
     path = os.pathsep.join([str(EVALUATION), os.environ.get("PYTHONPATH", "")])
-    found = ask("probes.contacts", environment={"PYTHONPATH": path})
+    found = run_module("probes.contacts", environment={"PYTHONPATH": path})
     if not found:
         report.note(CONTACTS.section, "Left out: the labelled data is not here.")
         return

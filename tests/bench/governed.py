@@ -1,4 +1,4 @@
-"""What a governed call costs, beside a plain one and beside peers; and that it stays so as things grow."""
+"""Cost of a governed call compared with a plain one and with peers, and how it scales."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from bench import kb_tools
-from bench.contestants.job import WRONG
-from bench.programs import Figures, ask, installed, median, ratio, side_by_side
-from bench.recording import Asked, Report, Table
+from bench.implementations.workload import WRONG
+from bench.report import Report, RunOptions, Table
+from bench.subprocesses import Figures, installed, median, ratio, run_interleaved, run_module
 
 
-class Contestant(NamedTuple):
-    """A program that does the job, and what has to be installed for it."""
+class Implementation(NamedTuple):
+    """A program that does the job, and the module it needs."""
 
     name: str
     module: str
@@ -24,16 +24,18 @@ class Contestant(NamedTuple):
 PLAIN, GOVERNED, PEER, SQLITE = "plain", "governed", "pydantic_ai_steps", "sqlite"
 
 CONTESTANTS = (
-    Contestant("plain `json.loads`, `await`, `json.dumps`", PLAIN, "json"),
-    Contestant("**Jackfield**, all policies, audit and metrics", GOVERNED, "jackfield_observability"),
-    Contestant("Jackfield, the same, arguments in the audit", "with_arguments", "jackfield_observability"),
-    Contestant("Jackfield, all policies, not observed", "unobserved", "jackfield_policies"),
-    Contestant("Jackfield, the first with SQLite", SQLITE, "jackfield_store_sqlite"),
-    Contestant("openai-agents `function_tool`", "openai_agents", "agents"),
-    Contestant("pydantic-ai ToolManager, all calls in one step", "pydantic_ai", "pydantic_ai"),
-    Contestant("pydantic-ai ToolManager, a step a message", PEER, "pydantic_ai"),
-    Contestant("FastMCP server", "fastmcp", "fastmcp"),
-    Contestant("langchain-core StructuredTool", "langchain", "langchain_core"),
+    Implementation("plain `json.loads`, `await`, `json.dumps`", PLAIN, "json"),
+    Implementation("**Jackfield**, all policies, audit and metrics", GOVERNED, "jackfield_observability"),
+    Implementation(
+        "Jackfield, the same, arguments in the audit", "with_arguments", "jackfield_observability"
+    ),
+    Implementation("Jackfield, all policies, not observed", "unobserved", "jackfield_policies"),
+    Implementation("Jackfield, the first with SQLite", SQLITE, "jackfield_store_sqlite"),
+    Implementation("openai-agents `function_tool`", "openai_agents", "agents"),
+    Implementation("pydantic-ai ToolManager, all calls in one step", "pydantic_ai", "pydantic_ai"),
+    Implementation("pydantic-ai ToolManager, a step a message", PEER, "pydantic_ai"),
+    Implementation("FastMCP server", "fastmcp", "fastmcp"),
+    Implementation("langchain-core StructuredTool", "langchain", "langchain_core"),
 )
 
 CALL = Table(
@@ -65,7 +67,7 @@ COUNTS = (5, 50, 500)
 LOADED = 200
 
 
-def run(report: Report, asked: Asked) -> None:
+def run(report: Report, asked: RunOptions) -> None:
     calls(report, asked.rounds)
     where_it_goes(report, asked.rounds)
     many_tools(report, asked.rounds)
@@ -78,11 +80,12 @@ def calls(report: Report, rounds: int) -> None:
     taken: dict[str, list[Figures]] = {each.module: [] for each in present}
     with tempfile.TemporaryDirectory() as name:
         environment = kb_tools.install(Path(name), 1)
-        modules = [f"contestants.{each.module}" for each in present]
-        # Anew for every round: where its memory lies makes a process faster or slower for all its life.
+        modules = [f"implementations.{each.module}" for each in present]
+        # A new process for every round: its memory layout makes a process faster or slower for its whole
+        # life.
         for _ in range(rounds):
-            for module, figures in side_by_side(modules, TURNS_A_ROUND, Path(name), environment).items():
-                taken[module.removeprefix("contestants.")] += figures
+            for module, figures in run_interleaved(modules, TURNS_A_ROUND, Path(name), environment).items():
+                taken[module.removeprefix("implementations.")] += figures
     caption = (
         f"Microseconds of CPU, {rounds} rounds of {TURNS_A_ROUND} turns. The last column counts how many of "
         f"{len(WRONG)} calls with wrong arguments did not get through."
@@ -95,7 +98,7 @@ def calls(report: Report, rounds: int) -> None:
         report.note(CALL.section, f"With SQLite a call takes {waited:.0f} microseconds to its end.")
 
 
-def _row(each: Contestant, taken: Mapping[str, list[Figures]]) -> Sequence[float | None]:
+def _row(each: Implementation, taken: Mapping[str, list[Figures]]) -> Sequence[float | None]:
     figures = taken[each.module]
     return (
         median(figures, "us"),
@@ -110,7 +113,7 @@ def _row(each: Contestant, taken: Mapping[str, list[Figures]]) -> Sequence[float
 def where_it_goes(report: Report, rounds: int) -> None:
     with tempfile.TemporaryDirectory() as name:
         environment = kb_tools.install(Path(name), 1)
-        taken = [ask("probes.where_it_goes", Path(name), environment) for _ in range(rounds)]
+        taken = [run_module("probes.call_breakdown", Path(name), environment) for _ in range(rounds)]
     caption = "Policies by the difference that switching them off makes."
     report.table(WHERE, caption, {part: (median(taken, part),) for part in taken[0]})
 
@@ -124,7 +127,7 @@ def many_tools(report: Report, rounds: int) -> None:
         environments = {count: kb_tools.install(folder, count) for count, folder in folders.items()}
         for _ in range(rounds):
             for count in COUNTS:
-                taken[count].append(ask("probes.many_tools", folders[count], environments[count]))
+                taken[count].append(run_module("probes.many_tools", folders[count], environments[count]))
     fewest = taken[COUNTS[0]]
     rows = {str(count): [ratio(taken[count], fewest, way) for way in ("one", "spread")] for count in COUNTS}
     report.table(TOOLS, "CPU of a call among many tools.", rows)
@@ -133,7 +136,7 @@ def many_tools(report: Report, rounds: int) -> None:
 def long_session(report: Report, rounds: int) -> None:
     with tempfile.TemporaryDirectory() as name:
         environment = kb_tools.install(Path(name), 1)
-        taken = [ask("probes.long_session", Path(name), environment) for _ in range(rounds)]
+        taken = [run_module("probes.long_session", Path(name), environment) for _ in range(rounds)]
     first = next(iter(taken[0]))
     rows = {
         turns: [median([{"to first": each[turns] / each[first]} for each in taken], "to first")]
@@ -145,12 +148,12 @@ def long_session(report: Report, rounds: int) -> None:
 def loading(report: Report, rounds: int) -> None:
     with tempfile.TemporaryDirectory() as name:
         environment = kb_tools.install(Path(name), LOADED)
-        # Often, and in turns: a program that runs for a moment is as slow as its machine is just then.
+        # Many short interleaved runs: the speed of the machine changes from moment to moment.
         taken: dict[str, list[Figures]] = {"production": [], "development": []}
         for _ in range(4 * rounds):
             for deployment, figures in taken.items():
                 said = {**environment, "JACKFIELD_DEPLOYMENT": deployment}
-                figures.append(ask("probes.loading", Path(name), said))
+                figures.append(run_module("probes.registry_load", Path(name), said))
     rows = {part: (median(taken["production"], part),) for part in taken["production"][0]}
     rows["loading in development, guides and schemas looked at too"] = (
         median(taken["development"], "**loading beyond importing the handlers**"),

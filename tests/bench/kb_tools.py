@@ -1,4 +1,4 @@
-"""`kb_search` as installed packages, as many as one likes, and the registry built of them."""
+"""Any number of `kb_search` copies as installed packages, and the registry built from them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from bench.contestants.job import PARAMETERS, TOOL
+from bench.implementations.workload import PARAMETERS, TOOL
 
 PLUGINS = ("jackfield-policies", "jackfield-observability", "jackfield-store-sqlite")
 
@@ -25,7 +25,7 @@ _MANIFEST = {
 }
 _GUIDE = '# {tool}\n\nSearch the knowledge base.\n\n```json\n{{"query": "opening hours"}}\n```\n'
 _HANDLER = """\
-from bench.contestants.job import evidence
+from bench.implementations.workload import evidence
 from jackfield import ok
 
 
@@ -35,17 +35,17 @@ async def execute(args, ctx):
 
 
 def tool_names(count: int) -> tuple[str, ...]:
-    """The ids of so many tools; the first is `kb_search` itself."""
+    """Return the ids of the tools; the first is `kb_search` itself."""
     return (TOOL, *(f"{TOOL}_{number:03}" for number in range(1, count)))
 
 
 def package_of(tool: str) -> str:
-    """The import package of a tool."""
+    """Return the import package of a tool."""
     return f"bench_{tool}"
 
 
 def install(folder: Path, count: int) -> dict[str, str]:
-    """Lay the tools and their registry into a folder; the environment in which they are found."""
+    """Install the tools and their registry in a folder; return the environment in which they are found."""
     site = folder / "site"
     for tool in tool_names(count):
         _install(site, tool)
@@ -63,7 +63,7 @@ def install(folder: Path, count: int) -> dict[str, str]:
 
 
 def _install(site: Path, tool: str) -> None:
-    """What pip would leave of one tool's package."""
+    """Create what pip would install of one tool's package."""
     package = site / package_of(tool)
     package.mkdir(parents=True)
     (package / "__init__.py").touch()

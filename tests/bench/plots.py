@@ -1,6 +1,6 @@
-"""Plots of a report, as SVG: on a white card and with letters as paths, so that they look the same anywhere.
+"""Plots of a report as SVG, on white and with letters as paths, so that they look the same anywhere.
 
-matplotlib is pinned with the peers and imported when something is drawn.
+matplotlib is pinned with the peers and imported when a plot is drawn.
 """
 
 from __future__ import annotations
@@ -11,20 +11,20 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from bench.recording import Filled
+from bench.report import FilledTable
 
 OURS, OTHERS = ("#1f6fb2", "#8fbfe6"), ("#93a1b0", "#cdd6df")
-"""Colours of a first and a second series: of Jackfield, and of everybody else."""
+"""Colours of the first and second series: Jackfield, and the others."""
 INK, LINES = "#1c2733", "#dfe5eb"
 WIDTH = 7.6
 LABEL = 44
-"""How many characters of a label stand in a line."""
+"""The number of characters in a line of a label."""
 
-Tables = Mapping[str, Filled]
+Tables = Mapping[str, FilledTable]
 
 
 class Plot(NamedTuple):
-    """A picture: its title, the tables it needs, and how it is drawn from them."""
+    """A plot: its title, its tables, and the function that draws it."""
 
     title: str
     needs: tuple[str, ...]
@@ -33,7 +33,7 @@ class Plot(NamedTuple):
 
 
 def draw(tables: Tables, folder: Path) -> list[Path]:
-    """Draw what there are figures for; the files that were written."""
+    """Draw the plots with available figures; return the written files."""
     folder.mkdir(parents=True, exist_ok=True)
     return [
         _draw(plot, tables, folder / f"{name}.svg")
@@ -55,7 +55,7 @@ def _draw(plot: Plot, tables: Tables, path: Path) -> Path:
         figure.suptitle(plot.title, fontsize=12, fontweight="bold")
         figure.add_artist(_card(figure.bbox.width, figure.bbox.height))
         plot.draw(figure, tables)
-        # No date in it: the same figures give the same file.
+        # Without a date: the same figures give the same file.
         figure.savefig(path, format="svg", metadata={"Date": None, "Title": plot.title})
     return path
 
@@ -69,24 +69,24 @@ def _card(width: float, height: float) -> Any:
 
 
 def _label(row: str) -> str:
-    """The name of a row without its Markdown, in short lines."""
+    """Return the name of a row without its Markdown, in short lines."""
     return textwrap.fill(row.replace("**", "").replace("`", ""), LABEL)
 
 
 def _ours(row: str) -> bool:
-    """Whether a row is the one to look at."""
+    """Return whether a row is the one to highlight."""
     return "**" in row
 
 
 def _colour(row: str, series: int) -> str:
     if _ours(row):
         return OURS[series]
-    # Jackfield in another form: told from the others, and not in front.
+    # Another form of Jackfield: distinguished from the others, but not highlighted.
     return OURS[1] if row.startswith("Jackfield") else OTHERS[series]
 
 
-def _bars(axes: Any, filled: Filled, headings: Sequence[str], form: str, *, log: bool = False) -> None:
-    """Horizontal bars, the first row on top; with two headings, two bars a row."""
+def _bars(axes: Any, filled: FilledTable, headings: Sequence[str], form: str, *, log: bool = False) -> None:
+    """Draw horizontal bars, the first row on top; with two headings, two bars per row."""
     columns = [filled.column(heading) for heading in headings]
     rows = [row for row in filled.rows if all(row in column for column in columns)]
     thickness = 0.72 / len(columns)
@@ -105,12 +105,12 @@ def _bars(axes: Any, filled: Filled, headings: Sequence[str], form: str, *, log:
         axes.set_xscale("log")
         axes.xaxis.set_major_formatter(import_module("matplotlib.ticker").FormatStrFormatter("%g"))
     low, high = (pick(value for column in columns for value in column.values()) for pick in (min, max))
-    # Room for the figure at the end of the longest bar; the shortest one stays to be seen.
+    # Room for the figure at the end of the longest bar; the shortest one stays visible.
     axes.set_xlim(*((low / 2, high * 2) if log else (0, high * 1.12)))
 
 
 def _legend(axes: Any, labels: Sequence[str]) -> None:
-    """What the darker and what the lighter bar is, whoever's it is."""
+    """Add a legend for the darker and the lighter bar."""
     patch = import_module("matplotlib.patches").Patch
     handles = [patch(color=colour, label=label) for colour, label in zip(OURS, labels, strict=True)]
     axes.legend(handles=handles, frameon=False, fontsize=9, loc="lower right")
@@ -189,4 +189,4 @@ PLOTS = {
     "waits": Plot("What a client waits for", ("waits",), _waits, 3.4),
     "finding": Plot("Finding: words, meaning, and both together", ("quality",), _finding, 3.2),
 }
-"""By the name of the file; docs/images has them as bench-NAME.svg."""
+"""By file name; docs/images has them as bench-NAME.svg."""

@@ -1,4 +1,4 @@
-"""What it costs to carry 20 milliseconds of sound between a session and a model, in either direction."""
+"""Cost of transporting 20 milliseconds of audio between a session and a model, in either direction."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import subprocess
 import sys
 from typing import NamedTuple
 
-from bench.programs import Figures, ask, installed, median, ratio
-from bench.recording import Asked, Report, Table
+from bench.report import Report, RunOptions, Table
+from bench.subprocesses import Figures, installed, median, ratio, run_module
 
 
-class Contestant(NamedTuple):
-    """A program that carries sound, what has to be installed for it, and the server it talks to."""
+class Implementation(NamedTuple):
+    """A program that transports audio, the module it needs, and its server."""
 
     name: str
     module: str
@@ -23,25 +23,25 @@ class Contestant(NamedTuple):
 PLAIN = "plain"
 
 CONTESTANTS = (
-    Contestant("a plain relay: `websockets`, binary frames", PLAIN, "websockets", "openai_server"),
-    Contestant("by hand: `websockets`, `json`, `base64`", "by_hand", "websockets", "openai_server"),
-    Contestant("**Jackfield**, OpenAI Realtime", "openai", "jackfield_openai", "openai_server"),
-    Contestant("the OpenAI SDK's own events and verbs", "openai_sdk", "openai", "openai_server"),
-    Contestant("a plain relay over TLS", "plain_tls", "trustme", "gemini_server"),
-    Contestant(
+    Implementation("a plain relay: `websockets`, binary frames", PLAIN, "websockets", "openai_server"),
+    Implementation("by hand: `websockets`, `json`, `base64`", "handwritten", "websockets", "openai_server"),
+    Implementation("**Jackfield**, OpenAI Realtime", "openai", "jackfield_openai", "openai_server"),
+    Implementation("the OpenAI SDK's own events and verbs", "openai_sdk", "openai", "openai_server"),
+    Implementation("a plain relay over TLS", "plain_tls", "trustme", "gemini_server"),
+    Implementation(
         "**Jackfield**, Gemini Live, over TLS, resampled to 16 kHz",
         "gemini",
         "jackfield_gemini",
         "gemini_server",
     ),
-    Contestant(
+    Implementation(
         "the Gemini SDK's own messages and verbs, over TLS, not resampled",
         "gemini_sdk",
         "google.genai",
         "gemini_server",
     ),
 )
-"""Each a module of `bench.relays` that prints the microseconds of CPU a frame takes `in` and `out`."""
+"""Modules of `bench.relays` that print the microseconds of CPU time for a frame `in` and `out`."""
 
 SOUND = Table(
     "sound",
@@ -58,7 +58,7 @@ TABLES = (SOUND,)
 MOST_ROUNDS = 5
 
 
-def run(report: Report, asked: Asked) -> None:
+def run(report: Report, asked: RunOptions) -> None:
     rounds = min(asked.rounds, MOST_ROUNDS)
     present = [each for each in CONTESTANTS if installed(each.needs)]
     taken: dict[str, list[Figures]] = {each.module: [] for each in present}
@@ -77,7 +77,7 @@ def run(report: Report, asked: Asked) -> None:
     if absent := [each.name for each in CONTESTANTS if each not in present]:
         report.note(SOUND.section, f"Not installed and left out: {', '.join(absent)}.")
     if installed("jackfield_gemini"):
-        alone = [ask("relays.resampling")["us"] for _ in range(rounds)]
+        alone = [run_module("relays.resampler")["us"] for _ in range(rounds)]
         report.note(
             SOUND.section,
             f"Of what goes to Gemini, the resampling alone takes {statistics.median(alone):.0f} us "
@@ -85,16 +85,16 @@ def run(report: Report, asked: Asked) -> None:
         )
 
 
-def carried(contestant: Contestant) -> Figures:
-    """What one program measured against a server of its own."""
+def carried(implementation: Implementation) -> Figures:
+    """Return what one program measured against its own server."""
     with subprocess.Popen(
-        [sys.executable, "-m", f"bench.relays.{contestant.server}"], stdout=subprocess.PIPE, text=True
+        [sys.executable, "-m", f"bench.relays.{implementation.server}"], stdout=subprocess.PIPE, text=True
     ) as server:
         assert server.stdout is not None
         try:
             port, _, authority = server.stdout.readline().strip().partition(" ")
             address = {"BENCH_PORT": port, "BENCH_CA": authority}
             keys = {"OPENAI_API_KEY": "none", "GEMINI_API_KEY": "none"}
-            return ask(f"relays.{contestant.module}", environment={**address, **keys})
+            return run_module(f"relays.{implementation.module}", environment={**address, **keys})
         finally:
             server.terminate()

@@ -1,17 +1,17 @@
-"""What it costs to import the kernel and to ask the command line for help."""
+"""Cost of importing the kernel and of the command line's help."""
 
 from __future__ import annotations
 
 import sys
 
-from bench.clock import interleaved
-from bench.recording import Asked, Report, Table
+from bench.cpu_time import interleaved
+from bench.report import Report, RunOptions, Table
 
 START = Table("start", "Start", "what", {"ms": ".0f", "`import jackfield` = 1": ".2f"})
 TABLES = (START,)
 
 
-def run(report: Report, asked: Asked) -> None:
+def run(report: Report, asked: RunOptions) -> None:
     python = sys.executable
     times = interleaved(
         {

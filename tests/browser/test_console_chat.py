@@ -9,7 +9,7 @@ import signal
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from jackfield_host.security.keys import new_key
+from jackfield_host.security.api_keys import new_key
 from jackfield_scripted import Script, ScriptedCall, ScriptedModel
 from playwright.async_api import WebSocketRoute, expect
 

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 
 import pytest
-from jackfield_host.security.keys import new_key
+from jackfield_host.security.api_keys import new_key
 from jackfield_scripted.openai import OpenAIServer
 from jackfield_testkit.sites import Site
 from model_index import MODEL, PARTS, ModelIndex, model_index

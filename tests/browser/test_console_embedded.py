@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 from jackfield.settings import Settings
-from jackfield_builder import freeze
 from jackfield_builder.pipeline import build
+from jackfield_builder.snapshot import write_snapshot
 from jackfield_local.models import speech
 from jackfield_scripted.openai import OpenAIServer
 from playwright.async_api import expect
@@ -48,7 +48,7 @@ def embedded(console_site: Path, tmp_path: Path) -> Embedded:
     allow = tuple(each for each in EVERYTHING if each != "con-*")
     built = build(Settings(allow=allow), import_handlers=False)
     assert built.snapshot, built.findings
-    freeze.write(built.snapshot, tmp_path / "tool_registry.json")
+    write_snapshot(built.snapshot, tmp_path / "tool_registry.json")
     return Embedded(tmp_path, console_site)
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from jackfield.store import Store
-from jackfield_host.security.keys import new_key
+from jackfield_host.security.api_keys import new_key
 from jackfield_scripted import ScriptedCall, ScriptedModel
 from jackfield_store_sqlite.store import SqliteStore
 from playwright.async_api import Locator, expect
@@ -252,7 +252,7 @@ def test_who_does_not_run_the_host_sees_their_own_alone(deployment: Deployment) 
             await page.add_init_script(f"sessionStorage.setItem('jackfield.token', '{key}')")
             await talk(console)
             await console.open("operations")
-            await expect(page.get_by_text("This needs the role `operator`.")).to_be_visible()
+            await expect(page.get_by_text("This endpoint requires the role `operator`.")).to_be_visible()
             await expect(section(console, "Conversations")).to_contain_text("Your own")
             await expect(section(console, "Conversations").get_by_role("row")).to_have_count(2)
             await expect(section(console, "Audit")).to_be_hidden()

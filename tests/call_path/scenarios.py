@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from jackfield.settings import Settings
-from jackfield_builder import freeze
 from jackfield_builder.pipeline import build
-from jackfield_host.serving import running
+from jackfield_builder.snapshot import write_snapshot
+from jackfield_host.server import serve_embedded
 from jackfield_host.settings import HostSettings
 from jackfield_scripted import Script, ScriptedCall, ScriptedModel
 from jackfield_scripted.audio import tone
@@ -128,7 +128,7 @@ async def connected(settings: Settings, mode: str, script: Script) -> AsyncItera
             allow=settings.allow, provider="openai", registry=settings.registry, tables=tables
         )
         async with (
-            running(deployed, HostSettings(port=0)) as url,
+            serve_embedded(deployed, HostSettings(port=0)) as url,
             connect(
                 f"{url.replace('http', 'ws', 1)}/ws/{mode}",
                 origin=Origin(url),
@@ -257,7 +257,7 @@ def registry_build(settings: Settings) -> CallPath:
         with tracing() as trace:
             built = build(settings)
             assert built.snapshot, built.findings
-            freeze.write(built.snapshot, settings.registry)
+            write_snapshot(built.snapshot, settings.registry)
         return trace
 
     once()

@@ -1,1 +1,1 @@
-"""What was published once goes on working: golden files of each interface, and the code held against them."""
+"""Published interfaces keep working: golden files of each interface, compared with the code."""

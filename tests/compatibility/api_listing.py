@@ -1,8 +1,6 @@
-"""What authors of tools and plugins build on, each name with its signature.
+"""The public API for authors of tools and plugins, each name with its signature.
 
-    PYTHONPATH=tests python -m compatibility.api_listing
-
-prints the listing that stands in golden/kernel-api-<version>.json.
+`PYTHONPATH=tests python -m compatibility.api_listing` prints the listing of golden/kernel-api-<version>.json.
 """
 
 from __future__ import annotations
@@ -27,7 +25,7 @@ MODULES = (
     "jackfield.transport.protocol",
     "jackfield.transport.queue",
 )
-"""Everything public in these."""
+"""Modules whose public names are all listed."""
 
 BESIDES = (
     "jackfield.contract.manifest:ToolManifest",
@@ -64,11 +62,11 @@ BESIDES = (
     "jackfield.store:Store",
     "jackfield.store:StoreUnavailableError",
 )
-"""What offers make or are given, out of modules that hold more than that."""
+"""Names that offers create or receive, from modules that hold more than that."""
 
 
 def listing() -> dict[str, str]:
-    """Every public name with what can be said about it."""
+    """Return every public name with its description."""
     found: dict[str, str] = {}
     for module in MODULES:
         for name, value in _public(importlib.import_module(module)):
@@ -100,11 +98,11 @@ def _described(path: str, value: Any) -> dict[str, str]:
 
 
 def _made(kind: type) -> str:
-    """How an instance is made; a protocol is not."""
+    """Return the signature of the constructor; protocols have none."""
     if getattr(kind, "_is_protocol", False):
         return "protocol"
     bases = [base.__name__ for base in kind.__bases__ if base is not object]
-    # Without an `__init__` of its own an exception takes what any exception takes, and other classes nothing.
+    # An exception without its own `__init__` takes any arguments, other classes none.
     own = any("__init__" in vars(base) for base in kind.__mro__ if base.__module__.startswith("jackfield"))
     written = own or issubclass(kind, tuple)
     signature = _plain(str(inspect.signature(kind))) if written else "as its base"
@@ -112,7 +110,7 @@ def _made(kind: type) -> str:
 
 
 def _members(kind: type) -> Iterator[tuple[str, str]]:
-    # What a class without annotations says about its attributes.
+    # The attributes of a class without annotations.
     yield from ((name, "attribute") for name in vars(kind).get("__slots__", ()))
     for name, hint in inspect.get_annotations(kind).items():
         yield name, _plain(str(hint))
@@ -131,7 +129,7 @@ def _signed(function: Any) -> str:
 
 
 def _plain(text: str) -> str:
-    """Without what differs from run to run, or from one Python to another."""
+    """Remove what differs between runs or Python versions."""
     text = re.sub(r"ForwardRef\('([^']*)'\)| at 0x[0-9a-f]+", r"\1", text)
     return re.sub("['\"]", "", text.replace("= ''", "= <empty>"))
 

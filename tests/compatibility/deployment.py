@@ -1,4 +1,4 @@
-"""A deployment of the golden plugin and the golden tools, as they were published."""
+"""A deployment of the golden plugin and the golden tools, as published."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ GOLDEN = Path(__file__).with_name("golden")
 SITE = GOLDEN / "site"
 REGISTRY = GOLDEN / "registry-format-1.json"
 REGISTRIES = (REGISTRY, GOLDEN / "registry-format-1-distributions.json")
-"""As it was first built, and as it is built since registries record whole distributions."""
+"""The registry as first built, and as built since registries record whole distributions."""
 PATIENCE = 60.0
-"""Seconds after which a test that waits says that it waited in vain."""
+"""Timeout of a wait in seconds."""
 
 BESIDES = "jackfield-policies,jackfield-host"
-"""What a deployment has installed besides."""
+"""Distributions that the deployment has installed as well."""
 
 
 def environ(**more: str) -> dict[str, str]:
-    """The environment of a process in which the golden distributions are installed, and no other tools."""
-    # Byte code beside the golden files would be in the way of nobody, but does not belong there.
+    """Return the environment of a process in which only the golden distributions and tools are installed."""
+    # No byte code next to the golden files.
     fixed = {
         "PYTHONPATH": str(SITE),
         "PYTHONDONTWRITEBYTECODE": "1",
@@ -41,7 +41,7 @@ def environ(**more: str) -> dict[str, str]:
 
 
 def jackfield(folder: Path, *arguments: str, **more: str) -> subprocess.CompletedProcess[str]:
-    """Run a command of `jackfield` in a folder."""
+    """Run a `jackfield` command in a folder."""
     return subprocess.run(
         [sys.executable, "-m", "jackfield_cli", *arguments],
         cwd=folder, env=environ(**more), capture_output=True, text=True, check=False, timeout=PATIENCE,
@@ -49,29 +49,29 @@ def jackfield(folder: Path, *arguments: str, **more: str) -> subprocess.Complete
 
 
 class Host:
-    """A host in a process of its own."""
+    """A host in its own process."""
 
     def __init__(self, url: str, process: asyncio.subprocess.Process) -> None:
         self.url = url
         self._process = process
 
     def stop(self) -> None:
-        """Tell it to drain and to end."""
+        """Drain and stop the host."""
         self._process.send_signal(signal.SIGTERM)
 
     @asynccontextmanager
-    async def line(self, mode: str, *subprotocols: str) -> AsyncIterator[Line]:
-        """A WebSocket, with nothing said yet."""
+    async def line(self, mode: str, *subprotocols: str) -> AsyncIterator[RawClient]:
+        """Open a WebSocket without sending anything."""
         address = f"{self.url.replace('http', 'ws', 1)}/ws/{mode}"
         offered = [Subprotocol(each) for each in subprotocols or ("jackfield.1",)]
         async with connect(
             address, origin=Origin(self.url), subprotocols=offered, compression=None, proxy=None
         ) as socket:
-            yield Line(socket)
+            yield RawClient(socket)
 
 
-class Line:
-    """A client that sends frames as they are and keeps what comes."""
+class RawClient:
+    """A client that sends raw frames and keeps those it receives."""
 
     def __init__(self, socket: ClientConnection) -> None:
         self.socket = socket
@@ -83,7 +83,7 @@ class Line:
         await self.socket.send(json.dumps(frame))
 
     async def until(self, wanted: str | Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
-        """Read up to a frame of a type, or one that fits."""
+        """Read up to a frame of a type, or a matching one."""
         while True:
             frame = await self.socket.recv()
             if isinstance(frame, bytes):

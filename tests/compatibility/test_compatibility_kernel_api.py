@@ -1,7 +1,7 @@
-"""The kernel's API: what tools and plugins were written against stays as they know it.
+"""The kernel's API stays compatible with published tools and plugins.
 
-A name that goes, or that is used in another way, asks for another `API_VERSION` and a listing of its own; a
-name that is new asks only to be listed. docs/registry.md says what the version is good for.
+A removed or changed name needs another `API_VERSION` and its own listing; a new name only needs to be listed.
+docs/registry.md explains the version.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def published() -> dict[str, str]:
     return names
 
 
-def test_nothing_that_was_published_is_gone_or_used_in_another_way() -> None:
+def test_published_names_keep_existing_with_compatible_signatures() -> None:
     now = listing()
     changed = [
         f"{name}: {how} -> {now.get(name)}" for name, how in published().items() if now.get(name) != how
@@ -39,7 +39,7 @@ def test_everything_public_is_in_the_listing() -> None:
 
 
 def of_api(version: str, folder: Path) -> Path:
-    """The golden registry as a kernel of another API would have built it."""
+    """Return the golden registry as a kernel of another API version would build it."""
     wire: dict[str, Any] = json.loads(REGISTRY.read_text("utf-8"))
     file = folder / "tool_registry.json"
     file.write_text(json.dumps(dict(seal({**wire, "kernel": {"version": "7.0", "api": version}}).wire)))
@@ -47,7 +47,7 @@ def of_api(version: str, folder: Path) -> Path:
 
 
 @pytest.mark.parametrize("version", ["0", "2"])
-def test_a_registry_of_another_api_is_refused_with_a_sentence(
+def test_a_registry_of_another_api_version_is_rejected_with_an_explanation(
     version: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = of_api(version, tmp_path)
@@ -60,7 +60,7 @@ def test_a_registry_of_another_api_is_refused_with_a_sentence(
     assert "Traceback" not in called.stderr
 
 
-def test_a_plugin_that_answers_every_question_is_taken_at_its_word(tmp_path: Path) -> None:
+def test_a_plugin_that_implements_every_hook_is_accepted(tmp_path: Path) -> None:
     built = jackfield(tmp_path, "build", "--json", JACKFIELD_ALLOW="golden-*")
     assert built.returncode == 0, built.stdout
     shown = jackfield(tmp_path, "plugins", JACKFIELD_ALLOW="golden-*").stdout
@@ -83,7 +83,7 @@ def test_a_plugin_that_answers_every_question_is_taken_at_its_word(tmp_path: Pat
     assert called["decisions"] == {"stamp": "stamped", "hours": "pass", "validation": "defaults filled in"}
 
 
-def test_a_transport_written_against_the_protocol_carries_a_conversation(
+def test_a_transport_written_against_the_protocol_runs_a_conversation(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.syspath_prepend(str(SITE))

@@ -1,7 +1,7 @@
-"""The format of a registry file: one that was built once is served as it is.
+"""The format of a registry file: a published registry is served unchanged.
 
-`formatVersion` changes when an older kernel would misread a file; a golden registry of the new format then
-stands beside this one, and this one is refused with a sentence or still read.
+`formatVersion` changes when an older kernel would misread a file. A golden registry of the new format is then
+added, and this one is rejected with an explanation or still read.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from compatibility.deployment import REGISTRIES, REGISTRY, SITE, jackfield
 WIRE: dict[str, Any] = json.loads(REGISTRY.read_text("utf-8"))
 
 
-def test_the_golden_registry_is_of_the_present_format() -> None:
+def test_the_golden_registry_has_the_current_format() -> None:
     assert WIRE["formatVersion"] == FORMAT_VERSION == 1
 
 
-def test_it_is_read_with_its_hash_and_its_version() -> None:
+def test_the_golden_registry_is_read_with_its_hash_and_version() -> None:
     snapshot = Snapshot.load(REGISTRY)
     assert snapshot.version == WIRE["version"] == f"1.0.{WIRE['contentHash'].removeprefix('sha256:')[:8]}"
     price = snapshot.tools["parcel_price"]
@@ -37,8 +37,10 @@ def test_it_is_read_with_its_hash_and_its_version() -> None:
 
 
 @pytest.mark.parametrize("registry", REGISTRIES, ids=lambda path: path.stem)
-def test_it_is_served_though_another_kernel_built_it(registry: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    # In development, which stops at the least difference between what was frozen and what is installed.
+def test_a_registry_built_by_another_kernel_version_is_served(
+    registry: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # In development mode, which stops at any difference between the frozen and the installed code.
     monkeypatch.syspath_prepend(str(SITE))
 
     async def main() -> tuple[Any, Any]:
@@ -70,7 +72,7 @@ def test_the_same_inputs_still_give_the_same_registry(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("version", [2, 99, "1", None])
-def test_a_format_that_is_not_known_is_refused_with_a_sentence(version: Any, tmp_path: Path) -> None:
+def test_an_unknown_format_is_rejected_with_an_explanation(version: Any, tmp_path: Path) -> None:
     file = tmp_path / "tool_registry.json"
     file.write_text(json.dumps({**WIRE, "formatVersion": version, "tools": {"laid": "out otherwise"}}))
     with pytest.raises(
@@ -83,7 +85,7 @@ def test_a_format_that_is_not_known_is_refused_with_a_sentence(version: Any, tmp
 
 
 @pytest.mark.parametrize("left_out", ["kernel", "tools", "plugins", "contentHash"])
-def test_a_registry_with_a_part_missing_is_damaged(left_out: str, tmp_path: Path) -> None:
+def test_a_registry_with_a_missing_part_is_reported_as_damaged(left_out: str, tmp_path: Path) -> None:
     file = tmp_path / "tool_registry.json"
     file.write_text(json.dumps({name: each for name, each in WIRE.items() if name != left_out}))
     with pytest.raises(SnapshotError, match="edited or damaged"):

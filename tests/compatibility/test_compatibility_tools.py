@@ -1,7 +1,7 @@
-"""The contract of a tool: a package that was published goes on building and running as it is.
+"""The tool contract: a published package still builds and runs.
 
-`tool.schema.json` may only become wider. One that refuses what it took asks for another `$id`, with golden
-files of its own beside these.
+`tool.schema.json` may only accept more. A schema that rejects what it accepted needs another `$id` and its
+own golden files.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 import jsonschema
 import pytest
 from jackfield.contract import manifest
-from jackfield_builder.changes import Bump, argument_changes
+from jackfield_builder.schema_changes import VersionBump, argument_changes
 
 from compatibility.deployment import GOLDEN, SITE, jackfield
 
@@ -21,8 +21,8 @@ PUBLISHED: dict[str, Any] = json.loads((GOLDEN / "tool.schema-1.json").read_text
 NOW: dict[str, Any] = json.loads(Path(manifest.__file__).with_name("tool.schema.json").read_text("utf-8"))
 
 
-def test_the_schema_of_tools_takes_all_it_took() -> None:
-    narrower = [what for what, bump in argument_changes(PUBLISHED, NOW) if bump is Bump.MAJOR]
+def test_the_tool_schema_accepts_everything_it_accepted() -> None:
+    narrower = [what for what, bump in argument_changes(PUBLISHED, NOW) if bump is VersionBump.MAJOR]
     assert narrower == []
     assert set(NOW["required"]) <= set(PUBLISHED["required"])
 
@@ -42,24 +42,26 @@ def test_the_schema_of_tools_takes_all_it_took() -> None:
     ],
     ids=["required", "enum", "removed", "bound"],
 )
-def test_a_narrower_schema_would_be_noticed(narrowed: dict[str, Any]) -> None:
-    changes = [what for what, bump in argument_changes(PUBLISHED, {**NOW, **narrowed}) if bump is Bump.MAJOR]
+def test_a_narrower_schema_is_detected(narrowed: dict[str, Any]) -> None:
+    changes = [
+        what for what, bump in argument_changes(PUBLISHED, {**NOW, **narrowed}) if bump is VersionBump.MAJOR
+    ]
     assert len(changes) == 1
 
 
 @pytest.mark.parametrize("schema", sorted(SITE.glob("*/schema.json")), ids=lambda path: path.parent.name)
-def test_a_published_manifest_is_still_one(schema: Path) -> None:
+def test_a_published_manifest_is_still_valid(schema: Path) -> None:
     jsonschema.Draft202012Validator(NOW).validate(json.loads(schema.read_text("utf-8")))
 
 
-def test_between_them_the_golden_tools_use_every_field() -> None:
+def test_the_golden_tools_together_use_every_field() -> None:
     used = {name for path in SITE.glob("*/schema.json") for name in json.loads(path.read_text("utf-8"))}
     assert used == set(PUBLISHED["properties"])
 
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder in which the golden tools were built, with the policies that enforce what they ask for."""
+    """Return a folder with the built golden tools and the policies that they need."""
     folder = tmp_path_factory.mktemp("golden")
     done = jackfield(folder, "build", "--json")
     assert done.returncode == 0, done.stdout
@@ -78,7 +80,7 @@ def call(folder: Path, tool: str, *options: str, **arguments: Any) -> dict[str, 
     return answer
 
 
-def test_a_published_tool_answers_as_it_did(built: Path) -> None:
+def test_a_published_tool_gives_the_same_answers(built: Path) -> None:
     assert call(built, "parcel_price", kilograms=3, speed="fast") == {
         "ok": True,
         "data": {"cents": 1500, "speed": "fast", "mode": "text", "turn": 1},
@@ -88,7 +90,7 @@ def test_a_published_tool_answers_as_it_did(built: Path) -> None:
     assert call(built, "parcel_motto")["data"] == {"motto": "Everywhere by noon."}
 
 
-def test_a_published_tool_is_governed_as_it_asked_for(built: Path) -> None:
+def test_the_policies_requested_by_a_published_tool_apply(built: Path) -> None:
     wrong = call(built, "parcel_price", kilograms=31)["error"]
     assert (wrong["type"], wrong["retryable"], wrong["partialSideEffects"]) == ("VALIDATION", False, False)
     spoken = call(built, "parcel_book", "--mode", "voice", to="Halden Street 4", kilograms=2)["error"]
@@ -98,7 +100,7 @@ def test_a_published_tool_is_governed_as_it_asked_for(built: Path) -> None:
     assert "Have a parcel of 2 kg fetched for Halden Street 4?" in json.dumps(pending)
 
 
-def test_a_published_tool_composes_fails_and_raises_as_it_did(built: Path) -> None:
+def test_a_published_tool_calls_tools_fails_and_raises_as_before(built: Path) -> None:
     booked = call(built, "parcel_book", "--yes", to="Halden Street 4", kilograms=2)
     assert booked["data"] == {"booked": True, "cents": 500}
     nowhere = call(built, "parcel_book", "--yes", to="nowhere", kilograms=2)["error"]

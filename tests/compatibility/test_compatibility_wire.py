@@ -1,7 +1,7 @@
-"""The protocol `jackfield.1`: clients and hosts of another age understand each other.
+"""The protocol `jackfield.1`: clients and hosts of different versions are compatible.
 
-Its number changes when a client would have to change; then the golden frames stay as they are, and frames of
-the new number stand beside them.
+Its number changes when clients would have to change. The golden frames then stay, and frames of the new
+number are added.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from websockets.asyncio.server import ServerConnection, serve
 from websockets.exceptions import InvalidStatus
 from websockets.typing import Subprotocol
 
-from compatibility.conversing import Told, conversed
 from compatibility.deployment import GOLDEN, PATIENCE, served
+from compatibility.wire_scenarios import FramesByType, run_scenarios
 
 
 def golden(name: str) -> list[dict[str, Any]]:
@@ -34,16 +34,16 @@ HOST, CLIENT = golden("host-says.jsonl"), golden("client-says.jsonl")
 
 
 @pytest.mark.parametrize("frame", CLIENT, ids=lambda frame: frame["type"])
-def test_the_host_takes_every_frame_that_a_client_was_written_to_send(frame: dict[str, Any]) -> None:
+def test_the_host_accepts_every_published_client_message(frame: dict[str, Any]) -> None:
     first = frame["type"] in ("start", "resume")
     taken = to_wire((parse_first_message if first else parse_client_message)(json.dumps(frame)))
     assert {name: taken[name] for name in frame} == frame
 
 
-def test_the_host_still_says_everything_that_a_client_was_written_to_hear(tmp_path: Path) -> None:
-    async def main() -> Told:
+def test_the_host_still_sends_every_published_message(tmp_path: Path) -> None:
+    async def main() -> FramesByType:
         async with served(tmp_path) as host:
-            return await conversed(host)
+            return await run_scenarios(host)
 
     told = asyncio.run(main())
     assert PROTOCOL == "jackfield.1"
@@ -53,9 +53,9 @@ def test_the_host_still_says_everything_that_a_client_was_written_to_hear(tmp_pa
 
 
 def fits(old: Any, new: Any) -> bool:
-    """Whether what is said now has every member of what was said once, each of the same kind."""
+    """Return whether a message has every member of the published one, each of the same kind."""
     if isinstance(old, dict):
-        # What policies decide is theirs to word, and which there are.
+        # The names and decisions of policies may change.
         return isinstance(new, dict) and all(
             name in new and (name == "decisions" or fits(each, new[name])) for name, each in old.items()
         )
@@ -68,7 +68,7 @@ def fits(old: Any, new: Any) -> bool:
 
 
 @pytest.mark.parametrize("offers", [["jackfield.2"], ["graphql-ws", "jackfield.0"]])
-def test_a_client_that_speaks_another_protocol_is_refused_with_a_sentence(
+def test_a_client_with_another_protocol_is_rejected_with_an_explanation(
     tmp_path: Path, offers: list[str]
 ) -> None:
     async def main() -> Any:
@@ -76,7 +76,7 @@ def test_a_client_that_speaks_another_protocol_is_refused_with_a_sentence(
             with pytest.raises(InvalidStatus) as refused:
                 async with host.line("text", *offers):
                     pass
-            # One that speaks ours besides is welcome.
+            # A client that also offers our protocol is accepted.
             async with host.line("text", *offers, "jackfield.1") as line:
                 assert line.socket.subprotocol == "jackfield.1"
             return refused.value.response
@@ -85,13 +85,13 @@ def test_a_client_that_speaks_another_protocol_is_refused_with_a_sentence(
     assert response.status_code == 400
     assert json.loads(response.body)["error"] == {
         "code": "unknown_protocol",
-        "message": "This host speaks the subprotocol jackfield.1, and the client offers only others.",
+        "message": "This host supports only the subprotocol jackfield.1, which the client does not offer.",
     }
 
 
 @asynccontextmanager
 async def replayed(frames: list[Any], **options: Any) -> AsyncIterator[tuple[Session, list[dict[str, Any]]]]:
-    """A client at a host that says these frames, and what the client says to it."""
+    """Connect a client to a host that sends these frames, and collect what the client sends."""
     heard: list[dict[str, Any]] = []
 
     async def visit(line: ServerConnection) -> None:
@@ -125,10 +125,10 @@ KNOWN = {
     "session_status": "SessionStatus", "notification": "Notification", "custom": "CustomEvent",
     "audio": "Audio",
 }  # fmt: skip
-"""What the client calls each message."""
+"""The client's class for each message."""
 
 
-def test_the_client_understands_every_frame_of_a_host_and_passes_over_what_is_new() -> None:
+def test_the_client_reads_every_published_host_message_and_ignores_new_ones() -> None:
     new = [
         {"type": "telepathy", "strength": 3},
         {"type": "levitation", "id": 900, "at": 1794787200.0, "metres": 2},
@@ -166,13 +166,13 @@ def test_the_client_understands_every_frame_of_a_host_and_passes_over_what_is_ne
     assert (started.tool, started.call_id, started.budget_ms) == ("parcel_price", "call_golden_0001", 800)
 
 
-def test_the_client_still_says_what_hosts_were_written_to_hear() -> None:
+def test_the_client_still_sends_every_published_message() -> None:
     opening = [each for each in HOST if each["type"] in ("session", "caught_up", "turn_complete")]
 
     async def main() -> list[dict[str, Any]]:
         place = {"time_zone": "Europe/Berlin", "language": "en-GB"}
         async with replayed(opening, **place, handover="4f1c9a.golden") as (session, heard):
-            # Said before it has caught up, it would be said again after that.
+            # Sent before catching up, it would be sent again afterwards.
             async for message in session:
                 if isinstance(message, TurnComplete):
                     break
@@ -192,11 +192,11 @@ def test_the_client_still_says_what_hosts_were_written_to_hear() -> None:
     said = asyncio.run(main())
     assert [each["type"] for each in said] == [each["type"] for each in CLIENT]
     for old, new in zip(CLIENT, said, strict=True):
-        # The client makes up names for what the user writes.
+        # The client generates ids for user messages.
         assert {**new, **({"clientId": "c-1"} if "clientId" in new else {})} == old
 
 
-def test_the_client_refuses_a_host_that_does_not_speak_its_protocol() -> None:
+def test_the_client_rejects_a_host_with_another_protocol() -> None:
     async def silent(line: ServerConnection) -> None:
         await line.wait_closed()
 

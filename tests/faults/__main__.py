@@ -29,7 +29,7 @@ def main() -> int:
         expiry=options.expiry,
         seed=options.seed,
     )
-    # Told to stop, it takes its hosts along.
+    # When stopped, it also stops its hosts.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.default_int_handler)
     print(f"{scale.kills} kills, {scale.pauses} pauses, seed {scale.seed}", flush=True)

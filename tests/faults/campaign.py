@@ -1,8 +1,8 @@
 """The campaign: rounds of calls, each with one host killed or paused in the middle of them.
 
-A round makes a few calls, aims at a moment of their life, and strikes. Then it asks about every call, at the
+A round makes a few calls, waits for a stage of their life, and strikes. Then it queries every call, at the
 other hosts at once and at the struck host when it is back. At the end calls in doubt are settled from the
-effect log, and everything is asked once more.
+effect log, and every call is queried once more.
 """
 
 from __future__ import annotations
@@ -17,28 +17,28 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from faults import asking
-from faults.asking import Line
+from faults import client
+from faults.checks import DOUBTS, EVENTS, UNSETTLED, UNTOLD, Fault, check_call
+from faults.client import SessionSocket
 from faults.deployment import BOOK, NOTE, Deployment, Host
-from faults.effects import EffectLog
-from faults.judge import DOUBTS, EVENTS, UNSETTLED, UNTOLD, Fault, judge
+from faults.effect_log import EffectLog
 from faults.record import FINAL, CallRecord, Statement
 
 AIMS = ("asking", "deciding", "begun", "effect", "answered", "any")
-"""Where in the life of its calls a host is struck; `any` is a random moment."""
+"""The stages of a call at which a host is struck; `any` is a random moment."""
 
 RESUMED = 100
-"""How many sessions are resumed over the WebSocket at the end."""
+"""The number of sessions resumed over the WebSocket at the end."""
 
 RESUME_SECONDS = 1.0
-"""After so long without a message, a resumed session has told what there is."""
+"""Seconds without a message after which a resumed session is complete."""
 
 Tell = Callable[[str], None]
 
 
 @dataclass(frozen=True)
 class Scale:
-    """How much is done."""
+    """The size of a campaign."""
 
     kills: int = 200
     pauses: int = 50
@@ -56,7 +56,7 @@ class Scale:
 
 @dataclass
 class Result:
-    """What the campaign counted."""
+    """The counts of the campaign."""
 
     scale: Scale
     seconds: float = 0.0
@@ -65,11 +65,11 @@ class Result:
     calls: list[CallRecord] = field(default_factory=list)
     effects: int = 0
     struck: Counter[str] = field(default_factory=Counter)
-    """What a call had come to when its host was struck."""
+    """The states of calls when their host was struck."""
     streams: int = 0
     """Event streams that were read and resumed."""
     resumed: int = 0
-    """Sessions that were resumed over the WebSocket."""
+    """Sessions resumed over the WebSocket."""
     settled: Counter[str] = field(default_factory=Counter)
     faults: list[Fault] = field(default_factory=list)
 
@@ -91,7 +91,7 @@ class _Campaign:
         self._deployment = Deployment(folder, expiry=scale.expiry)
         self._hosts = [Host(self._deployment, number + 1) for number in range(scale.hosts)]
         self._idle = list(self._hosts)
-        """The hosts that no round has chosen to strike."""
+        """The hosts that no round is striking."""
         self._log = EffectLog(folder)
         self._result = Result(scale)
         self._began = time.monotonic()
@@ -114,7 +114,7 @@ class _Campaign:
         self._log.look()
         result.effects = sum(map(len, self._log.effects.values()))
         for call in result.calls:
-            result.faults += judge(call, self._log.effects.get(call.name, []))
+            result.faults += check_call(call, self._log.effects.get(call.name, []))
         result.seconds = time.monotonic() - self._began
         return result
 
@@ -124,14 +124,14 @@ class _Campaign:
     async def _rounds(
         self, kind: str, count: int, strike: Callable[[int, random.Random], Awaitable[None]]
     ) -> None:
-        """Run this many rounds, some of them side by side."""
+        """Run this many rounds, some of them concurrently."""
         numbers = iter(range(count))
         done = 0
 
         async def lane() -> None:
             nonlocal done
             for number in numbers:
-                # Its own generator, so that a round is the same whichever ones run beside it.
+                # Its own generator, so that a round does not depend on concurrent ones.
                 await strike(number, random.Random(f"{self._scale.seed}/{kind}/{number}"))
                 done += 1
                 if done % 10 == 0 or done == count:
@@ -184,7 +184,7 @@ class _Campaign:
         calls = await self._calls("p", number, chance)
         line = await self._line(calls, victim, chance)
         if aim == "paused":
-            # Delivered into the socket of a host that does not read; it finds them when it goes on.
+            # Delivered to the socket of a host that does not read; it finds them when it resumes.
             await self._cards(calls, chance)
             victim.pause()
             delivered = self._deliver(calls, victim, line, chance)
@@ -193,9 +193,9 @@ class _Campaign:
             victim.pause()
         self._note(calls)
         self._result.pauses[aim] += 1
-        # Asked at once, and again when those who believe in leases believe that the host is dead. Nothing
-        # here waits for an answer: a paused host may hold the store's lock, and then there is none before
-        # it goes on.
+        # Queried at once, and again when other hosts consider the host dead by its lease. Nothing here waits
+        # for an answer: a paused host may hold the lock of the store, and then there is none before it
+        # resumes.
         asked = [_task(self._question(calls, chance, self._up(victim)))]
         await asyncio.sleep(self._scale.lease + 0.1)
         moving = _task(self._move(line, calls, self._up(victim), chance))
@@ -209,7 +209,7 @@ class _Campaign:
         await self._sessions(calls, lines, chance)
 
     def _choose(self, chance: random.Random) -> Host:
-        """A host to strike; nobody else strikes it, or counts on it, until this round is over."""
+        """Choose a host to strike; no other round strikes it or relies on it until this round is over."""
         victim = chance.choice(sorted(self._idle, key=lambda host: host.number))
         self._idle.remove(victim)
         return victim
@@ -219,10 +219,10 @@ class _Campaign:
         return found or [host for host in self._idle if host not in but]
 
     async def _calls(self, prefix: str, number: int, chance: random.Random) -> list[CallRecord]:
-        """The calls of a round: some in a session that is named, some under a key alone."""
+        """Return the calls of a round: some in a named session, some under a key alone."""
         session = None
         while session is None:
-            session = await asking.open_session(chance.choice(self._up()))
+            session = await client.open_session(chance.choice(self._up()))
         made = []
         for index in range(self._scale.calls):
             name = f"{prefix}{number}-{index}"
@@ -245,11 +245,16 @@ class _Campaign:
         return made
 
     async def _until_aim(
-        self, aim: str, calls: list[CallRecord], victim: Host, line: Line | None, chance: random.Random
+        self,
+        aim: str,
+        calls: list[CallRecord],
+        victim: Host,
+        line: SessionSocket | None,
+        chance: random.Random,
     ) -> list[asyncio.Task[Any]]:
-        """Deliver the calls and wait for the moment to strike; what is still being answered."""
+        """Deliver the calls and wait for the moment to strike; return the pending requests."""
         if aim == "asking":
-            delivered = [_task(asking.execute(call, victim)) for call in calls]
+            delivered = [_task(client.execute(call, victim)) for call in calls]
             await asyncio.sleep(chance.uniform(0, 0.06))
             return delivered
         await self._cards(calls, chance)
@@ -272,40 +277,48 @@ class _Campaign:
         return delivered
 
     async def _cards(self, calls: Iterable[CallRecord], chance: random.Random) -> None:
-        """Ask for approval of those calls that need it, some of them at two hosts at once."""
+        """Request approval of the calls that need it, some of them at two hosts at once."""
 
         async def ask(call: CallRecord, hosts: list[Host]) -> None:
-            await asyncio.gather(*(asking.execute(call, host) for host in hosts))
+            await asyncio.gather(*(client.execute(call, host) for host in hosts))
             for _ in range(20):
                 if call.token is not None:
                     return
-                # The host that was asked may be the one another round has struck.
-                await asking.execute(call, chance.choice(self._up()))
+                # The host may be one that another round has struck.
+                await client.execute(call, chance.choice(self._up()))
 
         waiting = [call for call in calls if call.needs_approval]
         await asyncio.gather(
             *(ask(call, self._some(chance, 1 + (chance.random() < 0.3))) for call in waiting)
         )
 
-    async def _line(self, calls: Iterable[CallRecord], victim: Host, chance: random.Random) -> Line | None:
-        """In some rounds the named session is in conversation, often at the host that will be struck."""
+    async def _line(
+        self, calls: Iterable[CallRecord], victim: Host, chance: random.Random
+    ) -> SessionSocket | None:
+        """Connect the named session in some rounds, often at the host that will be struck."""
         named = next((call.session for call in calls if call.session), None)
         if named is None or chance.random() < 0.5:
             return None
-        return await Line.open(named, victim if chance.random() < 0.6 else chance.choice(self._up(victim)))
+        return await SessionSocket.open(
+            named, victim if chance.random() < 0.6 else chance.choice(self._up(victim))
+        )
 
     async def _move(
-        self, line: Line | None, calls: Iterable[CallRecord], hosts: Sequence[Host], chance: random.Random
-    ) -> list[Line]:
-        """Resume the named session at another host, which takes it from the one that was struck."""
+        self,
+        line: SessionSocket | None,
+        calls: Iterable[CallRecord],
+        hosts: Sequence[Host],
+        chance: random.Random,
+    ) -> list[SessionSocket]:
+        """Resume the named session at another host, which takes it from the struck one."""
         named = next((call.session for call in calls if call.session), None)
         if line is None or named is None:
             return []
-        other = await Line.open(named, chance.choice(hosts))
+        other = await SessionSocket.open(named, chance.choice(hosts))
         return [line] if other is None else [line, other]
 
     def _deliver(
-        self, calls: Iterable[CallRecord], victim: Host, line: Line | None, chance: random.Random
+        self, calls: Iterable[CallRecord], victim: Host, line: SessionSocket | None, chance: random.Random
     ) -> list[asyncio.Task[Any]]:
         """Send decisions and plain calls to the victim, and some of them to another host as well."""
         delivered = []
@@ -313,22 +326,22 @@ class _Campaign:
             other = chance.choice(self._up(victim)) if chance.random() < 0.3 else None
             spoken = line if call.session and chance.random() < 0.5 else None
             if not call.needs_approval:
-                delivered += [_task(asking.execute(call, host)) for host in (victim, other) if host]
+                delivered += [_task(client.execute(call, host)) for host in (victim, other) if host]
             for approve in self._decisions(call):
                 there = other if call.decision == "both" and not approve and other else victim
                 if spoken is not None:
                     delivered.append(_task(spoken.decide(call, approve=approve)))
                 else:
-                    delivered.append(_task(asking.decide(call, there, approve=approve)))
+                    delivered.append(_task(client.decide(call, there, approve=approve)))
             if other is not None and call.decision == "approve":
-                delivered.append(_task(asking.decide(call, other, approve=True)))
+                delivered.append(_task(client.decide(call, other, approve=True)))
         return delivered
 
     def _decisions(self, call: CallRecord) -> list[bool]:
         return {"approve": [True], "decline": [False], "both": [True, False], "none": []}[call.decision]
 
     def _note(self, calls: Iterable[CallRecord]) -> None:
-        """Count how far the calls have come at the moment of the strike."""
+        """Count the states of the calls at the moment of the strike."""
         self._log.look()
         for call in calls:
             answered = any(each.is_final for each in call.statements)
@@ -348,64 +361,64 @@ class _Campaign:
         return chance.sample(there, min(count, len(there)))
 
     async def _question(self, calls: Iterable[CallRecord], chance: random.Random, hosts: list[Host]) -> None:
-        """Ask about every call in every way, each time at another host."""
+        """Query every call in every way, each time at another host."""
         await asyncio.gather(
             *(self._question_one(call, random.Random(chance.random()), hosts) for call in calls)
         )
 
     async def _question_one(self, call: CallRecord, chance: random.Random, hosts: list[Host]) -> None:
         ways: list[Callable[[Host], Coroutine[Any, Any, Statement | None]]] = [
-            lambda host: asking.execute(call, host),
-            lambda host: asking.execute(call, host, named=False),
-            lambda host: asking.task(call, host),
+            lambda host: client.execute(call, host),
+            lambda host: client.execute(call, host, named=False),
+            lambda host: client.task(call, host),
         ]
         if call.decision in ("approve", "both"):
-            ways.append(lambda host: asking.decide(call, host, approve=True))
+            ways.append(lambda host: client.decide(call, host, approve=True))
         if call.decision in ("decline", "both"):
-            ways.append(lambda host: asking.decide(call, host, approve=False))
+            ways.append(lambda host: client.decide(call, host, approve=False))
         chance.shuffle(ways)
-        # Two at once, then the others: answers that cross and answers that follow each other.
+        # Two concurrently, then the others: answers that cross and answers that follow each other.
         await asyncio.gather(*(way(chance.choice(hosts)) for way in ways[:2]))
         for way in ways[2:]:
             await way(chance.choice(hosts))
 
     async def _sessions(
-        self, calls: Sequence[CallRecord], lines: Sequence[Line], chance: random.Random
+        self, calls: Sequence[CallRecord], lines: Sequence[SessionSocket], chance: random.Random
     ) -> None:
         """Read the events of every session, and resume each stream in the middle."""
         for line in lines:
             self._result.resumed += line.was_resumed
             await line.close()
             for call in calls:
-                call.told += asking.told(call, line.messages)
+                call.event_records += client.events_of_call(call, line.messages)
         by_token = _by_session(calls)
         await asyncio.gather(
             *(self._stream(*each, random.Random(chance.random())) for each in by_token.items())
         )
 
     async def _stream(self, token: str, calls: Iterable[CallRecord], chance: random.Random) -> None:
-        whole = await asking.events(token, chance.choice(self._up()))
+        whole = await client.events(token, chance.choice(self._up()))
         if not whole:
             return
         kept = [each for each in whole if each["streamId"]]
         numbers = [each["id"] for each in kept]
         named = ", ".join(call.name for call in calls)
-        # A number may be missing where another host took the session over; none may come twice or late.
+        # A number may be missing after a takeover by another host; none may be repeated or late.
         if numbers != sorted(set(numbers)):
             self._result.faults.append(Fault(EVENTS, named, f"events {numbers}"))
         if kept:
             place = chance.randrange(len(kept))
-            rest = await asking.events(token, chance.choice(self._up()), kept[place]["streamId"])
+            rest = await client.events(token, chance.choice(self._up()), kept[place]["streamId"])
             expected = kept[place + 1 :]
             if rest is not None and rest[: len(expected)] != expected:
                 self._result.faults.append(Fault(EVENTS, named, f"resumed after {numbers[place]}: {rest}"))
             self._result.streams += 1
         for call in calls:
-            call.told += asking.told(call, kept)
+            call.event_records += client.events_of_call(call, kept)
 
     async def _resume(self, token: str, calls: Sequence[CallRecord], host: Host) -> None:
-        """Resume a session when everything is over: its events have to tell what became of its calls."""
-        line = await Line.open(token, host)
+        """Resume a session at the end: its events have to report the outcomes of its calls."""
+        line = await SessionSocket.open(token, host)
         if line is None:
             return
         await line.quiet(RESUME_SECONDS)
@@ -416,8 +429,8 @@ class _Campaign:
             return
         self._result.resumed += 1
         for call in calls:
-            told = asking.told(call, line.messages)
-            call.told += told
+            told = client.events_of_call(call, line.messages)
+            call.event_records += told
             if call.needs_approval and call.last_state() not in {each.state for each in told}:
                 states = ", ".join(each.state for each in told)
                 states = states or f"nothing among {[each['type'] for each in line.messages]}"
@@ -427,11 +440,11 @@ class _Campaign:
     # The end.
 
     async def _settle(self) -> None:
-        """Settle calls in doubt from the effect log, and ask about every call once more."""
+        """Settle calls in doubt from the effect log, and query every call once more."""
         calls, chance = self._result.calls, random.Random(f"{self._scale.seed}/end")
         await self._let_expire(calls)
         await self._in_parts(calls, lambda call: self._question_one(call, chance, self._hosts))
-        # A live host that the machine kept from renewing its lease is taken for dead, and then is not.
+        # A live host that could not renew its lease in time is temporarily considered dead.
         await asyncio.sleep(self._scale.lease + 1.0)
         doubtful = [call for call in calls if call.last_state() == "in_doubt"]
         await self._in_parts(doubtful, lambda call: self._question_one(call, chance, self._hosts))

@@ -31,10 +31,10 @@ LOOK, NOTE, BOOK = "fault_look", "fault_note", "fault_book"
 """A tool that only reads, one that writes, and one that writes once its user has approved."""
 
 START_SECONDS = 120.0
-"""How long a host may take to start on a busy machine."""
+"""Startup timeout on a busy machine."""
 
 ANSWER_SECONDS = 90.0
-"""How long an answer may take: longer than any pause, any tool and any wait for another delivery."""
+"""Answer timeout: longer than any pause, any tool and any wait for another delivery."""
 
 HANDLER = """\
 import asyncio
@@ -89,7 +89,7 @@ class Deployment:
     """A folder with the registry, the store, the settings and the effect log."""
 
     def __init__(self, folder: Path, *, expiry: float) -> None:
-        """`expiry` is how long a call waits for its user, in seconds."""
+        """Create the folder; `expiry` is how long a call waits for its user, in seconds."""
         self.folder = folder
         self.expiry = expiry
         self.registry = self._freeze()
@@ -133,7 +133,7 @@ class Deployment:
         return path
 
     async def command(self, *arguments: str) -> Any:
-        """Run a command of `jackfield` beside the hosts; what it prints as JSON."""
+        """Run a `jackfield` command while the hosts run; return its JSON output."""
         process = await asyncio.create_subprocess_exec(
             sys.executable, "-m", "jackfield_cli", *arguments, "--json", "--config", str(self._operator),
             cwd=self.folder, env=self.environment,
@@ -156,7 +156,7 @@ class Host:
         self.number = number
         self.port = _free_port()
         self.lease: float | None = None
-        """What the next start tells the store; None leaves it its default."""
+        """The lease for the next start; None keeps the default."""
         self._deployment = deployment
         self._process: asyncio.subprocess.Process | None = None
         self._answers_requests = False
@@ -174,7 +174,7 @@ class Host:
 
     @property
     def log(self) -> Path:
-        """What it wrote to its terminal."""
+        """The output of the process."""
         return self._deployment.folder / f"host-{self.number}.log"
 
     async def start(self) -> None:
@@ -197,24 +197,24 @@ class Host:
         self._answers_requests = True
 
     async def kill(self) -> None:
-        """End it as a power cut would."""
+        """Kill it, like a power cut."""
         self._answers_requests = False
         self._signal(signal.SIGKILL)
         if self._process is not None:
             await self._process.wait()
 
     def pause(self) -> None:
-        """Stop it in its tracks."""
+        """Pause it."""
         self._answers_requests = False
         self._signal(signal.SIGSTOP)
 
     def resume(self) -> None:
-        """Let it go on."""
+        """Resume it."""
         self._signal(signal.SIGCONT)
         self._answers_requests = True
 
     async def close(self) -> None:
-        """End it for good."""
+        """Stop it for good."""
         await self.kill()
         await self.http.aclose()
 

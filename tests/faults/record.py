@@ -1,4 +1,4 @@
-"""What was asked about a call, and what was answered."""
+"""Requests about a call, and their answers."""
 
 from __future__ import annotations
 
@@ -6,31 +6,31 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 FINAL = frozenset({"done", "failed", "declined", "expired", "never_run"})
-"""The states that nothing follows."""
+"""The final states."""
 
 NOTHING_RAN = frozenset({"declined", "expired", "never_run", "waiting", "unheard"})
-"""The states that deny an effect. `unheard` is the 404 of a call that nobody has heard of."""
+"""The states that deny an effect. `unheard` is the 404 of an unknown call."""
 
 NO_ANSWER = frozenset({"unavailable", "refused"})
-"""Answers that say nothing about a call: try again, or an error of the request."""
+"""Answers without information about a call: try again, or an error of the request."""
 
 
 class Statement(NamedTuple):
     """One answer about one call; times are of the machine's monotonic clock."""
 
     how: str
-    """The kind of question: `execute`, `approve`, `task`, ..."""
+    """The kind of request: `execute`, `approve`, `task`, ..."""
     host: int
     asked: float
     answered: float
     state: str
     envelope: str | None = None
-    """The envelope as it came, its members in their order."""
+    """The raw envelope, its members in order."""
     data: Any = None
     denies_effects: bool = False
     """Whether it says that nothing has run."""
     token: str | None = None
-    """The token of the card that came with it."""
+    """The token of its confirmation."""
     detail: str = ""
 
     @property
@@ -39,8 +39,8 @@ class Statement(NamedTuple):
         return self.state in FINAL
 
 
-class Told(NamedTuple):
-    """What the events of a session say about a call: history, so it has no time of its own."""
+class EventRecord(NamedTuple):
+    """What the events of a session say about a call; they are history without their own time."""
 
     state: str
     data: Any = None
@@ -58,18 +58,18 @@ class CallRecord:
     before: float
     after: float
     decision: str
-    """`approve`, `decline`, `both` at once, or `none`: what its user does about it."""
+    """The user's decision: `approve`, `decline`, `both` at once, or `none`."""
     session: str | None = None
-    """The token of the session it is made in; without one the key has a session of its own."""
+    """The token of its session; without one the key has its own session."""
     own_session: str | None = None
-    """The token of the key's own session, once an answer has told it."""
+    """The token of the key's own session, once an answer contains it."""
     call_id: str | None = None
     token: str | None = None
-    """The token of the first card."""
+    """The token of the first confirmation."""
     statements: list[Statement] = field(default_factory=list)
-    told: list[Told] = field(default_factory=list)
+    event_records: list[EventRecord] = field(default_factory=list)
     sent: set[str] = field(default_factory=set)
-    """Which decisions were sent, whether or not they arrived."""
+    """The decisions sent, whether or not they arrived."""
     deliveries: int = 0
     settled: bool | None = None
     """How it was settled at the end: whether it ran."""
@@ -81,15 +81,15 @@ class CallRecord:
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """What the tool is called with."""
+        """The arguments of the tool."""
         return {"call": self.name, "before": self.before, "after": self.after}
 
     @property
     def session_token(self) -> str | None:
-        """The token of the session in which it can be asked about."""
+        """The token of the session in which it can be queried."""
         return self.session or self.own_session
 
     def last_state(self) -> str:
-        """What was said last about it."""
+        """The last reported state."""
         told = [each for each in self.statements if each.state not in NO_ANSWER]
         return max(told, key=lambda each: each.answered).state if told else "unheard"

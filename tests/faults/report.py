@@ -1,4 +1,4 @@
-"""The result as tables of Markdown, and their place in the documentation."""
+"""The result as Markdown tables, and their place in the documentation."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from faults.campaign import Result
-from faults.judge import KINDS
+from faults.checks import KINDS
 
 BEGIN, END = "<!-- campaign: begin -->", "<!-- campaign: end -->"
-"""Around the section of the page that `--write` replaces."""
+"""The markers of the section that `--write` replaces."""
 
 SHOWN = 40
-"""How many faults are listed."""
+"""The maximum number of listed faults."""
 
 
 def report(result: Result) -> str:
-    """Everything that was counted."""
+    """Return all counts."""
     scale = result.scale
     states = Counter(each.state for each in result.statements)
     broken = Counter(each.kind for each in result.faults)
@@ -56,7 +56,7 @@ def report(result: Result) -> str:
 
 
 def broken(result: Result) -> str:
-    """The faults, one a line."""
+    """Return the faults, one per line."""
     lines = [f"{each.kind}: {each.call}: {each.message}" for each in result.faults[:SHOWN]]
     if len(result.faults) > SHOWN:
         lines.append(f"... and {len(result.faults) - SHOWN} more")

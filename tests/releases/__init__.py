@@ -1,1 +1,1 @@
-"""Releases: every distribution built, looked into, and tried alone in an empty environment."""
+"""Builds every distribution, checks its archives, and tests it alone in an empty environment."""

@@ -1,4 +1,4 @@
-"""The distributions of this repository, as their pyproject.toml and git describe them."""
+"""The distributions of this repository, read from their pyproject.toml and from git."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ LOCK = ROOT / "requirements.lock"
 
 
 @dataclass(frozen=True)
-class Member:
-    """One distribution: its folder and what its pyproject.toml says."""
+class WorkspaceMember:
+    """A distribution of this repository: its folder and its pyproject.toml."""
 
     folder: Path
 
     @cached_property
     def document(self) -> dict[str, Any]:
-        """The whole pyproject.toml."""
+        """The parsed pyproject.toml."""
         return tomllib.loads((self.folder / "pyproject.toml").read_text("utf-8"))
 
     @property
@@ -40,12 +40,12 @@ class Member:
 
     @property
     def stem(self) -> str:
-        """How the names of its files begin."""
+        """The prefix of the names of its archives."""
         return self.name.replace("-", "_")
 
     @property
     def has_code(self) -> bool:
-        """Whether it installs an import package, rather than only bringing other distributions."""
+        """Whether it installs an import package; a meta distribution has only dependencies."""
         return "packages" in self.document["tool"]["hatch"]["build"]["targets"]["wheel"]
 
     @property
@@ -56,7 +56,7 @@ class Member:
 
     @property
     def version(self) -> str:
-        """Its version, which a tool keeps in its schema.json."""
+        """Its version; a tool's version is in its schema.json."""
         if "version" in self.project:
             return str(self.project["version"])
         source = self.document["tool"]["hatch"]["version"]
@@ -66,51 +66,51 @@ class Member:
 
     @property
     def extras(self) -> dict[str, list[Requirement]]:
-        """What each extra asks for."""
+        """The requirements of each extra."""
         listed: dict[str, list[str]] = self.project.get("optional-dependencies", {})
         return {name: list(map(Requirement, each)) for name, each in listed.items()}
 
     @property
     def dependencies(self) -> list[Requirement]:
-        """What it always asks for."""
+        """The requirements without extras."""
         return list(map(Requirement, self.project["dependencies"]))
 
     @property
     def entry_points(self) -> list[str]:
-        """What its entry points and commands name."""
+        """The targets of its entry points and scripts."""
         groups = [*self.project.get("entry-points", {}).values(), self.project.get("scripts", {})]
         return [target for group in groups for target in group.values()]
 
     def files(self) -> set[str]:
-        """What git has of it, or would take; a link to a folder counts as what is in that folder."""
+        """Return its files, tracked by git or not ignored; a link to a folder is replaced by its files."""
         return {
             name
-            for path in _known_to_git(self.folder)
-            for name in _followed(self.folder / path, PurePosixPath(path))
+            for path in _git_files(self.folder)
+            for name in _resolve_link(self.folder / path, PurePosixPath(path))
         }
 
     def package_files(self) -> set[str]:
-        """What of that belongs into the wheel, as it is called there."""
+        """Return the files that belong in the wheel, with their paths there."""
         if not self.has_code:
             return set()
         return {name.removeprefix("src/") for name in self.files() if name.startswith(f"src/{self.package}/")}
 
 
-def members() -> list[Member]:
-    """Every distribution of this repository."""
+def members() -> list[WorkspaceMember]:
+    """Return every distribution of this repository."""
     projects = [ROOT / "kernel" / "pyproject.toml"]
     for group in ("plugins", "tool-packages"):
         projects += sorted((ROOT / group).glob("*/pyproject.toml"))
-    return [Member(path.parent) for path in projects if not path.parent.name.startswith("_")]
+    return [WorkspaceMember(path.parent) for path in projects if not path.parent.name.startswith("_")]
 
 
-def _followed(path: Path, name: PurePosixPath) -> set[str]:
+def _resolve_link(path: Path, name: PurePosixPath) -> set[str]:
     if not path.is_symlink():
         return {str(name)}
-    return {str(name / inner) for inner in _known_to_git(path.resolve())}
+    return {str(name / inner) for inner in _git_files(path.resolve())}
 
 
-def _known_to_git(folder: Path) -> list[str]:
+def _git_files(folder: Path) -> list[str]:
     listed = subprocess.run(
         ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
         cwd=folder,
@@ -118,5 +118,5 @@ def _known_to_git(folder: Path) -> list[str]:
         capture_output=True,
         text=True,
     ).stdout
-    # A file that was deleted and not yet committed is still listed.
+    # git still lists a deleted file until the deletion is committed.
     return [path for path in listed.split("\0") if path and (folder / path).exists()]

@@ -1,4 +1,4 @@
-"""Tools and plugins that are made up on the spot."""
+"""Fixtures for generated tools and plugins."""
 
 from jackfield_testkit.sites import project, site
 

@@ -1,11 +1,11 @@
-"""A card's template that names what is not there is found when the tool is built."""
+"""The build finds preview templates with unknown parameters or formats."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import pytest
-from jackfield_builder.checks.preview import problems
+from jackfield_builder.checks.manifest import preview_problems
 
 PARAMETERS: dict[str, Any] = {"properties": {"start": {}, "end": {}, "zone": {}, "who": {}}}
 
@@ -16,14 +16,14 @@ PARAMETERS: dict[str, Any] = {"properties": {"start": {}, "end": {}, "zone": {},
         ("{start:in zone} {who}", None),
         ("{start:until end}", None),
         ("{start:moment}", None),
-        ("{start:moment zone}", "{start} carries a format"),
+        ("{start:moment zone}", "{start} has an unknown format"),
         ("{begin:moment}", "{begin} is not a parameter"),
         ("{start:in place}", "{place} is not a parameter"),
-        ("{start:>20}", "{start} carries a format"),
-        ("{start!r}", "{start} carries a format"),
+        ("{start:>20}", "{start} has an unknown format"),
+        ("{start!r}", "{start} has an unknown format"),
         ("{start", "expected '}'"),
     ],
 )
-def test_a_template_is_checked_against_the_parameters(template: str, problem: str | None) -> None:
-    found = " ".join(problems(template, PARAMETERS))
+def test_a_preview_template_is_checked_against_the_parameters(template: str, problem: str | None) -> None:
+    found = " ".join(preview_problems(template, PARAMETERS))
     assert (problem in found) if problem else not found

@@ -1,4 +1,4 @@
-"""Every check of the build, each by a package that is broken in just that way, all in one run."""
+"""Every check of the build, each with a package that is broken in one way, all in one run."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from jackfield_builder.findings import Code
+from jackfield_builder.findings import CheckCode
 
 
 class Broken(NamedTuple):
-    """A package with one fault: the code it has to give, where, and the files that make it so."""
+    """A package with one fault: the expected code and place, and the files that cause it."""
 
-    code: Code
+    code: CheckCode
     place: tuple[str, str]
     files: dict[str, Any]
 
 
 def parameters(properties: dict[str, Any], **keywords: Any) -> dict[str, Any]:
-    """A parameters override that keeps the guide's example valid."""
+    """Return parameters with one more argument, for which the guide's example is still valid."""
     text = {"type": "string", "description": "What to say."}
     closed = {
         "type": "object",
@@ -52,99 +52,117 @@ A = "/parameters/properties/a"
 
 BROKEN: dict[str, Broken] = {
     # a schema that nothing satisfies
-    "no_value": Broken(Code.UNSATISFIABLE, ("schema.json", A), argument(type="integer", enum=["one", "two"])),
+    "no_value": Broken(
+        CheckCode.UNSATISFIABLE, ("schema.json", A), argument(type="integer", enum=["one", "two"])
+    ),
     "no_number": Broken(
-        Code.UNSATISFIABLE, ("schema.json", A), argument(type="number", minimum=5, maximum=3)
+        CheckCode.UNSATISFIABLE, ("schema.json", A), argument(type="number", minimum=5, maximum=3)
     ),
     "no_result": Broken(
-        Code.UNSATISFIABLE,
+        CheckCode.UNSATISFIABLE,
         ("schema.json", "/returns"),
         schema(returns={"type": "string", "allOf": [{"type": "null"}]}),
     ),
     # files
-    "no_schema": Broken(Code.SCHEMA_MISSING, ("schema.json", ""), {"schema": None}),
-    "no_guide": Broken(Code.GUIDE_MISSING, ("guide.md", ""), {"guide": None}),
-    "no_handler": Broken(Code.HANDLER_MISSING, ("handler.py", ""), {"handler": None}),
-    "latin_1": Broken(Code.NOT_UTF8, ("guide.md", "line 3"), {"guide": b"# echo\n\nCaf\xe9.\n"}),
-    "huge_schema": Broken(Code.TOO_LARGE, ("schema.json", ""), schema(description="x" * 1_000_000)),
+    "no_schema": Broken(CheckCode.SCHEMA_MISSING, ("schema.json", ""), {"schema": None}),
+    "no_guide": Broken(CheckCode.GUIDE_MISSING, ("guide.md", ""), {"guide": None}),
+    "no_handler": Broken(CheckCode.HANDLER_MISSING, ("handler.py", ""), {"handler": None}),
+    "latin_1": Broken(CheckCode.NOT_UTF8, ("guide.md", "line 3"), {"guide": b"# echo\n\nCaf\xe9.\n"}),
+    "huge_schema": Broken(CheckCode.TOO_LARGE, ("schema.json", ""), schema(description="x" * 1_000_000)),
     # JSON
-    "not_json": Broken(Code.BAD_JSON, ("schema.json", "line 2, column 1"), {"schema": '{"toolId":\n}'}),
-    "key_twice": Broken(Code.DUPLICATE_KEY, ("schema.json", "/a/b"), {"schema": '{"a": {"b": 1, "b": 2}}'}),
-    "not_a_number": Broken(Code.BAD_NUMBER, ("schema.json", "/a"), {"schema": '{"a": NaN}'}),
-    "huge_number": Broken(Code.BAD_NUMBER, ("schema.json", "/a"), {"schema": '{"a": 99999999999999999999}'}),
-    "endless_number": Broken(Code.BAD_NUMBER, ("schema.json", "/a"), {"schema": '{"a": 1e999}'}),
-    "half_character": Broken(Code.BAD_TEXT, ("schema.json", "/a"), {"schema": '{"a": "\\ud800"}'}),
-    "deep": Broken(Code.TOO_DEEP, ("schema.json", "/a/a/a"), {"schema": NESTED}),
-    "bottomless": Broken(Code.TOO_DEEP, ("schema.json", "/"), {"schema": "[" * 100_000}),
-    "a_list": Broken(Code.NOT_AN_OBJECT, ("schema.json", "/"), {"schema": "[]"}),
+    "not_json": Broken(CheckCode.BAD_JSON, ("schema.json", "line 2, column 1"), {"schema": '{"toolId":\n}'}),
+    "key_twice": Broken(
+        CheckCode.DUPLICATE_KEY, ("schema.json", "/a/b"), {"schema": '{"a": {"b": 1, "b": 2}}'}
+    ),
+    "not_a_number": Broken(CheckCode.BAD_NUMBER, ("schema.json", "/a"), {"schema": '{"a": NaN}'}),
+    "huge_number": Broken(
+        CheckCode.BAD_NUMBER, ("schema.json", "/a"), {"schema": '{"a": 99999999999999999999}'}
+    ),
+    "endless_number": Broken(CheckCode.BAD_NUMBER, ("schema.json", "/a"), {"schema": '{"a": 1e999}'}),
+    "half_character": Broken(CheckCode.BAD_TEXT, ("schema.json", "/a"), {"schema": '{"a": "\\ud800"}'}),
+    "deep": Broken(CheckCode.TOO_DEEP, ("schema.json", "/a/a/a"), {"schema": NESTED}),
+    "bottomless": Broken(CheckCode.TOO_DEEP, ("schema.json", "/"), {"schema": "[" * 100_000}),
+    "a_list": Broken(CheckCode.NOT_AN_OBJECT, ("schema.json", "/"), {"schema": "[]"}),
     # manifest
-    "no_category": Broken(Code.FIELD_MISSING, ("schema.json", "/"), schema(category=...)),
-    "misspelt": Broken(Code.FIELD_UNKNOWN, ("schema.json", "/latencyBudget"), schema(latencyBudget=5)),
-    "worded_flag": Broken(Code.FIELD_TYPE, ("schema.json", "/idempotent"), schema(idempotent="yes")),
-    "odd_category": Broken(Code.FIELD_VALUE, ("schema.json", "/category"), schema(category="magic")),
-    "no_modes": Broken(Code.FIELD_BOUNDS, ("schema.json", "/allowedModes"), schema(allowedModes=[])),
-    "no_time": Broken(Code.FIELD_BOUNDS, ("schema.json", "/latencyBudgetMs"), schema(latencyBudgetMs=0)),
-    "short_version": Broken(Code.NOT_SEMVER, ("schema.json", "/version"), schema(version="1.0")),
-    "Camel_case": Broken(Code.NOT_SNAKE_CASE, ("schema.json", "/toolId"), {}),
-    "other_id": Broken(Code.ID_MISMATCH, ("schema.json", "/toolId"), schema(toolId="another")),
-    "odd_preview": Broken(Code.BAD_PREVIEW, ("schema.json", "/preview"), schema(preview="Say {txt}?")),
-    "sly_preview": Broken(Code.BAD_PREVIEW, ("schema.json", "/preview"), schema(preview="Say {text!r:>9}?")),
-    "open_preview": Broken(Code.BAD_PREVIEW, ("schema.json", "/preview"), schema(preview="Say {text")),
+    "no_category": Broken(CheckCode.FIELD_MISSING, ("schema.json", "/"), schema(category=...)),
+    "misspelt": Broken(CheckCode.FIELD_UNKNOWN, ("schema.json", "/latencyBudget"), schema(latencyBudget=5)),
+    "worded_flag": Broken(CheckCode.FIELD_TYPE, ("schema.json", "/idempotent"), schema(idempotent="yes")),
+    "odd_category": Broken(CheckCode.FIELD_VALUE, ("schema.json", "/category"), schema(category="magic")),
+    "no_modes": Broken(CheckCode.FIELD_BOUNDS, ("schema.json", "/allowedModes"), schema(allowedModes=[])),
+    "no_time": Broken(CheckCode.FIELD_BOUNDS, ("schema.json", "/latencyBudgetMs"), schema(latencyBudgetMs=0)),
+    "short_version": Broken(CheckCode.NOT_SEMVER, ("schema.json", "/version"), schema(version="1.0")),
+    "Camel_case": Broken(CheckCode.NOT_SNAKE_CASE, ("schema.json", "/toolId"), {}),
+    "other_id": Broken(CheckCode.ID_MISMATCH, ("schema.json", "/toolId"), schema(toolId="another")),
+    "odd_preview": Broken(CheckCode.BAD_PREVIEW, ("schema.json", "/preview"), schema(preview="Say {txt}?")),
+    "sly_preview": Broken(
+        CheckCode.BAD_PREVIEW, ("schema.json", "/preview"), schema(preview="Say {text!r:>9}?")
+    ),
+    "open_preview": Broken(CheckCode.BAD_PREVIEW, ("schema.json", "/preview"), schema(preview="Say {text")),
     # rules
     "fickle": Broken(
-        Code.RETRIEVAL_NOT_IDEMPOTENT,
+        CheckCode.RETRIEVAL_NOT_IDEMPOTENT,
         ("schema.json", "/idempotent"),
         schema(category="retrieval", idempotent=False),
     ),
     "writing": Broken(
-        Code.RETRIEVAL_WRITES,
+        CheckCode.RETRIEVAL_WRITES,
         ("schema.json", "/sideEffects"),
         schema(category="retrieval", sideEffects="writes"),
     ),
     "unasked": Broken(
-        Code.UNCONFIRMED_WRITE,
+        CheckCode.UNCONFIRMED_WRITE,
         ("schema.json", "/requiresConfirmation"),
         schema(category="action", sideEffects="writes"),
     ),
     "sluggish": Broken(
-        Code.SLOW_RETRIEVAL,
+        CheckCode.SLOW_RETRIEVAL,
         ("schema.json", "/latencyBudgetMs"),
         schema(category="retrieval", latencyBudgetMs=900),
     ),
-    "hasty": Broken(Code.BUDGET_OVER_TIMEOUT, ("schema.json", "/latencyBudgetMs"), schema(timeoutMs=50)),
-    "bare_card": Broken(Code.NO_PREVIEW, ("schema.json", "/preview"), schema(requiresConfirmation="policy")),
-    "needy": Broken(Code.CAPABILITY_MISSING, ("schema.json", "/requires/0"), schema(requires=["telepathy"])),
+    "hasty": Broken(CheckCode.BUDGET_OVER_TIMEOUT, ("schema.json", "/latencyBudgetMs"), schema(timeoutMs=50)),
+    "bare_card": Broken(
+        CheckCode.NO_PREVIEW, ("schema.json", "/preview"), schema(requiresConfirmation="policy")
+    ),
+    "needy": Broken(
+        CheckCode.CAPABILITY_MISSING, ("schema.json", "/requires/0"), schema(requires=["telepathy"])
+    ),
     # parameters
-    "odd_type": Broken(Code.BAD_SCHEMA, ("schema.json", f"{A}/type"), argument(type="strin")),
+    "odd_type": Broken(CheckCode.BAD_SCHEMA, ("schema.json", f"{A}/type"), argument(type="strin")),
     "a_string": Broken(
-        Code.NOT_OBJECT_SCHEMA,
+        CheckCode.NOT_OBJECT_SCHEMA,
         ("schema.json", "/parameters/type"),
         schema(parameters={"additionalProperties": False}),
     ),
-    "open_nested": Broken(Code.OPEN_OBJECT, ("schema.json", A), argument(type="object", properties={})),
+    "open_nested": Broken(CheckCode.OPEN_OBJECT, ("schema.json", A), argument(type="object", properties={})),
     "open_map": Broken(
-        Code.OPEN_OBJECT, ("schema.json", A), argument(type="object", additionalProperties={"type": "string"})
+        CheckCode.OPEN_OBJECT,
+        ("schema.json", A),
+        argument(type="object", additionalProperties={"type": "string"}),
     ),
     "open_item": Broken(
-        Code.OPEN_OBJECT, ("schema.json", f"{A}/items"), argument(type="array", items={"type": "object"})
+        CheckCode.OPEN_OBJECT, ("schema.json", f"{A}/items"), argument(type="array", items={"type": "object"})
     ),
-    "odd_format": Broken(Code.UNKNOWN_FORMAT, ("schema.json", f"{A}/format"), argument(format="postcode")),
+    "odd_format": Broken(
+        CheckCode.UNKNOWN_FORMAT, ("schema.json", f"{A}/format"), argument(format="postcode")
+    ),
     "far_reference": Broken(
-        Code.BAD_REFERENCE, ("schema.json", f"{A}/$ref"), argument(**{"$ref": "https://example.org/schema"})
+        CheckCode.BAD_REFERENCE,
+        ("schema.json", f"{A}/$ref"),
+        argument(**{"$ref": "https://example.org/schema"}),
     ),
     "lost_reference": Broken(
-        Code.BAD_REFERENCE, ("schema.json", f"{A}/$ref"), argument(**{"$ref": "#/$defs/gone"})
+        CheckCode.BAD_REFERENCE, ("schema.json", f"{A}/$ref"), argument(**{"$ref": "#/$defs/gone"})
     ),
     "circle": Broken(
-        Code.CIRCULAR_REFERENCE,
+        CheckCode.CIRCULAR_REFERENCE,
         ("schema.json", A),
         schema(
             **parameters({"a": {"$ref": "#/$defs/x"}}, **{"$defs": {"x": {"anyOf": [{"$ref": "#/$defs/x"}]}}})
         ),
     ),
-    "wrong_default": Broken(Code.BAD_DEFAULT, ("schema.json", f"{A}/default"), argument(default=5)),
+    "wrong_default": Broken(CheckCode.BAD_DEFAULT, ("schema.json", f"{A}/default"), argument(default=5)),
     "endless_default": Broken(
-        Code.BAD_DEFAULT,
+        CheckCode.BAD_DEFAULT,
         ("schema.json", "/parameters/$defs/node/properties/next/default"),
         schema(
             **parameters(
@@ -162,12 +180,12 @@ BROKEN: dict[str, Broken] = {
         ),
     ),
     "phantom": Broken(
-        Code.UNDEFINED_REQUIRED,
+        CheckCode.UNDEFINED_REQUIRED,
         ("schema.json", f"{A}/required"),
         argument(type="object", additionalProperties=False, required=["ghost"]),
     ),
     "idle_default": Broken(
-        Code.UNUSED_DEFAULT,
+        CheckCode.UNUSED_DEFAULT,
         ("schema.json", f"{A}/properties/b/default"),
         argument(
             type="object",
@@ -176,20 +194,20 @@ BROKEN: dict[str, Broken] = {
             properties={"b": {"type": "integer", "description": "A member.", "default": 1}},
         ),
     ),
-    "odd_pattern": Broken(Code.BAD_PATTERN, ("schema.json", f"{A}/pattern"), argument(pattern="(")),
+    "odd_pattern": Broken(CheckCode.BAD_PATTERN, ("schema.json", f"{A}/pattern"), argument(pattern="(")),
     "old_draft": Broken(
-        Code.OTHER_DRAFT,
+        CheckCode.OTHER_DRAFT,
         ("schema.json", "/parameters/$schema"),
         schema(**parameters({}, **{"$schema": "http://json-schema.org/draft-07/schema#"})),
     ),
-    "silent": Broken(Code.UNDESCRIBED, ("schema.json", A), argument(description="")),
+    "silent": Broken(CheckCode.UNDESCRIBED, ("schema.json", A), argument(description="")),
     "silent_member": Broken(
-        Code.UNDESCRIBED,
+        CheckCode.UNDESCRIBED,
         ("schema.json", f"{A}/properties/length"),
         argument(type="object", additionalProperties=False, properties={"length": {"type": "integer"}}),
     ),
     "silent_item": Broken(
-        Code.UNDESCRIBED,
+        CheckCode.UNDESCRIBED,
         ("schema.json", f"{A}/items/properties/name"),
         argument(
             type="array",
@@ -201,67 +219,77 @@ BROKEN: dict[str, Broken] = {
         ),
     ),
     "shapeless": Broken(
-        Code.UNTYPED, ("schema.json", A), schema(**parameters({"a": {"description": "Whatever."}}))
+        CheckCode.UNTYPED, ("schema.json", A), schema(**parameters({"a": {"description": "Whatever."}}))
     ),
-    "typing_mistake": Broken(Code.UNKNOWN_KEYWORD, ("schema.json", f"{A}/maxLenght"), argument(maxLenght=5)),
+    "typing_mistake": Broken(
+        CheckCode.UNKNOWN_KEYWORD, ("schema.json", f"{A}/maxLenght"), argument(maxLenght=5)
+    ),
     # guide
-    "wordless": Broken(Code.NO_SUMMARY, ("guide.md", ""), guide("# echo\n\n- a list\n\n```json\n{}\n```\n")),
+    "wordless": Broken(
+        CheckCode.NO_SUMMARY, ("guide.md", ""), guide("# echo\n\n- a list\n\n```json\n{}\n```\n")
+    ),
     "wordy": Broken(
-        Code.LONG_SUMMARY, ("guide.md", ""), guide(f"# echo\n\n{'word ' * 60}\n\n```json\n{{}}\n```\n")
+        CheckCode.LONG_SUMMARY, ("guide.md", ""), guide(f"# echo\n\n{'word ' * 60}\n\n```json\n{{}}\n```\n")
     ),
-    "example_cut": Broken(Code.BAD_EXAMPLE_JSON, ("guide.md", "line 11, column 8"), example('{\n"text": ')),
+    "example_cut": Broken(
+        CheckCode.BAD_EXAMPLE_JSON, ("guide.md", "line 11, column 8"), example('{\n"text": ')
+    ),
     "example_twice": Broken(
-        Code.BAD_EXAMPLE_JSON, ("guide.md", "line 10"), example('{"text": "a", "text": "b"}')
+        CheckCode.BAD_EXAMPLE_JSON, ("guide.md", "line 10"), example('{"text": "a", "text": "b"}')
     ),
-    "example_wrong": Broken(Code.INVALID_EXAMPLE, ("guide.md", "line 10"), example('{"volume": 11}')),
-    "no_example": Broken(Code.NO_EXAMPLE, ("guide.md", ""), guide("# echo\n\nSays a text again.\n")),
+    "example_wrong": Broken(CheckCode.INVALID_EXAMPLE, ("guide.md", "line 10"), example('{"volume": 11}')),
+    "no_example": Broken(CheckCode.NO_EXAMPLE, ("guide.md", ""), guide("# echo\n\nSays a text again.\n")),
     "result_wrong": Broken(
-        Code.INVALID_RESULT,
+        CheckCode.INVALID_RESULT,
         ("guide.md", "line 10"),
         {**example("[]", "json result"), **schema(returns={"type": "object"})},
     ),
     "repeated": Broken(
-        Code.REPEATED_SCHEMA,
+        CheckCode.REPEATED_SCHEMA,
         ("guide.md", ""),
         guide("# echo\n\nSays a text again.\n\n- `text`: what to say.\n\n```json\n{}\n```\n"),
     ),
     # handler
     "not_python": Broken(
-        Code.BAD_SYNTAX, ("handler.py", "line 1"), {"handler": "async def execute(args, ctx)\n"}
+        CheckCode.BAD_SYNTAX, ("handler.py", "line 1"), {"handler": "async def execute(args, ctx)\n"}
     ),
-    "null_byte": Broken(Code.BAD_SYNTAX, ("handler.py", "line 1"), {"handler": "a = '\0'\n"}),
-    "no_execute": Broken(Code.NO_EXECUTE, ("handler.py", ""), {"handler": "def run(args, ctx): ...\n"}),
-    "execute_is_data": Broken(Code.NO_EXECUTE, ("handler.py", ""), {"handler": "execute = 5\n"}),
+    "null_byte": Broken(CheckCode.BAD_SYNTAX, ("handler.py", "line 1"), {"handler": "a = '\0'\n"}),
+    "no_execute": Broken(CheckCode.NO_EXECUTE, ("handler.py", ""), {"handler": "def run(args, ctx): ...\n"}),
+    "execute_is_data": Broken(CheckCode.NO_EXECUTE, ("handler.py", ""), {"handler": "execute = 5\n"}),
     "one_argument": Broken(
-        Code.BAD_SIGNATURE, ("handler.py", "line 1"), {"handler": "def execute(args): ...\n"}
+        CheckCode.BAD_SIGNATURE, ("handler.py", "line 1"), {"handler": "def execute(args): ...\n"}
     ),
     "demanding": Broken(
-        Code.BAD_SIGNATURE, ("handler.py", "line 1"), {"handler": "def execute(args, ctx, *, key): ...\n"}
+        CheckCode.BAD_SIGNATURE,
+        ("handler.py", "line 1"),
+        {"handler": "def execute(args, ctx, *, key): ...\n"},
     ),
     "generator": Broken(
-        Code.BAD_SIGNATURE,
+        CheckCode.BAD_SIGNATURE,
         ("handler.py", "line 1"),
         {"handler": "async def execute(args, ctx):\n    yield 1\n"},
     ),
     "wrapped_away": Broken(
-        Code.BAD_SIGNATURE, ("handler.py", ""), {"handler": "execute = lambda only: None\n"}
+        CheckCode.BAD_SIGNATURE, ("handler.py", ""), {"handler": "execute = lambda only: None\n"}
     ),
     "raises": Broken(
-        Code.IMPORT_RAISES, ("handler.py", "line 2"), {"handler": "def execute(a, c): ...\n1 / 0\n"}
+        CheckCode.IMPORT_RAISES, ("handler.py", "line 2"), {"handler": "def execute(a, c): ...\n1 / 0\n"}
     ),
     "leaves": Broken(
-        Code.IMPORT_RAISES,
+        CheckCode.IMPORT_RAISES,
         ("handler.py", "line 2"),
         {"handler": "def execute(a, c): ...\nraise SystemExit\n"},
     ),
     "kills": Broken(
-        Code.IMPORT_DIES, ("handler.py", ""), {"handler": "import os\ndef execute(a, c): ...\nos._exit(3)\n"}
+        CheckCode.IMPORT_DIES,
+        ("handler.py", ""),
+        {"handler": "import os\ndef execute(a, c): ...\nos._exit(3)\n"},
     ),
 }
 
 
 def placed(findings: list[dict[str, Any]]) -> dict[str, list[tuple[str, str, str]]]:
-    """Findings by tool: code, file and path of each."""
+    """Return code, file and path of each finding by tool."""
     by_tool: dict[str, list[tuple[str, str, str]]] = {}
     for finding in findings:
         place = (finding["code"], finding["file"] or "", finding["path"] or "")
@@ -273,7 +301,7 @@ def expected(broken: Broken) -> tuple[str, str, str]:
     return (broken.code.id, *broken.place)
 
 
-def test_each_broken_package_gives_its_code_in_one_run(project: Callable[..., Path], site: Any) -> None:
+def test_each_broken_package_reports_its_code_in_one_run(project: Callable[..., Path], site: Any) -> None:
     site.enforcer()
     for tool_id, broken in BROKEN.items():
         folder = project(tool_id, guide=broken.files.get("guide", EXAMPLE), **_without_guide(broken.files))
@@ -297,7 +325,7 @@ def _without_guide(files: dict[str, Any]) -> dict[str, Any]:
     return given
 
 
-def test_installed_ones_give_the_same_and_nothing_is_written(site: Any, tmp_path: Path) -> None:
+def test_installed_packages_report_the_same_and_nothing_is_written(site: Any, tmp_path: Path) -> None:
     site.enforcer()
     for tool_id, broken in BROKEN.items():
         site.tool(tool_id, guide=broken.files.get("guide", EXAMPLE), **_without_guide(broken.files))
@@ -315,11 +343,11 @@ def test_installed_ones_give_the_same_and_nothing_is_written(site: Any, tmp_path
     assert (site.folder.parent / "tool_registry.json").read_text() == "kept"
 
 
-def test_unreadable_files_are_told_apart_from_missing_ones(site: Any) -> None:
+def test_unreadable_and_missing_files_have_different_codes(site: Any) -> None:
     folder = site.tool("echo", guide=None)
     (folder / "guide.md").mkdir()
     findings = placed(site.run_json("build")["findings"])
-    assert findings["echo"] == [(Code.UNREADABLE.id, "guide.md", "")]
+    assert findings["echo"] == [(CheckCode.UNREADABLE.id, "guide.md", "")]
 
 
 @pytest.mark.parametrize(
@@ -331,13 +359,13 @@ def test_unreadable_files_are_told_apart_from_missing_ones(site: Any) -> None:
         {"availability": {"user": {"authenticated": True}}},
     ],
 )
-def test_a_tool_whose_restriction_nobody_enforces_is_withheld(site: Any, fields: dict[str, Any]) -> None:
+def test_a_tool_with_an_unenforced_restriction_is_withheld(site: Any, fields: dict[str, Any]) -> None:
     site.tool("echo", schema=fields)
     (finding,) = site.run_json("build")["findings"]
-    assert finding["code"] == Code.UNENFORCED.id
+    assert finding["code"] == CheckCode.UNENFORCED.id
     assert finding["path"] == f"/{next(iter(fields))}"
     withheld = site.run_json("tools")["tools"][0]["withheld"]
-    assert withheld == f"nobody provides a policy that enforces {next(iter(fields))}"
+    assert withheld == f"no plugin provides a policy that enforces {next(iter(fields))}"
     refused = site.run("call", "echo", '{"text": "x"}')
     assert "withheld: it needs a policy that enforces" in refused.stderr
 
@@ -346,27 +374,28 @@ def test_a_tool_whose_restriction_nobody_enforces_is_withheld(site: Any, fields:
     assert site.run_json("tools")["tools"][0]["withheld"] is None
 
 
-def test_a_pipe_in_place_of_a_file_is_not_waited_for(site: Any) -> None:
+def test_a_pipe_instead_of_a_file_does_not_block_the_build(site: Any) -> None:
     import os
 
     folder = site.tool("echo", guide=None)
     os.mkfifo(folder / "guide.md")
     findings = placed(site.run_json("build")["findings"])
-    assert findings["echo"] == [(Code.UNREADABLE.id, "guide.md", "")]
+    assert findings["echo"] == [(CheckCode.UNREADABLE.id, "guide.md", "")]
 
 
 def test_a_handler_that_hangs_at_import_is_stopped(site: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    from jackfield_builder import probe
+    from jackfield_builder import handler_probe
 
     site.tool("slow", handler="import time\ndef execute(a, c): ...\ntime.sleep(60)\n")
     site.tool("quick")
-    monkeypatch.setattr(probe, "SECONDS_PER_MODULE", 1)
-    outcomes = probe.probe([probe.Probe("fab_slow.handler"), probe.Probe("fab_quick.handler")])
-    assert outcomes["fab_slow.handler"] == probe.Outcome("died", "it took longer than 1 s")
-    assert outcomes["fab_quick.handler"].kind == "imported"
+    monkeypatch.setattr(handler_probe, "SECONDS_PER_MODULE", 1)
+    requests = [handler_probe.ImportRequest(f"fab_{name}.handler") for name in ("slow", "quick")]
+    results = handler_probe.probe_imports(requests)
+    assert results["fab_slow.handler"] == handler_probe.ImportResult("died", "it took longer than 1 s")
+    assert results["fab_quick.handler"].kind == "imported"
 
 
-def test_what_a_handler_prints_at_import_is_not_taken_for_an_answer(site: Any) -> None:
+def test_output_of_a_handler_at_import_does_not_disturb_the_probe(site: Any) -> None:
     site.tool("loud", handler="print('{\"module\": 1}')\ndef execute(a, c): ...\n")
     assert site.run_json("build")["tools"] == {"loud": "1.0.0"}
 
@@ -402,13 +431,13 @@ def test_every_way_to_define_execute_is_accepted(site: Any, handler: str) -> Non
         {"allOf": [{"properties": {"a": {"minLength": 2}}}]},
     ],
 )
-def test_conditions_on_a_closed_object_need_not_close_it_again(site: Any, keywords: dict[str, Any]) -> None:
+def test_branches_of_a_closed_object_need_not_be_closed(site: Any, keywords: dict[str, Any]) -> None:
     fields = parameters({"a": {"type": "string", "description": "An argument."}}, **keywords)
     site.tool("echo", schema=fields)
     assert site.run_json("build")["findings"] == []
 
 
-def test_a_recursive_schema_is_welcome_when_it_describes_something(site: Any) -> None:
+def test_a_recursive_schema_through_properties_is_accepted(site: Any) -> None:
     node = {
         "type": "object",
         "additionalProperties": False,
@@ -427,7 +456,7 @@ def test_a_recursive_schema_is_welcome_when_it_describes_something(site: Any) ->
     assert site.run_json("build")["findings"] == []
 
 
-def test_a_chain_of_thousands_of_references_is_judged(site: Any) -> None:
+def test_a_chain_of_thousands_of_references_is_checked(site: Any) -> None:
     links = {f"d{n}": {"$ref": f"#/$defs/d{n + 1}"} for n in range(7000)}
     fields = parameters({"a": {"$ref": "#/$defs/d0"}}, **{"$defs": {**links, "d7000": {"type": "string"}}})
     site.tool("echo", schema=fields)
@@ -437,7 +466,7 @@ def test_a_chain_of_thousands_of_references_is_judged(site: Any) -> None:
     assert json.loads(done.stdout)
 
 
-def test_all_faults_of_one_tool_are_reported_at_once(site: Any) -> None:
+def test_all_errors_of_a_tool_are_reported_in_one_run(site: Any) -> None:
     site.tool(
         "echo", schema={"version": "one", "category": "x", "idempotent": ...}, guide="# echo\n", handler=""
     )
@@ -445,12 +474,12 @@ def test_all_faults_of_one_tool_are_reported_at_once(site: Any) -> None:
     assert codes == {
         code.id
         for code in (
-            Code.NOT_SEMVER,
-            Code.FIELD_VALUE,
-            Code.FIELD_MISSING,
-            Code.NO_SUMMARY,
-            Code.NO_EXAMPLE,
-            Code.NO_EXECUTE,
+            CheckCode.NOT_SEMVER,
+            CheckCode.FIELD_VALUE,
+            CheckCode.FIELD_MISSING,
+            CheckCode.NO_SUMMARY,
+            CheckCode.NO_EXAMPLE,
+            CheckCode.NO_EXECUTE,
         )
     }
 
@@ -466,10 +495,10 @@ def jackfield_capabilities():
 
 
 @pytest.mark.parametrize(
-    ("files", "told"),
+    ("files", "message"),
     [
-        (argument(type="int"), "'int' is no type; did you mean 'integer'?"),
-        (argument(type="float"), "'float' is no type; there are array, boolean, integer, null, number, obj"),
+        (argument(type="int"), "'int' is not a type; did you mean 'integer'?"),
+        (argument(type="float"), "'float' is not a type; the types are array, boolean, integer, null"),
         (schema(requires=["calender"]), "'calender'; did you mean 'calendar'?"),
         ({"handler": "def execute(args, *, ctx): ...\n"}, "it takes args, *, ctx"),
         (
@@ -479,13 +508,13 @@ def jackfield_capabilities():
     ],
     ids=["short type", "foreign type", "capability", "keyword", "summary"],
 )
-def test_a_finding_says_what_was_meant(site: Any, files: dict[str, Any], told: str) -> None:
+def test_a_finding_suggests_the_correct_name(site: Any, files: dict[str, Any], message: str) -> None:
     site.plugin("fab-clock", CLOCK)
     site.tool("echo", **files)
-    assert told in site.run("build").stderr
+    assert message in site.run("build").stderr
 
 
-def test_a_summary_may_stand_in_a_section_or_before_an_example(site: Any) -> None:
+def test_the_summary_may_be_in_a_section_or_before_an_example(site: Any) -> None:
     block = '```json\n{"text": "hello"}\n```\n'
     site.tool("plain", guide=f"# plain\n\nSays it.\n\n{block}")
     site.tool("titled", guide=f"# titled\n\n## Purpose\n\nSays it.\n\n## Examples\n\nSay hello.\n\n{block}")
@@ -493,14 +522,12 @@ def test_a_summary_may_stand_in_a_section_or_before_an_example(site: Any) -> Non
     assert [tool["summary"] for tool in site.run_json("tools")["tools"]] == ["Says it.", "Says it."]
 
 
-def test_a_project_that_cannot_be_read_is_not_to_be_reinstalled(
-    project: Callable[..., Path], site: Any
-) -> None:
+def test_the_hint_for_a_broken_pyproject_says_to_fix_it(project: Callable[..., Path], site: Any) -> None:
     folder = project("echo", pyproject="[project\n")
-    told = site.run("validate", str(folder)).stderr
-    assert "-> mend pyproject.toml at that place" in told
+    message = site.run("validate", str(folder)).stderr
+    assert "-> fix pyproject.toml at that place" in message
     file = site.run("validate", str(folder / "pyproject.toml")).stderr
-    assert "pyproject.toml: a file; name the folder of its project" in file
+    assert "pyproject.toml: this is a file; name the folder of its project" in file
 
 
 def test_two_projects_that_claim_one_id_are_both_named(project: Callable[..., Path], site: Any) -> None:
@@ -510,20 +537,20 @@ def test_two_projects_that_claim_one_id_are_both_named(project: Callable[..., Pa
     project("echo")
     findings = site.run_json("validate", str(second.parent))["findings"]
     codes = {finding["code"]: finding["message"] for finding in findings}
-    assert str(second) in codes[Code.TOOL_ID_TAKEN.id]
+    assert str(second) in codes[CheckCode.TOOL_ID_TAKEN.id]
 
 
-def test_an_exception_that_cannot_be_shown_is_told_all_the_same(site: Any) -> None:
+def test_an_exception_whose_str_fails_is_still_reported(site: Any) -> None:
     shy = (
         "class Shy(Exception):\n    def __str__(self): raise ValueError\ndef execute(a, c): ...\nraise Shy\n"
     )
     site.tool("echo", handler=shy)
     (finding,) = site.run_json("build")["findings"]
-    assert finding["code"] == Code.IMPORT_RAISES.id
-    assert finding["message"] == "Shy: (it cannot be shown)"
+    assert finding["code"] == CheckCode.IMPORT_RAISES.id
+    assert finding["message"] == "Shy: (no message: str() of the exception fails)"
 
 
-def test_a_format_that_is_nearly_right_gets_a_suggestion(site: Any) -> None:
+def test_a_misspelt_format_gets_a_suggestion(site: Any) -> None:
     site.tool("echo", schema=parameters({"a": {"type": "string", "description": "x", "format": "datetime"}}))
     (finding,) = site.run_json("build")["findings"]
     assert finding["message"] == "'datetime'; did you mean 'date-time'?"
@@ -541,7 +568,7 @@ def test_a_misspelt_argument_of_an_example_gets_a_suggestion(site: Any) -> None:
     ]
 
 
-def test_a_person_reads_what_where_and_how_to_mend_it(site: Any) -> None:
+def test_the_text_output_says_what_where_and_how_to_fix_it(site: Any) -> None:
     site.tool("echo", schema={"category": "magic"})
     done = site.run("build")
     assert done.returncode == 1
@@ -582,7 +609,7 @@ def lines_about_volume(*lines: str) -> dict[str, Any]:
         (("- how loud to say it",), False),
     ],
 )
-def test_a_guide_is_noted_when_most_of_what_it_says_of_arguments_is_in_the_schema(
+def test_a_guide_that_mostly_repeats_the_schema_gets_a_note(
     lines: tuple[str, ...], noted: bool, site: Any
 ) -> None:
     site.tool("echo", **lines_about_volume(*lines))

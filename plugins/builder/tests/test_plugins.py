@@ -1,4 +1,4 @@
-"""Plugins are asked every question once, and a broken one hides nobody else."""
+"""Every hook is called once, and a broken plugin does not affect the others."""
 
 from __future__ import annotations
 
@@ -6,11 +6,10 @@ import json
 from typing import Any
 
 import pytest
-from jackfield.offers import Stage
+from jackfield.offers import EndpointOffer, Stage
 from jackfield.plugins import OFFER_TYPES, PluginFaultKind, Plugins, load
-from jackfield_builder.complaints import findings_about
-from jackfield_builder.discovery import Selection, discover
-from jackfield_builder.findings import Code
+from jackfield_builder.discovery import Selection, discover, plugin_findings
+from jackfield_builder.findings import CheckCode
 
 FAB = Selection(allow=("fab-*",))
 
@@ -28,8 +27,8 @@ def loaded() -> Plugins:
     return load(discover(FAB).plugins)
 
 
-def codes(plugins: Plugins) -> list[Code]:
-    return [finding.code for finding in findings_about(plugins)]
+def codes(plugins: Plugins) -> list[CheckCode]:
+    return [finding.code for finding in plugin_findings(plugins)]
 
 
 # One test a hook, named after it; tests/test_documentation.py holds the list against hookspecs.py.
@@ -62,11 +61,11 @@ def jackfield_tools():
     report = site.run_json("build")
 
     assert report["tools"] == {"inline": "1.0.0", "nearby": "1.0.0"}
-    assert {finding["code"] for finding in report["findings"]} == {Code.NO_EXAMPLE.id}
+    assert {finding["code"] for finding in report["findings"]} == {CheckCode.NO_EXAMPLE.id}
     assert {finding["distribution"] for finding in report["findings"]} == {"fab-many"}
 
 
-def test_a_plugins_tool_may_not_take_the_id_of_an_installed_one(site: Any) -> None:
+def test_a_tool_of_a_plugin_cannot_use_the_id_of_an_installed_tool(site: Any) -> None:
     site.tool("echo")
     site.plugin(
         "fab-many",
@@ -74,7 +73,7 @@ def test_a_plugins_tool_may_not_take_the_id_of_an_installed_one(site: Any) -> No
         "@hookimpl\ndef jackfield_tools():\n    return [ToolOffer('echo', 'fab_many')]\n",
     )
     (finding,) = site.run_json("build")["findings"]
-    assert finding["code"] == Code.TOOL_ID_TAKEN.id
+    assert finding["code"] == CheckCode.TOOL_ID_TAKEN.id
     assert "fab-echo" in finding["message"]
     assert "fab-many" in finding["message"]
 
@@ -131,16 +130,16 @@ def test_jackfield_schema_adapters(site: Any) -> None:
     # What one adapter does to its copy, the next does not see.
     assert "text" in described["providerSchemas"]["whole"]["parameters"]["properties"]
     (finding,) = report["findings"]
-    assert (finding["code"], finding["path"]) == (Code.LOWERED.id, "/parameters/properties/text")
+    assert (finding["code"], finding["path"]) == (CheckCode.LOWERED.id, "/parameters/properties/text")
 
 
-def test_what_an_adapter_cannot_do_is_an_error_of_the_build(site: Any) -> None:
+def test_a_schema_that_an_adapter_cannot_express_fails_the_build(site: Any) -> None:
     site.plugin("fab-provider", ADAPTERS)
     site.tool("odd")
     findings = {finding["code"]: finding for finding in site.run_json("build")["findings"]}
-    assert {Code.CANNOT_EXPRESS.id, Code.ADAPTER_BROKEN.id} <= set(findings)
-    assert findings[Code.CANNOT_EXPRESS.id]["path"] == "/parameters/properties/text"
-    assert "fab-provider 1.0.0" in findings[Code.ADAPTER_BROKEN.id]["message"]
+    assert {CheckCode.CANNOT_EXPRESS.id, CheckCode.ADAPTER_BROKEN.id} <= set(findings)
+    assert findings[CheckCode.CANNOT_EXPRESS.id]["path"] == "/parameters/properties/text"
+    assert "fab-provider 1.0.0" in findings[CheckCode.ADAPTER_BROKEN.id]["message"]
 
 
 POLICIES = """
@@ -188,14 +187,14 @@ def test_offers_with_a_factory(site: Any, hook: str, offer: str) -> None:
     assert listed[0]["offers"] == [{"hook": hook, "name": "thing"}]
 
 
-def test_a_provided_capability_lets_a_tool_be_offered(site: Any) -> None:
+def test_a_tool_is_offered_if_its_capability_is_provided(site: Any) -> None:
     site.tool("search", schema={"requires": ["kb"]})
     assert site.run("build").returncode == 0
-    assert "nobody provides kb" in site.run("tools").stdout
+    assert "no plugin provides kb" in site.run("tools").stdout
 
     site.plugin("fab-kb", SIMPLE.format(hook="jackfield_capabilities", offer="CapabilityOffer", name="kb"))
     assert site.run("build").returncode == 0
-    assert "nobody provides" not in site.run("tools").stdout
+    assert "no plugin provides" not in site.run("tools").stdout
 
 
 ENDPOINTS = """\
@@ -213,6 +212,7 @@ def test_jackfield_endpoints(site: Any) -> None:
     site.tool("echo")
     site.plugin("fab-reports", ENDPOINTS.format(prefix="/reports/daily", auth="operator"))
     (offered,) = loaded().of("jackfield_endpoints")
+    assert isinstance(offered.offer, EndpointOffer)
     assert (offered.name, offered.offer.prefix) == ("reports", "/reports/daily")
     listed = site.run_json("plugins")["plugins"]
     assert listed[0]["offers"] == [{"hook": "jackfield_endpoints", "name": "reports"}]
@@ -232,7 +232,7 @@ def test_jackfield_endpoints(site: Any) -> None:
         ("/reports", "nobody", "needs `auth` to be user, operator or public, not 'nobody'"),
     ],
 )
-def test_an_endpoint_with_an_unusable_prefix_or_auth_is_refused(
+def test_an_endpoint_with_an_invalid_prefix_or_auth_is_refused(
     site: Any, prefix: str, auth: str, fault: str
 ) -> None:
     site.plugin("fab-reports", ENDPOINTS.format(prefix=prefix, auth=auth))
@@ -295,7 +295,7 @@ def test_jackfield_commands(site: Any) -> None:
     assert site.run("greet", JACKFIELD_DENY="fab-greeter").returncode == 2
 
 
-def test_the_command_line_asks_plugins_for_commands_alone_and_completes_them_unloaded(site: Any) -> None:
+def test_listing_and_completing_commands_loads_only_the_command_offers(site: Any) -> None:
     site.plugin("fab-greeter", COMMANDS)
     site.plugin("fab-broken", "raise RuntimeError('broken')\n")
     asked = site.folder.parent / "asked-for-policies"
@@ -321,7 +321,7 @@ def jackfield_capabilities():
 """
 
 
-def test_a_tool_whose_capability_is_not_set_up_says_why(site: Any) -> None:
+def test_a_tool_with_an_unconfigured_capability_gives_the_reason(site: Any) -> None:
     site.plugin("fab-pictures", CHOOSY)
     site.tool("draw", schema={"requires": ["pictures"]})
     assert site.run("build").returncode == 0
@@ -335,58 +335,58 @@ def test_a_tool_whose_capability_is_not_set_up_says_why(site: Any) -> None:
 
 
 BROKEN = {
-    "raises at import": ("1 / 0\n", Code.BROKEN_PLUGIN, "ZeroDivisionError: division by zero"),
-    "imports what is not there": ("import fab_gone\n", Code.BROKEN_PLUGIN, "ModuleNotFoundError"),
+    "raises at import": ("1 / 0\n", CheckCode.BROKEN_PLUGIN, "ZeroDivisionError: division by zero"),
+    "imports what is not there": ("import fab_gone\n", CheckCode.BROKEN_PLUGIN, "ModuleNotFoundError"),
     "raises when asked": (
         "from jackfield import hookimpl\n@hookimpl\ndef jackfield_stores():\n    raise ValueError('no')\n",
-        Code.BROKEN_PLUGIN,
+        CheckCode.BROKEN_PLUGIN,
         "jackfield_stores raised ValueError: no",
     ),
     "answers with nothing": (
         "from jackfield import hookimpl\n@hookimpl\ndef jackfield_stores():\n    return 5\n",
-        Code.BROKEN_PLUGIN,
+        CheckCode.BROKEN_PLUGIN,
         "jackfield_stores raised TypeError",
     ),
     "asks for an argument the hook has not": (
         "from jackfield import hookimpl\n@hookimpl\ndef jackfield_stores(settings):\n    return []\n",
-        Code.BROKEN_PLUGIN,
+        CheckCode.BROKEN_PLUGIN,
         "settings",
     ),
-    "ends the process": ("import sys\nsys.exit(3)\n", Code.BROKEN_PLUGIN, "SystemExit: 3"),
+    "ends the process": ("import sys\nsys.exit(3)\n", CheckCode.BROKEN_PLUGIN, "SystemExit: 3"),
     "offers a policy that has no place": (
         "from jackfield import hookimpl\nfrom jackfield.offers import PolicyOffer\n"
         "@hookimpl\ndef jackfield_policies():\n    return [PolicyOffer('x', 'admit', '50', dict)]\n",
-        Code.BAD_OFFER,
+        CheckCode.BAD_OFFER,
         "needs a Stage",
     ),
     "misspells a hook": (
         "from jackfield import hookimpl\n@hookimpl\ndef jackfield_store():\n    return []\n",
-        Code.UNKNOWN_HOOK,
+        CheckCode.UNKNOWN_HOOK,
         "did you mean jackfield_stores?",
     ),
     "offers the wrong kind": (
         "from jackfield import hookimpl\nfrom jackfield.offers import CapabilityOffer\n"
         "@hookimpl\ndef jackfield_stores():\n    return [CapabilityOffer('x', dict)]\n",
-        Code.BAD_OFFER,
+        CheckCode.BAD_OFFER,
         "jackfield_stores returned CapabilityOffer instead of StoreOffer",
     ),
     "declares settings that are no dataclass": (
         "from jackfield import hookimpl\nfrom jackfield.offers import StoreOffer\n"
         "@hookimpl\ndef jackfield_stores():\n    return [StoreOffer('x', dict, settings={'path': str})]\n",
-        Code.BAD_OFFER,
+        CheckCode.BAD_OFFER,
         "'x' needs a dataclass as its settings",
     ),
     "offers something nameless": (
         "from jackfield import hookimpl\nfrom jackfield.offers import StoreOffer\n"
         "@hookimpl\ndef jackfield_stores():\n    return [StoreOffer('', dict)]\n",
-        Code.BAD_OFFER,
+        CheckCode.BAD_OFFER,
         "without a name",
     ),
 }
 
 
 @pytest.mark.parametrize("fault", BROKEN)
-def test_a_broken_plugin_is_named_with_its_cause_and_hides_nobody(site: Any, fault: str) -> None:
+def test_a_broken_plugin_is_reported_and_other_plugins_are_loaded(site: Any, fault: str) -> None:
     source, code, cause = BROKEN[fault]
     site.plugin("fab-broken", source, version="3.1.4")
     site.plugin("fab-sound", SIMPLE.format(hook="jackfield_capabilities", offer="CapabilityOffer", name="kb"))
@@ -403,15 +403,15 @@ def test_a_broken_plugin_is_named_with_its_cause_and_hides_nobody(site: Any, fau
     assert {"hook": "jackfield_capabilities", "name": "kb"} in offered
 
 
-def test_two_plugins_that_offer_one_name_are_both_named(site: Any) -> None:
+def test_two_plugins_with_the_same_offer_name_are_both_reported(site: Any) -> None:
     for name in ("fab-one", "fab-two"):
         site.plugin(name, SIMPLE.format(hook="jackfield_stores", offer="StoreOffer", name="sqlite"))
     plugins = loaded()
-    assert codes(plugins) == [Code.OFFER_TAKEN]
+    assert codes(plugins) == [CheckCode.OFFER_TAKEN]
     assert "fab-one 1.0.0 and by fab-two 1.0.0" in plugins.faults[0].message
 
 
-def test_every_hook_asks_for_one_kind_of_offer() -> None:
+def test_every_hook_returns_one_type_of_offer() -> None:
     from jackfield import hookspecs
 
     hooks = {name for name in vars(hookspecs) if name.startswith("jackfield_")}

@@ -1,4 +1,4 @@
-"""Where a snapshot comes from stands in it: commit, time, kernel, and the hashes of what was frozen."""
+"""The snapshot records its origin: commit, time, kernel, and the hashes of the frozen code."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ def frozen(site: Any, **environ: str) -> dict[str, Any]:
 
 
 def commit(folder: Path) -> str:
-    """Make the folder a repository with one commit; its name."""
+    """Make the folder a repository with one commit and return the hash of the commit."""
 
     def git(*arguments: str) -> str:
-        told = ["-c", "user.name=a", "-c", "user.email=a@example.org", "-c", "commit.gpgsign=false"]
+        config = ["-c", "user.name=a", "-c", "user.email=a@example.org", "-c", "commit.gpgsign=false"]
         done = subprocess.run(
-            ["git", *told, *arguments], cwd=folder, capture_output=True, text=True, check=True
+            ["git", *config, *arguments], cwd=folder, capture_output=True, text=True, check=True
         )
         return done.stdout.strip()
 
@@ -33,7 +33,7 @@ def commit(folder: Path) -> str:
     return git("rev-parse", "HEAD")
 
 
-def test_commit_and_time_are_told_and_are_no_part_of_the_version(site: Any) -> None:
+def test_commit_and_time_are_recorded_but_not_part_of_the_version(site: Any) -> None:
     site.tool("echo")
     before = frozen(site, SOURCE_DATE_EPOCH="1700000000", GIT_CEILING_DIRECTORIES=str(site.folder.parents[1]))
     assert (before["gitCommit"], before["buildTimestamp"]) == (None, "2023-11-14T22:13:20Z")
@@ -43,7 +43,7 @@ def test_commit_and_time_are_told_and_are_no_part_of_the_version(site: Any) -> N
     assert after["version"] == before["version"]
 
 
-def test_the_kernel_the_plugins_and_the_hashes_of_what_runs_are_told(site: Any) -> None:
+def test_kernel_plugins_and_code_hashes_are_recorded(site: Any) -> None:
     folder = site.tool("echo")
     site.plugin(
         "fab-extras",

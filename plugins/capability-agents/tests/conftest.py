@@ -1,4 +1,4 @@
-"""The tests' own modules, for them to import, and what every one of them needs."""
+"""Makes the helper modules importable, and sets up every test."""
 
 from __future__ import annotations
 

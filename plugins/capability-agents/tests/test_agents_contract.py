@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from agency import agency
+from agent_deployment import agent_deployment
 from jackfield import SessionView
 from jackfield_agents import agent
 from jackfield_capability_types.agents import AgentsView
@@ -52,7 +52,7 @@ SCRIPTS: dict[str, Script] = {
 
 
 class Deployment:
-    """Agents, and everything that has to end with them."""
+    """Agents, and everything that has to be closed with them."""
 
     def __init__(self, agents: Any, standing: AsyncExitStack) -> None:
         self._agents, self._standing = agents, standing
@@ -79,6 +79,6 @@ class TestAgents(AgentsContractTests):
         limits = {"seconds": seconds, "per_user": 1}
         refusals = [Refusal(401, "invalid_api_key", "no")] * (9 if model == "refusing" else 0)
         standing = AsyncExitStack()
-        made = agency(self.site, folder, SCRIPTS[model], agents=limits, refusals=refusals)
+        made = agent_deployment(self.site, folder, SCRIPTS[model], agents=limits, refusals=refusals)
         there = await standing.enter_async_context(made)
         return Deployment(there.runtime.capabilities["agents"], standing)

@@ -1,4 +1,4 @@
-"""Where an agent ends: steps, time, how many at once, a stopping host, a cancelled call."""
+"""Limits of an agent: steps, time, concurrency, a stopping host, a cancelled call."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from agency import ASKED, agency, run
+from agent_deployment import ASKED, agent_deployment, run
 from hypothesis import given
 from hypothesis import strategies as st
 from jackfield import ToolCall
@@ -23,9 +23,7 @@ def _key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FAB_KEY", "k")
 
 
-def test_an_agent_that_never_ends_is_told_of_its_last_step_and_then_cut_short(
-    site: Site, tmp_path: Path
-) -> None:
+def test_an_endless_agent_is_warned_before_its_last_step_and_then_stopped(site: Site, tmp_path: Path) -> None:
     heard: list[str] = []
 
     async def script(model: ScriptedModel) -> None:
@@ -35,13 +33,13 @@ def test_an_agent_that_never_ends_is_told_of_its_last_step_and_then_cut_short(
             heard.append(str(model.received[-1]["content"]))
 
     async def act() -> None:
-        async with agency(site, tmp_path, script, agents={"steps": 3}) as there:
-            data = (await there.hand_over())["data"]
+        async with agent_deployment(site, tmp_path, script, agents={"steps": 3}) as there:
+            data = (await there.call_task())["data"]
             assert data["complete"] is False
             assert data["note"] == "Its 3 steps were used up."
             assert data["steps"] == 3
             assert "About room 0; About room 1" in data["report"]
-            # The third message came too late to be carried out.
+            # The third message came too late to be executed.
             assert len(there.inner()) == 2
             assert there.watcher.opened[1].state is State.TERMINATED
 
@@ -50,7 +48,7 @@ def test_an_agent_that_never_ends_is_told_of_its_last_step_and_then_cut_short(
     assert "Call nothing more" in heard[1]
 
 
-def test_a_model_that_writes_nothing_is_asked_for_its_report(site: Site, tmp_path: Path) -> None:
+def test_a_model_without_a_report_is_asked_for_one(site: Site, tmp_path: Path) -> None:
     async def script(model: ScriptedModel) -> None:
         await model.hears()
         await model.says("")
@@ -58,8 +56,8 @@ def test_a_model_that_writes_nothing_is_asked_for_its_report(site: Site, tmp_pat
         await model.says("Here it is.")
 
     async def act() -> None:
-        async with agency(site, tmp_path, script) as there:
-            data = (await there.hand_over())["data"]
+        async with agent_deployment(site, tmp_path, script) as there:
+            data = (await there.call_task())["data"]
             assert (data["report"], data["steps"]) == ("Here it is.", 2)
 
     run(act)
@@ -76,16 +74,16 @@ async def hangs(model: ScriptedModel) -> None:
     await asyncio.sleep(60)
 
 
-def test_when_the_time_is_over_what_was_found_is_the_answer(site: Site, tmp_path: Path) -> None:
+def test_at_the_time_limit_the_findings_so_far_are_the_answer(site: Site, tmp_path: Path) -> None:
     async def act() -> None:
-        async with agency(site, tmp_path, looks_then_hangs, hangs, agents={"seconds": 1}) as there:
-            data = (await there.hand_over())["data"]
+        async with agent_deployment(site, tmp_path, looks_then_hangs, hangs, agents={"seconds": 1}) as there:
+            data = (await there.call_task())["data"]
             assert (data["complete"], data["note"]) == (False, "Its time of 1 seconds was over.")
             assert data["report"] == "Nothing was written yet. What had been found: About rooms"
             assert data["tools"] == ["fab_look", "fab_slow"]
             assert there.runtime.orchestrator.running(there.watcher.opened[1]) == []
 
-            error = (await there.hand_over())["error"]
+            error = (await there.call_task())["error"]
             assert error["type"] == "TRANSIENT"
             assert error["message"] == "The agent found nothing: Its time of 1 seconds was over."
             assert error["details"] == {"steps": 0, "tools": []}
@@ -95,10 +93,10 @@ def test_when_the_time_is_over_what_was_found_is_the_answer(site: Site, tmp_path
     run(act)
 
 
-def test_a_host_that_stops_records_how_far_its_agents_came(site: Site, tmp_path: Path) -> None:
+def test_a_stopping_host_records_the_progress_of_its_agents(site: Site, tmp_path: Path) -> None:
     async def act() -> None:
-        async with agency(site, tmp_path, looks_then_hangs) as there:
-            working = asyncio.create_task(there.hand_over(call_id="call_stable_0002"))
+        async with agent_deployment(site, tmp_path, looks_then_hangs) as there:
+            working = asyncio.create_task(there.call_task(call_id="call_stable_0002"))
             await there.watcher.until(there.inner)
             await there.runtime.close()
             data = (await working)["data"]
@@ -110,9 +108,9 @@ def test_a_host_that_stops_records_how_far_its_agents_came(site: Site, tmp_path:
     run(act)
 
 
-def test_a_cancelled_call_leaves_no_agent_behind(site: Site, tmp_path: Path) -> None:
+def test_a_cancelled_call_stops_its_agent(site: Site, tmp_path: Path) -> None:
     async def act() -> None:
-        async with agency(site, tmp_path, looks_then_hangs) as there:
+        async with agent_deployment(site, tmp_path, looks_then_hangs) as there:
             view = there.runtime.capabilities["agents"].for_session(there.session)
 
             async def tell(what: str) -> None: ...
@@ -140,7 +138,7 @@ def test_a_cancelled_call_leaves_no_agent_behind(site: Site, tmp_path: Path) -> 
         ),
     ],
 )
-def test_no_more_agents_work_at_once_than_may(
+def test_the_number_of_concurrent_agents_is_limited(
     site: Site, tmp_path: Path, limits: dict[str, int], users: tuple[str, ...], sentence: str
 ) -> None:
     done = asyncio.Event()
@@ -151,28 +149,28 @@ def test_no_more_agents_work_at_once_than_may(
         await model.says("Done.")
 
     async def act() -> None:
-        async with agency(site, tmp_path, script, agents=limits) as there:
+        async with agent_deployment(site, tmp_path, script, agents=limits) as there:
             sessions = [await there.runtime.open_session("text", user=user) for user in users]
             *working, last = sessions
-            tasks = [asyncio.create_task(there.hand_over(session=each)) for each in working]
+            tasks = [asyncio.create_task(there.call_task(session=each)) for each in working]
             await there.watcher.until(lambda: len(there.watcher.opened) == 1 + len(users) + len(working))
-            error = (await there.hand_over(session=last))["error"]
+            error = (await there.call_task(session=last))["error"]
             assert (error["type"], error["message"], error["retryable"]) == ("RATE_LIMIT", sentence, True)
             done.set()
             assert all([(await task)["ok"] for task in tasks])
-            assert (await there.hand_over(session=last))["ok"]
+            assert (await there.call_task(session=last))["ok"]
 
     run(act)
 
 
-def test_a_long_report_is_cut_and_says_so(site: Site, tmp_path: Path) -> None:
+def test_a_long_report_is_truncated_and_says_so(site: Site, tmp_path: Path) -> None:
     async def script(model: ScriptedModel) -> None:
         await model.hears()
         await model.says("A sentence like any other. " * 400)
 
     async def act() -> None:
-        async with agency(site, tmp_path, script, agents={"characters": 500}) as there:
-            report = (await there.hand_over())["data"]["report"]
+        async with agent_deployment(site, tmp_path, script, agents={"characters": 500}) as there:
+            report = (await there.call_task())["data"]["report"]
             assert report.endswith("like any other. [...]")
             assert 400 < len(report) <= 500
 
@@ -180,22 +178,22 @@ def test_a_long_report_is_cut_and_says_so(site: Site, tmp_path: Path) -> None:
 
 
 @given(st.text(st.characters(codec=None), max_size=400), st.integers(200, 300))
-def test_what_is_shortened_fits_and_can_be_written_down(text: str, limit: int) -> None:
+def test_a_truncated_report_fits_and_can_be_encoded(text: str, limit: int) -> None:
     short = truncated(text, limit)
     assert len(short) <= limit
     assert len(short) == len(short.encode().decode())
     assert short.endswith("[...]") or len(text) == len(short)
 
 
-def test_two_tasks_of_one_message_are_two_agents(site: Site, tmp_path: Path) -> None:
-    """Also where neither used a tool: a report without sources is no empty answer."""
+def test_two_tasks_of_one_message_run_as_two_agents(site: Site, tmp_path: Path) -> None:
+    """Also if neither used a tool: a report without sources is not an empty answer."""
 
     async def script(model: ScriptedModel) -> None:
         await model.hears()
         await model.says("Done.")
 
     async def act() -> None:
-        async with agency(site, tmp_path, script) as there:
+        async with agent_deployment(site, tmp_path, script) as there:
             await there.runtime.begin_turn(there.session, ASKED)
             arguments = [json.dumps({"title": name, "instructions": name}) for name in ("one", "two")]
             calls = [ToolCall("task", each, None) for each in arguments]

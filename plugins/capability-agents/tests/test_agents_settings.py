@@ -1,4 +1,4 @@
-"""The settings of agents, and the faults that are reported in them."""
+"""The settings of agents and their faults."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from agency import agency, run
+from agent_deployment import agent_deployment, run
 from jackfield.settings import SettingsError, parse_offer, parse_settings
 from jackfield_agents import jackfield_policies
 from jackfield_agents.policies import asks_for_work
@@ -53,13 +53,13 @@ def test_a_wrong_setting_is_reported_with_its_place(given: dict[str, Any], fault
         ("task", "task starts agents, which an agent may not do"),
     ],
 )
-def test_a_tool_that_no_agent_can_use_stops_the_start(
+def test_a_tool_that_no_agent_can_use_fails_at_startup(
     site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tool: str, sentence: str
 ) -> None:
     monkeypatch.setenv("FAB_KEY", "k")
 
     async def act() -> None:
-        async with agency(site, tmp_path, agents={"tools": [tool]}):
+        async with agent_deployment(site, tmp_path, agents={"tools": [tool]}):
             raise AssertionError("it started")
 
     with pytest.raises(SettingsError, match=re.escape(sentence)):
@@ -98,18 +98,18 @@ def test_the_settings_of_the_policies_are_checked(policy: str, given: dict[str, 
         ("", False),
     ],
 )
-def test_who_asks_for_work_is_known_by_the_words(said: str, asked: bool) -> None:
+def test_an_explicit_request_for_work_is_recognised(said: str, asked: bool) -> None:
     assert asks_for_work(said) is asked
 
 
-def test_an_unasked_task_waits_for_the_user(
+def test_an_unrequested_task_waits_for_confirmation(
     site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("FAB_KEY", "k")
 
     async def act() -> None:
-        async with agency(site, tmp_path) as there:
-            error = (await there.hand_over(said="When is the photo room free?"))["error"]
+        async with agent_deployment(site, tmp_path) as there:
+            error = (await there.call_task(said="When is the photo room free?"))["error"]
             assert error["type"] == "CONFIRMATION_REQUIRED"
             (card,) = [fields for event, fields in there.told if event == "confirmation_required"]
             assert card["preview"].splitlines() == [
@@ -121,7 +121,7 @@ def test_an_unasked_task_waits_for_the_user(
     run(act)
 
 
-def test_the_words_of_another_language_replace_the_english_ones(
+def test_configured_words_replace_the_english_ones(
     site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("FAB_KEY", "k")
@@ -133,16 +133,16 @@ def test_the_words_of_another_language_replace_the_english_ones(
     policies = {"task_consent": {"words": ["recherchiere"], "negations": ["nicht"]}}
 
     async def act() -> None:
-        async with agency(site, tmp_path, script, policies=policies) as there:
-            assert (await there.hand_over(said="Bitte recherchiere die Räume."))["ok"]
+        async with agent_deployment(site, tmp_path, script, policies=policies) as there:
+            assert (await there.call_task(said="Bitte recherchiere die Räume."))["ok"]
             for said in ("Recherchiere das nicht.", "Research the rooms."):
-                assert (await there.hand_over(said=said))["error"]["type"] == "CONFIRMATION_REQUIRED"
+                assert (await there.call_task(said=said))["error"]["type"] == "CONFIRMATION_REQUIRED"
 
     run(act)
 
 
 @pytest.mark.skipif(not DOCS.is_dir(), reason="the pages are in the repository only")
-def test_the_examples_of_the_page_are_accepted() -> None:
+def test_examples_in_the_docs_are_accepted() -> None:
     page = (DOCS / "agents.md").read_text("utf-8")
     written = re.findall(r"^```toml\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
     blocks = [tomllib.loads(block) for block in written]

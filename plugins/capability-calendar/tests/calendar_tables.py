@@ -1,4 +1,4 @@
-"""Tables of `[capabilities.calendar]`, read as the kernel reads them."""
+"""Tables of `[capabilities.calendar]`, parsed as the kernel does."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tests' own modules, for them to import, and a CalDAV server for all tests of a process."""
+"""Makes the helper modules importable, and starts one CalDAV server per test process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A CalDAV server that is slow, refuses, limits, breaks off or lies: the right failure, nothing lost."""
+"""A CalDAV server that is slow, refuses, limits, disconnects or lies: the right failure, nothing lost."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ START = datetime(2027, 3, 2, 9, tzinfo=UTC)
 END = START + timedelta(hours=1)
 DRAFT = EventDraft("Fitting", START, END, attendees=("ann@example.org",))
 
-Act = Callable[["Gate", BaseHTTPRequestHandler], None]
+Act = Callable[["FaultProxy", BaseHTTPRequestHandler], None]
 
 
-class Gate:
-    """A server in front of Radicale that does with the next request of a method what the test says."""
+class FaultProxy:
+    """A proxy in front of Radicale that applies a given fault to the next request of a method."""
 
     def __init__(self, radicale: Radicale) -> None:
         self.radicale = radicale
@@ -49,9 +49,9 @@ class Gate:
         (waiting.pop(0) if waiting else passes)(self, request)
 
 
-def forwarded(gate: Gate, request: BaseHTTPRequestHandler) -> tuple[int, list[tuple[str, str]], bytes]:
+def forwarded(proxy: FaultProxy, request: BaseHTTPRequestHandler) -> tuple[int, list[tuple[str, str]], bytes]:
     body = request.rfile.read(int(request.headers.get("Content-Length", 0)))
-    connection = HTTPConnection("127.0.0.1", gate.radicale.port, timeout=30)
+    connection = HTTPConnection("127.0.0.1", proxy.radicale.port, timeout=30)
     connection.request(
         request.command, request.path, body, dict(request.headers.items()) | {"Connection": "close"}
     )
@@ -61,10 +61,10 @@ def forwarded(gate: Gate, request: BaseHTTPRequestHandler) -> tuple[int, list[tu
     return found
 
 
-def passes(gate: Gate, request: BaseHTTPRequestHandler) -> None:
-    status, headers, body = forwarded(gate, request)
+def passes(proxy: FaultProxy, request: BaseHTTPRequestHandler) -> None:
+    status, headers, body = forwarded(proxy, request)
     kept = {name: value for name, value in headers if name.lower() not in ("connection", "content-length")}
-    send(request, status, {**kept, **gate.extra}, body)
+    send(request, status, {**kept, **proxy.extra}, body)
 
 
 def send(request: BaseHTTPRequestHandler, status: int, headers: dict[str, str], body: bytes = b"") -> None:
@@ -80,24 +80,24 @@ def says(status: int, body: bytes = b"", **headers: str) -> Act:
     return lambda _, request: send(request, status, named, body)
 
 
-def hangs(gate: Gate, request: BaseHTTPRequestHandler) -> None:
-    gate.over.wait(30)
+def hangs(proxy: FaultProxy, request: BaseHTTPRequestHandler) -> None:
+    proxy.over.wait(30)
 
 
-def hangs_after_it_is_done(gate: Gate, request: BaseHTTPRequestHandler) -> None:
-    forwarded(gate, request)
-    gate.over.wait(30)
+def hangs_after_it_is_done(proxy: FaultProxy, request: BaseHTTPRequestHandler) -> None:
+    forwarded(proxy, request)
+    proxy.over.wait(30)
 
 
-def breaks_off(gate: Gate, request: BaseHTTPRequestHandler) -> None:
+def breaks_off(proxy: FaultProxy, request: BaseHTTPRequestHandler) -> None:
     request.connection.close()
 
 
-def drips(gate: Gate, request: BaseHTTPRequestHandler) -> None:
+def drips(proxy: FaultProxy, request: BaseHTTPRequestHandler) -> None:
     request.send_response_only(207)
     request.send_header("Content-Length", "100000")
     request.end_headers()
-    while not gate.over.wait(0.05):
+    while not proxy.over.wait(0.05):
         try:
             request.wfile.write(b" ")
         except OSError:
@@ -105,8 +105,8 @@ def drips(gate: Gate, request: BaseHTTPRequestHandler) -> None:
 
 
 @pytest.fixture
-def gate(radicale: Radicale) -> Iterator[Gate]:
-    made = Gate(radicale)
+def proxy(radicale: Radicale) -> Iterator[FaultProxy]:
+    made = FaultProxy(radicale)
 
     class Handler(BaseHTTPRequestHandler):
         def log_message(self, *_: Any) -> None: ...
@@ -121,7 +121,7 @@ def gate(radicale: Radicale) -> Iterator[Gate]:
         daemon_threads = True
 
         def handle_error(self, *_: Any) -> None:
-            """A client that went away is what these tests are about."""
+            """Ignore disconnected clients, which these tests cause."""
 
     server = Server(("127.0.0.1", 0), Handler)
     made.port = server.server_port
@@ -134,16 +134,16 @@ def gate(radicale: Radicale) -> Iterator[Gate]:
     server.server_close()
 
 
-class Place:
-    """One calendar behind the gate."""
+class ProxiedCalendar:
+    """One calendar behind the proxy."""
 
-    def __init__(self, gate: Gate, *objects: str, **said: Any) -> None:
-        self.gate = gate
+    def __init__(self, proxy: FaultProxy, *objects: str, **said: Any) -> None:
+        self.proxy = proxy
         self.name = secrets.token_hex(8)
-        gate.radicale.make(self.name, objects)
+        proxy.radicale.make(self.name, objects)
         self.said: dict[str, Any] = {
             "backend": "caldav",
-            "url": f"http://127.0.0.1:{gate.port}/{USER}/{self.name}/",
+            "url": f"http://127.0.0.1:{proxy.port}/{USER}/{self.name}/",
             "user": USER,
             "password_env": "SECRET",
             "timeout_seconds": 30,
@@ -162,7 +162,7 @@ class Place:
         return asyncio.run(main())
 
     def texts(self) -> str:
-        return self.gate.radicale.texts(self.name)
+        return self.proxy.radicale.texts(self.name)
 
 
 async def look(view: CalendarView) -> Any:
@@ -184,9 +184,9 @@ def failing(kind: ErrorType) -> Iterator[list[ToolError]]:
 
 
 @pytest.mark.parametrize("act", [hangs, drips], ids=["silent", "one byte at a time"])
-def test_a_server_that_does_not_answer_is_given_up_and_can_be_asked_again(gate: Gate, act: Act) -> None:
-    place = Place(gate, timeout_seconds=2)
-    gate.next("REPORT", act)
+def test_a_silent_server_times_out_and_can_be_retried(proxy: FaultProxy, act: Act) -> None:
+    place = ProxiedCalendar(proxy, timeout_seconds=2)
+    proxy.next("REPORT", act)
 
     async def twice(view: CalendarView) -> Any:
         with failing(ErrorType.TRANSIENT) as errors:
@@ -201,9 +201,9 @@ def test_a_server_that_does_not_answer_is_given_up_and_can_be_asked_again(gate: 
 @pytest.mark.parametrize(
     "act", [hangs, breaks_off, says(500), says(502, b"<html>")], ids=lambda act: act.__name__
 )
-def test_a_booking_that_did_not_arrive_is_made_by_the_same_call_again(gate: Gate, act: Act) -> None:
-    place = Place(gate, timeout_seconds=3 if act is hangs else 30)
-    gate.next("PUT", act)
+def test_repeating_a_call_makes_a_booking_that_did_not_arrive(proxy: FaultProxy, act: Act) -> None:
+    place = ProxiedCalendar(proxy, timeout_seconds=3 if act is hangs else 30)
+    proxy.next("PUT", act)
 
     async def twice(view: CalendarView) -> Any:
         with failing(ErrorType.TRANSIENT) as errors:
@@ -216,9 +216,9 @@ def test_a_booking_that_did_not_arrive_is_made_by_the_same_call_again(gate: Gate
     assert place.texts().count("SUMMARY:Fitting") == 1
 
 
-def test_a_booking_whose_answer_was_lost_is_found_by_the_same_call_again(gate: Gate) -> None:
-    place = Place(gate, timeout_seconds=3)
-    gate.next("PUT", hangs_after_it_is_done)
+def test_repeating_a_call_finds_a_booking_whose_answer_was_lost(proxy: FaultProxy) -> None:
+    place = ProxiedCalendar(proxy, timeout_seconds=3)
+    proxy.next("PUT", hangs_after_it_is_done)
 
     async def twice(view: CalendarView) -> Any:
         with failing(ErrorType.TRANSIENT) as errors:
@@ -233,18 +233,20 @@ def test_a_booking_whose_answer_was_lost_is_found_by_the_same_call_again(gate: G
     assert place.texts().count("SUMMARY:Fitting") == 1
 
 
-def test_a_booking_that_was_sent_to_a_login_page_is_not_called_done(gate: Gate) -> None:
-    place = Place(gate)
-    gate.next("PUT", says(302, Location="/login"))
-    gate.next("GET", says(200, b"<html>Please log in</html>", Content_Type="text/html"))
+def test_a_booking_redirected_to_a_login_page_fails(proxy: FaultProxy) -> None:
+    place = ProxiedCalendar(proxy)
+    proxy.next("PUT", says(302, Location="/login"))
+    proxy.next("GET", says(200, b"<html>Please log in</html>", Content_Type="text/html"))
     with failing(ErrorType.TRANSIENT):
         place.run(book)
     assert "SUMMARY" not in place.texts()
     assert place.run(book).existed is False
 
 
-def test_a_wrong_password_is_refused_and_never_shown(gate: Gate, caplog: pytest.LogCaptureFixture) -> None:
-    place = Place(gate)
+def test_a_wrong_password_is_rejected_and_never_shown(
+    proxy: FaultProxy, caplog: pytest.LogCaptureFixture
+) -> None:
+    place = ProxiedCalendar(proxy)
     caplog.set_level(logging.DEBUG)
     for work in (look, book):
         with failing(ErrorType.AUTH) as errors:
@@ -255,18 +257,18 @@ def test_a_wrong_password_is_refused_and_never_shown(gate: Gate, caplog: pytest.
 
 
 @pytest.mark.parametrize("method", ["REPORT", "PUT"])
-def test_a_calendar_that_may_not_be_used_is_refused(gate: Gate, method: str) -> None:
-    place = Place(gate)
-    gate.next(method, says(403))
+def test_a_forbidden_calendar_is_rejected(proxy: FaultProxy, method: str) -> None:
+    place = ProxiedCalendar(proxy)
+    proxy.next(method, says(403))
     with failing(ErrorType.AUTH):
         place.run(book)
 
 
 @pytest.mark.parametrize("method", ["REPORT", "PUT"])
 @pytest.mark.parametrize("status", [429, 503])
-def test_a_server_that_limits_says_how_long_to_wait(gate: Gate, method: str, status: int) -> None:
-    place = Place(gate)
-    gate.next(method, says(status, Retry_After="7"))
+def test_a_rate_limit_reports_the_retry_delay(proxy: FaultProxy, method: str, status: int) -> None:
+    place = ProxiedCalendar(proxy)
+    proxy.next(method, says(status, Retry_After="7"))
     with failing(ErrorType.RATE_LIMIT) as errors:
         place.run(book)
     assert errors[0].details == {"retry_after_seconds": 7}
@@ -275,10 +277,10 @@ def test_a_server_that_limits_says_how_long_to_wait(gate: Gate, method: str, sta
     assert place.run(book).existed is False
 
 
-def test_a_wait_may_be_told_as_a_date_or_not_at_all(gate: Gate) -> None:
-    place = Place(gate)
+def test_the_retry_delay_may_be_a_date_or_missing(proxy: FaultProxy) -> None:
+    place = ProxiedCalendar(proxy)
     until = format_datetime(datetime.now(UTC) + timedelta(seconds=90), usegmt=True)
-    gate.next("REPORT", says(429, Retry_After=until), says(429))
+    proxy.next("REPORT", says(429, Retry_After=until), says(429))
     with failing(ErrorType.RATE_LIMIT) as errors:
         place.run(look)
     assert 60 < (errors[0].details or {})["retry_after_seconds"] <= 90
@@ -287,16 +289,16 @@ def test_a_wait_may_be_told_as_a_date_or_not_at_all(gate: Gate) -> None:
     assert errors[0].details == {"retry_after_seconds": None}
 
 
-def test_a_calendar_the_server_does_not_know_is_a_mistake_in_the_settings(gate: Gate) -> None:
-    place = Place(gate)
+def test_a_calendar_unknown_to_the_server_is_a_configuration_error(proxy: FaultProxy) -> None:
+    place = ProxiedCalendar(proxy)
     place.said["url"] += "gone/"
     with failing(ErrorType.PERMANENT) as errors:
         place.run(look)
     assert "does not know the configured primary calendar" in errors[0].message
 
 
-def test_nobody_at_the_address(gate: Gate) -> None:
-    place = Place(gate)
+def test_an_unreachable_server_is_transient(proxy: FaultProxy) -> None:
+    place = ProxiedCalendar(proxy)
     place.said["url"] = f"http://127.0.0.1:1/{USER}/"
     with failing(ErrorType.TRANSIENT) as errors:
         place.run(look)
@@ -306,33 +308,33 @@ def test_nobody_at_the_address(gate: Gate) -> None:
 @pytest.mark.parametrize("kind", ["text/html", "text/xml"])
 @pytest.mark.parametrize("status", [200, 204, 207])
 @pytest.mark.parametrize("body", [b"<html><p>Welcome to our hotel</p></html>", b"<p>Welcome", b""])
-def test_an_answer_that_is_none_is_not_taken_for_a_free_calendar(
-    gate: Gate, kind: str, status: int, body: bytes
+def test_an_invalid_response_does_not_mean_a_free_calendar(
+    proxy: FaultProxy, kind: str, status: int, body: bytes
 ) -> None:
-    place = Place(gate)
+    place = ProxiedCalendar(proxy)
     answer = says(status, b"" if status == 204 else body, Content_Type=kind)
     # Twice, because the client logs in and asks again when it cannot read the first answer.
-    gate.next("REPORT", answer, answer)
+    proxy.next("REPORT", answer, answer)
     with failing(ErrorType.TRANSIENT):
         place.run(look)
 
 
-def test_an_answer_that_was_cut_short_is_not_taken_for_all_of_it(gate: Gate) -> None:
-    place = Place(gate)
+def test_an_incomplete_response_is_rejected(proxy: FaultProxy) -> None:
+    place = ProxiedCalendar(proxy)
     xml = (
         "<multistatus xmlns='DAV:'><response><href>/all/</href>"
         "<status>HTTP/1.1 507 Insufficient Storage</status></response></multistatus>"
     )
-    gate.next("REPORT", says(207, xml.encode(), Content_Type="text/xml"))
+    proxy.next("REPORT", says(207, xml.encode(), Content_Type="text/xml"))
     with failing(ErrorType.TRANSIENT):
         place.run(look)
 
 
-def test_an_event_that_cannot_be_read_is_told_and_the_others_count(
-    gate: Gate, caplog: pytest.LogCaptureFixture
+def test_an_unreadable_event_is_reported_and_the_others_count(
+    proxy: FaultProxy, caplog: pytest.LogCaptureFixture
 ) -> None:
     good = calendar(event("20270302T100000", "20270302T103000", uid="good"))
-    place = Place(gate, good)
+    place = ProxiedCalendar(proxy, good)
     broken = good.replace("UID:good", "UID:bad").replace("TZID=Europe/Berlin:2027", "TZID=Atlantis:2027")
     broken = re.sub("BEGIN:VTIMEZONE.*END:VTIMEZONE\r\n", "", broken, flags=re.DOTALL)
     xml = (
@@ -344,7 +346,7 @@ def test_an_event_that_cannot_be_read_is_told_and_the_others_count(
         )
         + "</multistatus>"
     )
-    gate.next("REPORT", says(207, xml.encode(), Content_Type="text/xml"))
+    proxy.next("REPORT", says(207, xml.encode(), Content_Type="text/xml"))
     agenda = place.run(look)
     assert len(agenda.busy) == 1
     assert agenda.notices == (
@@ -354,19 +356,19 @@ def test_an_event_that_cannot_be_read_is_told_and_the_others_count(
     assert "the time zone 'Atlantis' is unknown" in caplog.text
 
 
-def test_attendees_are_called_invited_only_where_the_server_invites(gate: Gate) -> None:
-    assert Place(gate).run(book).invited == ()
-    gate.extra = {"DAV": "1, 2, calendar-access, calendar-auto-schedule"}
-    place = Place(gate)
+def test_attendees_are_reported_as_invited_only_if_the_server_invites_them(proxy: FaultProxy) -> None:
+    assert ProxiedCalendar(proxy).run(book).invited == ()
+    proxy.extra = {"DAV": "1, 2, calendar-access, calendar-auto-schedule"}
+    place = ProxiedCalendar(proxy)
     assert place.run(book).invited == ("ann@example.org",)
     text = place.texts().replace("\r\n ", "")
     assert "ORGANIZER:mailto:studio@example.org" in text
     assert re.search(r"ATTENDEE;[^\n]*RSVP=TRUE[^\n]*:mailto:ann@example.org", text)
 
 
-def test_without_an_organizer_nobody_is_invited(gate: Gate) -> None:
-    gate.extra = {"DAV": "calendar-auto-schedule"}
-    settings = {"calendars": {"primary": Place(gate).said}}
+def test_nobody_is_invited_without_an_organizer(proxy: FaultProxy) -> None:
+    proxy.extra = {"DAV": "calendar-auto-schedule"}
+    settings = {"calendars": {"primary": ProxiedCalendar(proxy).said}}
 
     async def main() -> Any:
         made = Calendars(read(settings), {"SECRET": PASSWORD})
@@ -377,13 +379,13 @@ def test_without_an_organizer_nobody_is_invited(gate: Gate) -> None:
     assert asyncio.run(main()).invited == ()
 
 
-def test_an_event_that_was_called_off_can_be_booked_again(gate: Gate) -> None:
-    place = Place(gate)
+def test_a_cancelled_event_can_be_booked_again(proxy: FaultProxy) -> None:
+    place = ProxiedCalendar(proxy)
     first = place.run(book)
     text = place.texts()
     (path,) = re.findall(r"[0-9a-f]{40}\.ics", propfind(place))
     called_off = text.replace("STATUS:CONFIRMED", "STATUS:CANCELLED")
-    answer = gate.radicale.request("PUT", f"/{USER}/{place.name}/{path}", called_off)
+    answer = proxy.radicale.request("PUT", f"/{USER}/{place.name}/{path}", called_off)
     assert answer.status in (201, 204)
     again = place.run(book)
     assert (again.uid, again.existed) == (first.uid, False)
@@ -391,8 +393,8 @@ def test_an_event_that_was_called_off_can_be_booked_again(gate: Gate) -> None:
     assert "SEQUENCE:1" in place.texts()
 
 
-def propfind(place: Place) -> str:
-    connection = HTTPConnection("127.0.0.1", place.gate.radicale.port, timeout=30)
+def propfind(place: ProxiedCalendar) -> str:
+    connection = HTTPConnection("127.0.0.1", place.proxy.radicale.port, timeout=30)
     from base64 import b64encode
 
     token = b64encode(f"{USER}:{PASSWORD}".encode()).decode()

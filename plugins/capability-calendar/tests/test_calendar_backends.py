@@ -20,7 +20,7 @@ from jackfield_testkit.calendar.radicale import PASSWORD, USER, Radicale
 
 
 def calendars(primary: dict[str, Any], **said: Any) -> Calendars:
-    """The capability with one calendar."""
+    """Open the capability with one calendar."""
     settings = {"zone": "Europe/Berlin", "calendars": {"primary": primary}, **said}
     return Calendars(read(settings), {"PASSWORD_OF_ADA": PASSWORD})
 
@@ -36,7 +36,7 @@ class TestFolder(CalendarContractTests):
 
 class TestFolderWithLinks(CalendarContractTests):
     async def create_calendar(self, folder: Path, objects: Sequence[str]) -> Calendar:
-        # All in one file, as an export of another program has them.
+        # All in one file, like an export of another program.
         text = "".join(objects).replace("END:VCALENDAR\r\nBEGIN:VCALENDAR\r\n", "")
         (folder / "calendar").mkdir()
         if text:
@@ -64,7 +64,7 @@ class TestCalDav(CalendarContractTests):
             }
         )
 
-    def test_days_and_floating_times_are_found_wherever_the_server_thinks_they_are(self) -> None:
+    def test_all_day_and_floating_events_are_found_in_any_server_zone(self) -> None:
         day = calendar(component("DTSTART;VALUE=DATE:20270302", uid="day"))
         floating = calendar(component("DTSTART:20270304T080000", "DURATION:PT1H", uid="floating"))
         url = self.server.make(secrets.token_hex(8), [day, floating])

@@ -1,4 +1,4 @@
-"""A folder of .ics files: what other programs put there, two processes at once, and one that dies."""
+"""A folder of .ics files: files of other programs, concurrent processes, and processes that die."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ MALFORMED = {
 
 
 @pytest.mark.parametrize("name", MALFORMED)
-def test_a_file_that_cannot_be_read_is_named_once_and_the_rest_still_counts(
+def test_an_unreadable_file_is_logged_once_and_the_others_count(
     name: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     text, cause = MALFORMED[name]
@@ -127,14 +127,14 @@ def test_an_override_with_both_dtend_and_duration_moves_its_occurrence(name: str
     assert found.notices == ()
 
 
-def test_an_event_that_ends_before_it_starts_stays_a_fault_beside_a_zero_duration(tmp_path: Path) -> None:
+def test_an_event_that_ends_before_it_starts_is_a_fault_even_with_a_zero_duration(tmp_path: Path) -> None:
     put(tmp_path, bad=calendar(event("20270302T100000", "20270301T110000", "DURATION:PT0S", uid="bad")))
     found = agenda(tmp_path)
     assert found.busy == ()
     assert len(found.notices) == 1
 
 
-def test_an_all_day_event_keeps_its_days_beside_a_duration_in_hours(tmp_path: Path) -> None:
+def test_an_all_day_event_with_a_duration_in_hours_keeps_its_days(tmp_path: Path) -> None:
     days = ("DTSTART;VALUE=DATE:20270302", "DTEND;VALUE=DATE:20270303", "DURATION:PT0S")
     put(tmp_path, day=calendar(component(*days, uid="day")))
     found = agenda(tmp_path)
@@ -142,14 +142,14 @@ def test_an_all_day_event_keeps_its_days_beside_a_duration_in_hours(tmp_path: Pa
     assert found.notices == ()
 
 
-def test_an_event_is_created_beside_a_file_that_cannot_be_read_and_the_answer_says_so(tmp_path: Path) -> None:
+def test_an_event_is_created_despite_an_unreadable_file_and_the_answer_says_so(tmp_path: Path) -> None:
     put(tmp_path, bad="nonsense")
     made = asyncio.run(view(tmp_path).create(EventDraft("Fitting", START, START + timedelta(hours=1))))
     assert made.existed is False
     assert len(made.notices) == 1
 
 
-def test_a_zone_of_the_files_own_making_is_that_files_alone(tmp_path: Path) -> None:
+def test_a_custom_zone_applies_only_to_its_file(tmp_path: Path) -> None:
     def in_office(offset: str, hour: int) -> str:
         zone = (
             "BEGIN:VTIMEZONE\r\nTZID:Office\r\nBEGIN:STANDARD\r\nDTSTART:19700101T000000\r\n"
@@ -169,14 +169,14 @@ def test_a_zone_of_the_files_own_making_is_that_files_alone(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("zone", ["W. Europe Standard Time", "/example.org/Europe/Berlin"])
-def test_names_that_other_programs_give_to_zones(zone: str, tmp_path: Path) -> None:
+def test_zone_names_of_other_programs_are_recognised(zone: str, tmp_path: Path) -> None:
     put(tmp_path, other=GOOD.replace("TZID=Europe/Berlin:2027", f"TZID={zone}:2027"))
     found = agenda(tmp_path)
     assert [each.start for each in found.busy] == [START]
     assert found.notices == ()
 
 
-def test_days_are_the_calendars_and_floating_times_the_deployments(tmp_path: Path) -> None:
+def test_all_day_events_use_the_calendar_zone_and_floating_times_the_deployment_zone(tmp_path: Path) -> None:
     day = component("DTSTART;VALUE=DATE:20270302", uid="day")
     floating = component("DTSTART:20270304T100000", "DTEND:20270304T110000", uid="floating")
     floats_on = component("DTSTART:20270305T100000", "DURATION:PT1H", "RRULE:FREQ=DAILY;COUNT=2", uid="on")
@@ -192,7 +192,7 @@ def test_days_are_the_calendars_and_floating_times_the_deployments(tmp_path: Pat
     ]
 
 
-def test_the_zone_an_export_states_decides_when_its_series_change_their_clock(tmp_path: Path) -> None:
+def test_the_zone_in_an_export_determines_its_daylight_saving_changes(tmp_path: Path) -> None:
     weekly = component("DTSTART:20270323T080000Z", "DURATION:PT1H", "RRULE:FREQ=WEEKLY;COUNT=2", uid="weekly")
     text = calendar(weekly).replace("VERSION:2.0\r\n", "VERSION:2.0\r\nX-WR-TIMEZONE:Europe/Berlin\r\n")
     put(tmp_path, export=text)
@@ -200,7 +200,7 @@ def test_the_zone_an_export_states_decides_when_its_series_change_their_clock(tm
     assert [each.start.hour for each in found] == [8, 7]
 
 
-def test_what_another_program_changes_or_deletes_is_seen_at_once(tmp_path: Path) -> None:
+def test_changes_by_other_programs_are_seen_at_once(tmp_path: Path) -> None:
     put(tmp_path, one=GOOD)
     calendars = view(tmp_path)
 
@@ -220,7 +220,7 @@ def test_what_another_program_changes_or_deletes_is_seen_at_once(tmp_path: Path)
     assert hours() == []
 
 
-def test_an_event_can_be_read_by_any_program(tmp_path: Path) -> None:
+def test_a_created_event_is_readable_by_other_programs(tmp_path: Path) -> None:
     draft = EventDraft(
         "Räume, Licht; Ton\nATTENDEE:mailto:eve@example.org",
         START.astimezone(ZoneInfo("America/New_York")),
@@ -245,7 +245,7 @@ def test_an_event_can_be_read_by_any_program(tmp_path: Path) -> None:
     assert entry["DTSTAMP"].dt.tzinfo is not None
 
 
-def test_an_event_that_its_owner_moved_stands_where_it_is_now(tmp_path: Path) -> None:
+def test_an_event_moved_by_its_owner_keeps_its_new_time(tmp_path: Path) -> None:
     draft = EventDraft("Fitting", START, START + timedelta(hours=1))
     first = asyncio.run(view(tmp_path).create(draft))
     (path,) = tmp_path.glob("*.ics")
@@ -257,7 +257,7 @@ def test_an_event_that_its_owner_moved_stands_where_it_is_now(tmp_path: Path) ->
     assert again.start == START + timedelta(hours=7)
 
 
-def test_an_event_that_was_called_off_can_be_booked_again(tmp_path: Path) -> None:
+def test_a_cancelled_event_can_be_booked_again(tmp_path: Path) -> None:
     draft = EventDraft("Fitting", START, START + timedelta(hours=1))
     asyncio.run(view(tmp_path).create(draft))
     (path,) = tmp_path.glob("*.ics")
@@ -268,7 +268,7 @@ def test_an_event_that_was_called_off_can_be_booked_again(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("user", ["../../etc", "..", "a/b", "Zoë ☎", ".hidden", "a" * 300, "", "x\x00y"])
-def test_a_users_name_never_leads_out_of_the_folder(user: str, tmp_path: Path) -> None:
+def test_a_user_name_cannot_leave_the_folder(user: str, tmp_path: Path) -> None:
     root = tmp_path / "all" / "calendars"
     said = {"calendars": {"personal": {"path": f"{root}/{{user}}"}}}
     mine = view(tmp_path, user, **said)
@@ -284,7 +284,7 @@ def test_a_users_name_never_leads_out_of_the_folder(user: str, tmp_path: Path) -
         assert asyncio.run(view(tmp_path, other, **said).busy(["personal"], *span)).busy == ()
 
 
-def test_without_a_user_there_is_no_personal_calendar(tmp_path: Path) -> None:
+def test_a_personal_calendar_needs_a_user(tmp_path: Path) -> None:
     said = {"calendars": {"primary": {"path": str(tmp_path)}, "personal": {"path": f"{tmp_path}/{{user}}"}}}
     assert list(view(tmp_path, "ada", **said).names) == ["primary", "personal"]
     nobody = view(tmp_path, None, **said)
@@ -295,7 +295,7 @@ def test_without_a_user_there_is_no_personal_calendar(tmp_path: Path) -> None:
         asyncio.run(nobody.busy(["personal"], START, START + timedelta(hours=1)))
 
 
-def test_a_folder_that_cannot_be_used_is_a_failure_and_not_a_free_calendar(
+def test_an_unusable_folder_is_a_failure_and_not_a_free_calendar(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     (tmp_path / "file").write_text("I am no folder")
@@ -384,21 +384,21 @@ def answers(processes: Sequence[subprocess.Popen[str]]) -> list[list[Any]]:
     return [json.loads(process.communicate(timeout=60)[0]) for process in processes]
 
 
-def test_of_processes_that_book_one_time_one_gets_it(tmp_path: Path) -> None:
+def test_only_one_of_many_processes_books_a_time(tmp_path: Path) -> None:
     found = answers([booker(tmp_path, f"Fitting {number}") for number in range(2)])
     for slot in zip(*found, strict=True):
         assert sorted(map(str, slot)) == ["CONFLICT", "False"]
     assert len(list(tmp_path.glob("*.ics"))) == 8
 
 
-def test_of_processes_that_book_the_same_event_one_writes_it(tmp_path: Path) -> None:
+def test_only_one_of_many_processes_writes_the_same_event(tmp_path: Path) -> None:
     found = answers([booker(tmp_path, "Fitting") for _ in range(2)])
     for slot in zip(*found, strict=True):
         assert sorted(slot) == [False, True]
     assert len(list(tmp_path.glob("*.ics"))) == 8
 
 
-def test_a_process_that_is_killed_while_it_writes_leaves_every_file_whole(tmp_path: Path) -> None:
+def test_a_process_killed_during_a_write_leaves_every_file_intact(tmp_path: Path) -> None:
     acknowledged = 0
     for number in range(4):
         process = booker(tmp_path, f"Round {number}", "for ever")
@@ -418,14 +418,14 @@ def test_a_process_that_is_killed_while_it_writes_leaves_every_file_whole(tmp_pa
     span = agenda(tmp_path, 24 * 31, START)
     assert span.notices == ()
     assert span.busy[0].end - span.busy[0].start >= timedelta(hours=acknowledged)
-    # Whatever a dead process left, the next one books beside it and clears it away.
+    # The next process books despite leftovers of a dead one and removes them.
     (tmp_path / ".jackfield-unfinished-old.ics").write_bytes(b"BEGIN:VCALENDAR\r\n")
     late = EventDraft("After all", START + timedelta(days=40), START + timedelta(days=40, hours=1))
     assert asyncio.run(view(tmp_path).create(late)).existed is False
     assert list(tmp_path.glob(".jackfield-unfinished-*")) == []
 
 
-def test_a_process_that_dies_half_way_through_a_file_leaves_nothing_to_stumble_over(tmp_path: Path) -> None:
+def test_a_partial_file_of_a_dead_process_is_ignored(tmp_path: Path) -> None:
     process = booker(tmp_path, "Fitting", "half")
     await_ready(process)
     go(process)
@@ -438,9 +438,7 @@ def test_a_process_that_dies_half_way_through_a_file_leaves_nothing_to_stumble_o
     assert list(tmp_path.glob(".jackfield-unfinished-*")) == []
 
 
-def test_a_booking_does_not_wait_for_ever_for_one_that_hangs(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_booking_times_out_behind_a_hung_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import fcntl
 
     monkeypatch.setattr("jackfield_calendar.backends.folder.PATIENCE_SECONDS", 0.2)

@@ -1,4 +1,4 @@
-"""What a deployment may say: what works without a word, and sentences for what makes no sense."""
+"""The settings of a deployment: defaults, and messages for invalid values."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ CALDAV = {"backend": "caldav", "url": "https://dav.example.org/ada/"}
 GOOGLE = {"backend": "google", "calendar_id": "primary"}
 
 
-def test_without_settings_there_is_a_primary_calendar_and_no_other() -> None:
+def test_the_default_is_one_primary_calendar() -> None:
     (offer,) = jackfield_calendar.jackfield_capabilities()
     assert offer.unavailable(read({})) is None
     view = offer.create(read({}), Services(MemoryStore())).for_session(ToolTestContext().session)
@@ -145,13 +145,13 @@ def test_a_zone_is_not_a_path(zone: str) -> None:
         read({"zone": zone})
 
 
-def test_a_variable_that_is_not_set_stops_the_start() -> None:
+def test_an_unset_variable_fails_at_startup() -> None:
     settings = read(primary(**CALDAV, password_env="NOT_SET"))
     with pytest.raises(SettingsError, match="password_env: the environment variable NOT_SET is not set"):
         Calendars(settings, {"SET": "a"})
 
 
-def test_a_library_that_is_missing_is_named_with_the_way_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_library_is_reported_with_the_install_command(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("jackfield_calendar.calendars.find_spec", lambda name: None)
     with pytest.raises(
         SettingsError, match=r"needs caldav; pip install 'jackfield-capability-calendar\[caldav\]'"

@@ -1,4 +1,4 @@
-"""Google Calendar, spoken to over a real socket: a server that keeps events as the REST API words them."""
+"""Google Calendar over a real socket: a server that stores events in the format of the REST API."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ SECRETS = {"CLIENT": "client-7", "CLIENT_SECRET": "hush-hush", "REFRESH": "refre
 CALENDAR_ID = "studio@group.example.org"
 
 Act = Callable[["Google", BaseHTTPRequestHandler], bool]
-"""Does something with a request; whether that was the answer."""
+"""Handles a request; returns whether it sent the answer."""
 
 
 class Google:
-    """The parts of the API that the backend uses, and a list of what was asked."""
+    """The parts of the API that the backend uses, with a list of requests."""
 
     def __init__(self) -> None:
         self.port = 0
@@ -184,7 +184,7 @@ def google() -> Iterator[Google]:
         daemon_threads = True
 
         def handle_error(self, *_: Any) -> None:
-            """A client that went away is what some of these tests are about."""
+            """Ignore disconnected clients, which some of these tests cause."""
 
     server = Server(("127.0.0.1", 0), Handler)
     made.port = server.server_port
@@ -244,7 +244,7 @@ def failing(kind: ErrorType) -> Iterator[list[ToolError]]:
     assert not any(secret in caught.value.message for secret in SECRETS.values())
 
 
-def test_without_details_google_is_asked_for_no_more_than_free_and_busy(google: Google) -> None:
+def test_only_free_busy_is_requested_without_details(google: Google) -> None:
     google.add("a", START, START + HOUR, summary="Secret")
     google.add("b", START + HOUR / 2, START + 2 * HOUR)
     (found,) = run(google, look)
@@ -252,7 +252,7 @@ def test_without_details_google_is_asked_for_no_more_than_free_and_busy(google: 
     assert [path for _, path, *_ in google.asked] == ["/token", "/v3/freeBusy"]
 
 
-def test_with_details_events_come_as_google_has_unrolled_them(google: Google) -> None:
+def test_details_use_the_occurrences_expanded_by_google(google: Google) -> None:
     guests = [{"email": "ann@example.org"}, {"email": "ben@example.org"}]
     me = {"email": "ada@example.org", "self": True, "responseStatus": "declined"}
     google.add("a", START, START + HOUR, summary="Budget", attendees=guests)
@@ -268,11 +268,11 @@ def test_with_details_events_come_as_google_has_unrolled_them(google: Google) ->
         ("Budget", 2, False),
         (None, None, False),
     ]
-    # A day of the zone that Google says the calendar has.
+    # A day in the zone that Google reports for the calendar.
     assert found[0].start == datetime(2027, 3, 1, 23, tzinfo=UTC)
 
 
-def test_an_event_is_written_once_and_its_attendees_are_invited(google: Google) -> None:
+def test_an_event_is_created_once_and_its_attendees_are_invited(google: Google) -> None:
     first, second = run(google, book), run(google, book)
     assert (first.existed, first.invited) == (False, ("ann@example.org",))
     assert (second.existed, second.invited, second.uid) == (True, (), first.uid)
@@ -286,7 +286,7 @@ def test_an_event_is_written_once_and_its_attendees_are_invited(google: Google) 
     assert body["attendees"] == [{"email": "ann@example.org"}]
 
 
-def test_a_time_that_is_taken_is_a_conflict(google: Google) -> None:
+def test_a_busy_time_is_a_conflict(google: Google) -> None:
     google.add("a", START + HOUR / 2, START + 2 * HOUR, summary="Secret")
     with failing(ErrorType.CONFLICT) as errors:
         run(google, book)
@@ -294,7 +294,7 @@ def test_a_time_that_is_taken_is_a_conflict(google: Google) -> None:
     assert list(google.events) == ["a"]
 
 
-def test_an_event_that_was_deleted_can_be_booked_again(google: Google) -> None:
+def test_a_deleted_event_can_be_booked_again(google: Google) -> None:
     run(google, book)
     (kept,) = google.events.values()
     kept["status"] = "cancelled"
@@ -302,9 +302,9 @@ def test_an_event_that_was_deleted_can_be_booked_again(google: Google) -> None:
     assert [each["status"] for each in google.events.values()] == ["confirmed"]
 
 
-def test_another_host_that_wrote_the_same_event_first_is_noticed(google: Google) -> None:
+def test_an_event_created_first_by_another_host_is_detected(google: Google) -> None:
     run(google, book)
-    # This host asked just before the other one wrote.
+    # This host checked just before the other one wrote.
     google.next("GET", says(404))
     google.next("POST", says(200, {"calendars": {CALENDAR_ID: {"busy": []}}}))
     assert run(google, book).existed is True
@@ -312,7 +312,7 @@ def test_another_host_that_wrote_the_same_event_first_is_noticed(google: Google)
 
 
 @pytest.mark.parametrize("later", [0, 1])
-def test_a_link_to_a_call_is_made_by_google(google: Google, later: int) -> None:
+def test_meeting_links_are_created_by_google(google: Google, later: int) -> None:
     async def with_link(view: CalendarView) -> Any:
         assert view.has_meeting_links
         return await view.create(EventDraft("Call", START, START + HOUR, meeting_link=True))
@@ -325,7 +325,7 @@ def test_a_link_to_a_call_is_made_by_google(google: Google, later: int) -> None:
     assert run(google, with_link, meetings={"google_meet": True}).meeting_url == made.meeting_url
 
 
-def test_a_link_that_is_not_there_yet_is_not_made_up(google: Google) -> None:
+def test_a_pending_meeting_link_is_not_invented(google: Google) -> None:
     google.meets_after = 5
 
     async def with_link(view: CalendarView) -> Any:
@@ -334,7 +334,7 @@ def test_a_link_that_is_not_there_yet_is_not_made_up(google: Google) -> None:
     assert run(google, with_link, meetings={"google_meet": True}).meeting_url is None
 
 
-def test_without_google_meet_there_are_no_links(google: Google) -> None:
+def test_there_are_no_links_without_google_meet(google: Google) -> None:
     async def with_link(view: CalendarView) -> Any:
         assert not view.has_meeting_links
         return await view.create(EventDraft("Call", START, START + HOUR, meeting_link=True))
@@ -363,7 +363,7 @@ QUOTA = {"error": {"code": 403, "errors": [{"reason": "userRateLimitExceeded"}]}
         (hangs, ErrorType.TRANSIENT, None),
     ],
 )
-def test_google_refuses_limits_or_fails(google: Google, act: Act, kind: ErrorType, details: Any) -> None:
+def test_google_errors_map_to_error_types(google: Google, act: Act, kind: ErrorType, details: Any) -> None:
     google.next("POST", act)
     with failing(kind) as errors:
         run(google, look, primary={"timeout_seconds": 2 if act is hangs else 30})
@@ -371,7 +371,7 @@ def test_google_refuses_limits_or_fails(google: Google, act: Act, kind: ErrorTyp
     assert errors[0].retryable is (kind in (ErrorType.RATE_LIMIT, ErrorType.TRANSIENT))
 
 
-def test_a_booking_whose_answer_was_lost_is_found_by_the_same_call_again(google: Google) -> None:
+def test_repeating_a_call_finds_a_booking_whose_answer_was_lost(google: Google) -> None:
     google.next("POST", passes, loses_the_answer)
     with failing(ErrorType.TRANSIENT) as errors:
         run(google, book)
@@ -380,12 +380,12 @@ def test_a_booking_whose_answer_was_lost_is_found_by_the_same_call_again(google:
     assert len(google.events) == 1
 
 
-def test_a_calendar_that_is_not_shared_with_us_is_a_mistake_in_the_settings(google: Google) -> None:
+def test_a_calendar_that_is_not_shared_is_a_configuration_error(google: Google) -> None:
     with failing(ErrorType.PERMANENT):
         run(google, look, primary={"calendar_id": "somebody@example.org"})
 
 
-def test_a_token_is_asked_for_once_and_secrets_stay_out_of_the_log(
+def test_a_token_is_requested_once_and_secrets_are_not_logged(
     google: Google, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
@@ -409,7 +409,7 @@ def test_a_token_is_asked_for_once_and_secrets_stay_out_of_the_log(
         (hangs, ErrorType.TRANSIENT),
     ],
 )
-def test_a_token_server_that_refuses_or_hangs(google: Google, act: Act, kind: ErrorType) -> None:
+def test_token_server_failures_map_to_error_types(google: Google, act: Act, kind: ErrorType) -> None:
     google.next("TOKEN", act)
     with failing(kind):
         run(google, look, primary={"timeout_seconds": 2 if act is hangs else 30})
@@ -425,7 +425,7 @@ def key() -> str:
     return pem.decode()
 
 
-def test_a_service_account_acts_for_the_user_who_talks(google: Google, key: str, tmp_path: Path) -> None:
+def test_a_service_account_acts_for_the_session_user(google: Google, key: str, tmp_path: Path) -> None:
     path = tmp_path / "account.json"
     account = {
         "type": "service_account",
@@ -445,7 +445,7 @@ def test_a_service_account_acts_for_the_user_who_talks(google: Google, key: str,
     assert said["scope"] == "https://www.googleapis.com/auth/calendar"
 
 
-def test_a_key_file_that_is_none_is_named_and_not_shown(google: Google, tmp_path: Path) -> None:
+def test_an_invalid_key_file_is_named_but_its_content_is_not_shown(google: Google, tmp_path: Path) -> None:
     path = tmp_path / "account.json"
     path.write_text('{"private_key": "hush"}')
     tokens = dict.fromkeys(("client_id_env", "client_secret_env", "refresh_token_env"))

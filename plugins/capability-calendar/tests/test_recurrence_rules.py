@@ -1,4 +1,4 @@
-"""Recurrence rules against cases with known results: what is right stays right, the README lists the rest."""
+"""Recurrence rules with known results: correct cases stay correct, and the README lists the rest."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def cases() -> list[dict[str, Any]]:
 
 
 def starts(case: dict[str, Any]) -> list[str] | str:
-    """The starts of an event with the case's rule, as this plugin unrolls it; or why it would not."""
+    """Return the expanded starts of an event with the case's rule, or the reason for its rejection."""
     all_day = len(case["dtstart"]) == 8
     start = f"DTSTART;VALUE=DATE:{case['dtstart']}" if all_day else f"DTSTART:{case['dtstart']}"
     length = "P1D" if all_day else "PT1S"
@@ -47,7 +47,7 @@ def day(text: str) -> datetime:
 
 
 def is_right(case: dict[str, Any]) -> bool:
-    # Where a case names a moment to start at, the results are those of the whole rule all the same.
+    # Even if a case names a start of the query, its results are those of the whole rule.
     found = starts(case)
     endless = "COUNT" not in case["rrule"] and "UNTIL" not in case["rrule"]
     if case["expect_error"] or isinstance(found, str):
@@ -56,12 +56,12 @@ def is_right(case: dict[str, Any]) -> bool:
 
 
 def listed() -> dict[str, str]:
-    """The cases the README owns up to: each by its number, with its rule."""
+    """Return the known differences listed in the README: each number with its rule."""
     return dict(re.findall(r"^\| (\d+) \| `(FREQ=[^`]+)`", README, re.MULTILINE))
 
 
 @needs_cases
-def test_every_case_is_right_or_listed_and_no_other_is_listed() -> None:
+def test_every_failing_case_is_listed_as_a_known_difference() -> None:
     wrong = {case["id"].removeprefix("libical_"): case["rrule"] for case in cases() if not is_right(case)}
     assert wrong == listed()
     assert f"{len(cases()) - len(wrong)} of {len(cases())}" in README
@@ -74,11 +74,11 @@ def test_every_case_is_right_or_listed_and_no_other_is_listed() -> None:
         ("20130101T000000", "FREQ=YEARLY;BYWEEKNO=1,2;COUNT=3", ["20130101", "20130108", "20131231"]),
         # The month of the start, not every month.
         ("20240229T000000", "FREQ=YEARLY;BYMONTHDAY=29;COUNT=3", ["20240229", "20280229", "20320229"]),
-        # A day has no minutes to pick.
+        # A date has no minutes to select.
         ("20241018", "FREQ=DAILY;BYMINUTE=1,2,3;INTERVAL=2;COUNT=3", ["20241018", "20241020", "20241022"]),
     ],
 )
-def test_what_a_rule_leaves_out_comes_from_the_start(start: str, rule: str, expected: list[str]) -> None:
+def test_missing_parts_of_a_rule_come_from_the_start(start: str, rule: str, expected: list[str]) -> None:
     found = starts({"dtstart": start, "rrule": rule, "expected": expected})
     assert [each[:8] for each in found] == expected
 
@@ -91,13 +91,13 @@ def test_what_a_rule_leaves_out_comes_from_the_start(start: str, rule: str, expe
         "FREQ=DAILY;BYHOUR=" + ",".join(map(str, range(24))) + ";BYMINUTE=" + ",".join(map(str, range(60))),
     ],
 )
-def test_a_rule_that_would_keep_us_busy_for_ever_is_refused(rule: str) -> None:
+def test_a_rule_with_too_many_occurrences_is_rejected(rule: str) -> None:
     found = starts({"dtstart": "20240101T000000", "rrule": rule, "expected": ["20270101T000000"]})
     assert isinstance(found, str)
     assert "too often" in found
 
 
-def test_a_quick_rule_that_ends_soon_is_followed() -> None:
+def test_a_frequent_rule_that_ends_soon_is_expanded() -> None:
     rule = "FREQ=SECONDLY;COUNT=3"
     found = starts({"dtstart": "20240101T000000", "rrule": rule, "expected": ["20270101T000000"]})
     assert found == ["20240101T000000", "20240101T000001", "20240101T000002"]

@@ -1,4 +1,4 @@
-"""The policy in the chain: who is asked before a picture is made, and what the card says."""
+"""The policy in the chain: which images need confirmation, and the preview."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def server() -> Iterator[ImageServer]:
         yield server
 
 
-class Studio:
+class ImageSession:
     """A session with the real tool, the real policies, and a provider on a socket."""
 
     def __init__(self, server: ImageServer, folder: Path, *, prices: Any = PRICES, **settings: Any) -> None:
@@ -77,62 +77,64 @@ class Studio:
         return lines[1:]
 
 
-def test_a_cheap_picture_that_was_asked_for_is_made_at_once(server: ImageServer, tmp_path: Path) -> None:
-    studio = Studio(server, tmp_path)
-    envelope = studio.ask(ASKED)
+def test_a_cheap_requested_image_is_generated_at_once(server: ImageServer, tmp_path: Path) -> None:
+    images = ImageSession(server, tmp_path)
+    envelope = images.ask(ASKED)
     assert envelope["ok"]
     (image,) = envelope["data"]["images"]
-    shown = [fields for event, fields in studio.work.events if event == "image"]
+    shown = [fields for event, fields in images.work.events if event == "image"]
     assert [fields["id"] for fields in shown] == [image["id"]]
     assert (tmp_path / f"{image['id']}.png").stat().st_size == image["size"]
 
 
 @pytest.mark.parametrize("said", ["", "Tell me about lighthouses", "Don't draw anything, just describe it"])
-def test_who_did_not_ask_is_asked(said: str, server: ImageServer, tmp_path: Path) -> None:
-    lines = Studio(server, tmp_path).card(said)
+def test_an_unrequested_image_needs_confirmation(said: str, server: ImageServer, tmp_path: Path) -> None:
+    lines = ImageSession(server, tmp_path).card(said)
     assert lines == ["You did not ask for an image explicitly.", "It costs about $0.05."]
     assert server.requests == []
     assert list(tmp_path.iterdir()) == []
 
 
-def test_who_asked_is_asked_when_it_is_expensive(server: ImageServer, tmp_path: Path) -> None:
-    studio = Studio(server, tmp_path)
-    assert studio.card(ASKED, quality="high") == ["It costs about $0.17, over the limit of $0.10."]
-    assert studio.card(ASKED, count=3) == ["It costs about $0.15, over the limit of $0.10."]
-    assert studio.card("hello", quality="high") == [
+def test_an_expensive_requested_image_needs_confirmation(server: ImageServer, tmp_path: Path) -> None:
+    images = ImageSession(server, tmp_path)
+    assert images.card(ASKED, quality="high") == ["It costs about $0.17, over the limit of $0.10."]
+    assert images.card(ASKED, count=3) == ["It costs about $0.15, over the limit of $0.10."]
+    assert images.card("hello", quality="high") == [
         "You did not ask for an image explicitly.",
         "It costs about $0.17, over the limit of $0.10.",
     ]
     assert server.requests == []
-    assert studio.ask(ASKED, quality="draft", count=4)["ok"]
+    assert images.ask(ASKED, quality="draft", count=4)["ok"]
 
 
-def test_an_unknown_cost_is_over_every_limit(server: ImageServer, tmp_path: Path) -> None:
-    assert Studio(server, tmp_path, prices={}, cost_limit=1000).card(ASKED) == ["The price is not known."]
+def test_an_unknown_cost_exceeds_every_limit(server: ImageServer, tmp_path: Path) -> None:
+    assert ImageSession(server, tmp_path, prices={}, cost_limit=1000).card(ASKED) == [
+        "The price is not known."
+    ]
 
 
-def test_the_limit_is_a_setting_and_belongs_to_what_is_allowed(server: ImageServer, tmp_path: Path) -> None:
-    assert Studio(server, tmp_path, cost_limit=0.17).ask(ASKED, quality="high")["ok"]
-    assert Studio(server, tmp_path, cost_limit=0).card(ASKED, quality="draft") == [
+def test_the_cost_limit_is_configurable(server: ImageServer, tmp_path: Path) -> None:
+    assert ImageSession(server, tmp_path, cost_limit=0.17).ask(ASKED, quality="high")["ok"]
+    assert ImageSession(server, tmp_path, cost_limit=0).card(ASKED, quality="draft") == [
         "It costs about $0.005, over the limit of $0.00."
     ]
 
 
-def test_what_was_said_in_an_earlier_turn_does_not_count(server: ImageServer, tmp_path: Path) -> None:
-    studio = Studio(server, tmp_path)
-    assert studio.ask(ASKED)["ok"]
-    assert studio.card("And how old is it?", count=1, prompt="another")[0].startswith("You did not ask")
+def test_requests_of_earlier_turns_do_not_count(server: ImageServer, tmp_path: Path) -> None:
+    images = ImageSession(server, tmp_path)
+    assert images.ask(ASKED)["ok"]
+    assert images.card("And how old is it?", count=1, prompt="another")[0].startswith("You did not ask")
 
 
-def test_the_users_word_is_enough_whatever_it_costs(server: ImageServer, tmp_path: Path) -> None:
-    studio = Studio(server, tmp_path)
-    studio.card("hello", quality="high")
-    token = next(fields["token"] for event, fields in studio.work.events if event == "confirmation_required")
+def test_an_approved_image_is_generated_at_any_cost(server: ImageServer, tmp_path: Path) -> None:
+    images = ImageSession(server, tmp_path)
+    images.card("hello", quality="high")
+    token = next(fields["token"] for event, fields in images.work.events if event == "confirmation_required")
 
     async def main() -> dict[str, Any]:
-        answer = await studio.work.resolve(studio.session, token)
+        answer = await images.work.resolve(images.session, token)
         assert answer is not None
-        await studio.images.close()
+        await images.images.close()
         envelope: dict[str, Any] = json.loads(answer.wire)
         return envelope
 
@@ -140,27 +142,27 @@ def test_the_users_word_is_enough_whatever_it_costs(server: ImageServer, tmp_pat
     assert server.requests[0].body["quality"] == "high"
 
 
-def test_other_tools_are_none_of_its_business(server: ImageServer, tmp_path: Path) -> None:
-    studio = Studio(server, tmp_path)
+def test_other_tools_are_ignored(server: ImageServer, tmp_path: Path) -> None:
+    images = ImageSession(server, tmp_path)
 
     async def main() -> dict[str, Any]:
-        studio.session.add_user_text(ASKED)
-        envelope: dict[str, Any] = json.loads((await studio.work.call(studio.session, "other")).wire)
+        images.session.add_user_text(ASKED)
+        envelope: dict[str, Any] = json.loads((await images.work.call(images.session, "other")).wire)
         return envelope
 
     assert asyncio.run(main())["error"]["type"] == "CONFIRMATION_REQUIRED"
 
 
-def test_words_of_another_language_replace_the_english_ones(server: ImageServer, tmp_path: Path) -> None:
+def test_configured_words_replace_the_english_ones(server: ImageServer, tmp_path: Path) -> None:
     full_prompt = {
         "drawing_verbs": ["Zeichne"],
         "verbs": ["mach"],
         "nouns": ["Bild"],
         "negations": ["nicht", "kein"],
     }
-    studio = Studio(server, tmp_path, **full_prompt)
-    assert studio.ask("Bitte zeichne mir einen Leuchtturm")["ok"]
-    assert studio.card("Mach kein Bild", prompt="two")[0].startswith("You did not ask")
+    images = ImageSession(server, tmp_path, **full_prompt)
+    assert images.ask("Bitte zeichne mir einen Leuchtturm")["ok"]
+    assert images.card("Mach kein Bild", prompt="two")[0].startswith("You did not ask")
 
 
 _AMOUNT = "cost_limit: expected a number of US dollars from 0 up, got"

@@ -1,4 +1,4 @@
-"""Orders through the official packages to a server on a real socket: it draws, refuses, fails, is silent."""
+"""Orders through the official packages to a server on a real socket: images, refusals, failures, silence."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from jackfield_images.settings import ImagesSettings, ProviderConfig
 from jackfield_testkit import ImagesContractTests, ImageServer
 from jackfield_testkit.images import png
 
-# Google's package has one in its source, which is only seen where it was not compiled before.
+# Google's package has an invalid escape in its source, which shows only if it was not compiled before.
 pytestmark = pytest.mark.filterwarnings("ignore:.*invalid escape sequence")
 
 KEY = "sk-test-0123456789abcdef"
@@ -117,10 +117,10 @@ class TestImagen(ProviderContract):
     kind = "imagen"
 
 
-# What is sent.
+# Requests
 
 
-def test_openai_is_asked_in_its_own_words(server: ImageServer, tmp_path: Path) -> None:
+def test_openai_gets_its_own_request_format(server: ImageServer, tmp_path: Path) -> None:
     order = ImageOrder("a boat", avoid="text", shape="landscape", quality="high", count=2)
     generate(images("openai", server, tmp_path), order)
     (request,) = server.requests
@@ -138,7 +138,7 @@ def test_openai_is_asked_in_its_own_words(server: ImageServer, tmp_path: Path) -
     }
 
 
-def test_gemini_is_asked_once_for_each_picture(server: ImageServer, tmp_path: Path) -> None:
+def test_gemini_gets_one_request_for_each_image(server: ImageServer, tmp_path: Path) -> None:
     order = ImageOrder("a boat", shape="portrait", quality="high", count=3)
     assert len(generate(images("gemini", server, tmp_path), order)) == 3
     assert len(server.requests) == 3
@@ -153,7 +153,7 @@ def test_gemini_is_asked_once_for_each_picture(server: ImageServer, tmp_path: Pa
         }
 
 
-def test_imagen_is_asked_for_all_at_once(server: ImageServer, tmp_path: Path) -> None:
+def test_imagen_gets_one_request_for_all_images(server: ImageServer, tmp_path: Path) -> None:
     generate(images("imagen", server, tmp_path), ImageOrder("a boat", shape="landscape", count=2))
     (request,) = server.requests
     assert request.path.startswith("/v1beta1/publishers/google/models/imagen-4.0-generate-001:predict")
@@ -162,14 +162,14 @@ def test_imagen_is_asked_for_all_at_once(server: ImageServer, tmp_path: Path) ->
     assert request.body["parameters"]["aspectRatio"] == "4:3"
 
 
-def test_the_prompt_the_provider_used_is_the_one_that_is_kept(server: ImageServer, tmp_path: Path) -> None:
+def test_the_prompt_revised_by_the_provider_is_stored(server: ImageServer, tmp_path: Path) -> None:
     picture = base64.b64encode(png(8, 8)).decode()
     server.respond_with(200, {"created": 1, "data": [{"b64_json": picture, "revised_prompt": "a fine boat"}]})
     (kept,) = generate(images("openai", server, tmp_path), ImageOrder("boat"))
     assert kept.prompt == "a fine boat"
 
 
-def test_a_server_that_needs_no_key_is_asked_without_one(
+def test_a_server_without_authentication_needs_no_key(
     server: ImageServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("TEST_KEY")
@@ -177,7 +177,7 @@ def test_a_server_that_needs_no_key_is_asked_without_one(
         assert generate(images(kind, server, tmp_path))
 
 
-# What goes wrong.
+# Failures
 
 QUOTA = {"@type": "type.googleapis.com/google.rpc.QuotaFailure"}
 DELAY = {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "37.5s"}
@@ -214,7 +214,7 @@ BAD_KEY = {"@type": "type.googleapis.com/google.rpc.ErrorInfo", "reason": "API_K
         ("gemini", 200, b"{not json", ErrorType.TRANSIENT),
     ],
 )
-def test_each_failure_has_its_type_and_tells_no_secret(
+def test_provider_failures_map_to_error_types_without_secrets(
     kind: str, status: int, body: Any, expected: ErrorType, server: ImageServer, tmp_path: Path,
     caplog: pytest.LogCaptureFixture,
 ) -> None:  # fmt: skip
@@ -226,7 +226,7 @@ def test_each_failure_has_its_type_and_tells_no_secret(
     assert len(server.requests) == 1, "the package tried again by itself"
     assert KEY not in caplog.text
     assert KEY not in repr((error.args, error.message, error.suggestion, error.details))
-    # What may have been paid for is said, and only that.
+    # Only possible charges are reported.
     assert error.partial_side_effects is (expected is ErrorType.TRANSIENT)
     assert list(tmp_path.iterdir()) == []
 
@@ -248,7 +248,7 @@ def test_each_failure_has_its_type_and_tells_no_secret(
         ("imagen", google_error(429, "RESOURCE_EXHAUSTED"), {}, None),
     ],
 )
-def test_a_busy_provider_says_how_long_to_wait(
+def test_a_busy_provider_reports_the_retry_delay(
     kind: str, body: Any, headers: dict[str, str], seconds: float | None, server: ImageServer, tmp_path: Path
 ) -> None:
     server.respond_with(429, body, headers)
@@ -260,7 +260,7 @@ def test_a_busy_provider_says_how_long_to_wait(
 
 
 @pytest.mark.parametrize("kind", PROVIDERS)
-def test_a_silent_provider_is_given_up_and_may_have_been_paid(
+def test_a_silent_provider_times_out_with_possible_charges(
     kind: str, server: ImageServer, tmp_path: Path
 ) -> None:
     server.stall()
@@ -272,7 +272,7 @@ def test_a_silent_provider_is_given_up_and_may_have_been_paid(
 
 @pytest.mark.parametrize("kind", PROVIDERS)
 @pytest.mark.parametrize("damage", ["text", "svg", "cut", "empty", "large", "broken base64"])
-def test_what_is_no_picture_is_refused_and_not_kept(
+def test_data_that_is_not_an_image_is_rejected_and_not_stored(
     kind: str, damage: str, server: ImageServer, tmp_path: Path
 ) -> None:
     whole = png(400, 300, (200, 10, 90))
@@ -293,7 +293,7 @@ def test_what_is_no_picture_is_refused_and_not_kept(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_of_several_pictures_those_that_came_are_kept(server: ImageServer, tmp_path: Path) -> None:
+def test_images_that_arrived_are_stored_if_others_fail(server: ImageServer, tmp_path: Path) -> None:
     server.respond_with(500, google_error(500, "INTERNAL"))
     assert len(generate(images("gemini", server, tmp_path), ImageOrder("a boat", count=3))) == 2
     good, bad = base64.b64encode(png(8, 8)).decode(), base64.b64encode(b"no picture").decode()
@@ -301,7 +301,7 @@ def test_of_several_pictures_those_that_came_are_kept(server: ImageServer, tmp_p
     assert len(generate(images("openai", server, tmp_path), ImageOrder("a boat", count=2))) == 1
 
 
-def test_a_call_that_is_cancelled_ends(server: ImageServer, tmp_path: Path) -> None:
+def test_a_cancelled_call_ends(server: ImageServer, tmp_path: Path) -> None:
     server.stall()
     made = images("openai", server, tmp_path)
 
@@ -318,7 +318,7 @@ def test_a_call_that_is_cancelled_ends(server: ImageServer, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("kind", PROVIDERS)
-def test_pictures_can_be_made_at_the_same_time(kind: str, server: ImageServer, tmp_path: Path) -> None:
+def test_images_can_be_generated_concurrently(kind: str, server: ImageServer, tmp_path: Path) -> None:
     made = images(kind, server, tmp_path)
 
     async def main() -> list[str]:

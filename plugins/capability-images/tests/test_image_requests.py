@@ -1,4 +1,4 @@
-"""Which words ask for a picture."""
+"""Sentences that request an image."""
 
 from __future__ import annotations
 
@@ -89,18 +89,18 @@ NOT_ASKED = [
 
 
 @pytest.mark.parametrize("said", ASKED)
-def test_a_request_is_heard(said: str) -> None:
+def test_requests_for_an_image_are_recognised(said: str) -> None:
     assert ImageVocabulary().asks_for_picture(said)
 
 
 @pytest.mark.parametrize("said", NOT_ASKED)
-def test_what_is_no_request_is_not_taken_for_one(said: str) -> None:
+def test_other_sentences_are_not_requests(said: str) -> None:
     assert not ImageVocabulary().asks_for_picture(said)
 
 
 @pytest.mark.parametrize("said", ASKED)
 @pytest.mark.parametrize("negation", ["Don't", "Please do not", "never", "Stop, do not"])
-def test_behind_a_negation_nothing_is_asked_for(said: str, negation: str) -> None:
+def test_negated_sentences_are_not_requests(said: str, negation: str) -> None:
     one = " ".join(said.replace("but", "and").split(".")[-1].split()) or said.rstrip(".")
     for mark in ".!?":
         one = one.replace(mark, "")
@@ -108,7 +108,7 @@ def test_behind_a_negation_nothing_is_asked_for(said: str, negation: str) -> Non
 
 
 @given(st.text(max_size=300))
-def test_any_words_are_judged(said: str) -> None:
+def test_any_text_is_classified_without_an_error(said: str) -> None:
     assert ImageVocabulary().asks_for_picture(said) in (True, False)
 
 
@@ -136,5 +136,5 @@ GERMAN = ImageVocabulary(
         ("Draw me a lighthouse", False),
     ],
 )
-def test_other_languages_are_a_matter_of_words(said: str, asked: bool) -> None:
+def test_other_languages_are_supported_with_configured_words(said: str, asked: bool) -> None:
     assert GERMAN.asks_for_picture(said) is asked

@@ -1,4 +1,4 @@
-"""The settings of pictures, what pictures cost, and when there are none."""
+"""The settings of images, their prices, and their availability."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name, raising=False)
 
 
-def test_without_a_provider_there_are_no_pictures_and_the_reason_says_how_to_have_them() -> None:
+def test_without_a_provider_the_capability_is_unavailable_with_a_remedy() -> None:
     (offer,) = jackfield_capabilities()
     reason = offer.unavailable(ImagesSettings()) or ""
     assert reason.startswith("no image provider is configured: set OPENAI_API_KEY or GEMINI_API_KEY")
@@ -49,7 +49,7 @@ def test_a_key_in_the_environment_is_enough(monkeypatch: pytest.MonkeyPatch) -> 
     assert config(provider="gemini").key == "g"
 
 
-def test_a_provider_without_its_key_says_which_variable_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_provider_without_a_key_names_the_missing_variable(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "OPENAI_API_KEY" in (read(provider="openai").unavailable() or "")
     assert "MY_KEY" in (read(provider="gemini", api_key_env="MY_KEY").unavailable() or "")
     monkeypatch.setenv("MY_KEY", "k")
@@ -57,7 +57,7 @@ def test_a_provider_without_its_key_says_which_variable_is_missing(monkeypatch: 
     assert read(provider="openai", base_url="http://127.0.0.1:9/v1").unavailable() is None
 
 
-def test_a_provider_whose_package_is_missing_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_provider_without_its_package_names_the_package_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(settings_module, "find_spec", lambda _: None)
     reason = read(provider="openai").unavailable() or ""
     assert "pip install 'jackfield-capability-images[openai]'" in reason
@@ -147,7 +147,7 @@ def cost(order: ImageOrder, **settings: Any) -> float | None:
     return chosen.prices.cost(chosen.provider, chosen.model, order)
 
 
-def test_the_default_models_have_a_price_in_every_shape_and_quality() -> None:
+def test_default_models_have_a_price_for_every_shape_and_quality() -> None:
     for provider, known in PROVIDERS.items():
         for shape in SHAPES:
             for quality in QUALITIES:
@@ -156,7 +156,7 @@ def test_the_default_models_have_a_price_in_every_shape_and_quality() -> None:
                 assert 0 < price < 1, (known.model, shape, quality)
 
 
-def test_a_better_picture_of_a_model_is_never_cheaper() -> None:
+def test_a_higher_quality_is_never_cheaper() -> None:
     for models in BUILT_IN.values():
         for qualities in models.values():
             for shape in SHAPES:
@@ -164,7 +164,7 @@ def test_a_better_picture_of_a_model_is_never_cheaper() -> None:
                 assert prices == sorted(prices)
 
 
-def test_prices_grow_with_the_count_and_go_with_the_model() -> None:
+def test_prices_scale_with_the_count_and_depend_on_the_model() -> None:
     assert cost(ImageOrder("x")) == 0.053
     assert cost(ImageOrder("x", count=4, quality="high", shape="landscape")) == 0.66
     assert cost(ImageOrder("x"), model="gpt-image-2-2026-04-21") == 0.053
@@ -174,7 +174,7 @@ def test_prices_grow_with_the_count_and_go_with_the_model() -> None:
     assert cost(ImageOrder("x"), provider="gemini", model="gemini-3.1-flash-image-preview") == 0.067
 
 
-def test_a_deployments_own_prices_win_and_another_server_has_no_others() -> None:
+def test_configured_prices_take_precedence_and_other_servers_have_no_defaults() -> None:
     own = {"openai": {"gpt-image-2": {"standard": 0.5, "high": {"square": 0.7}}}}
     assert cost(ImageOrder("x"), prices=own) == 0.5
     assert cost(ImageOrder("x", quality="high"), prices=own) == 0.7
@@ -184,7 +184,7 @@ def test_a_deployments_own_prices_win_and_another_server_has_no_others() -> None
     assert cost(ImageOrder("x"), base_url=elsewhere, prices=own) == 0.5
 
 
-def test_asking_what_the_plugin_offers_loads_no_provider(tmp_path: Path) -> None:
+def test_listing_the_offers_loads_no_provider(tmp_path: Path) -> None:
     program = (
         "import sys, jackfield_images as p; list(p.jackfield_capabilities()); list(p.jackfield_policies());"
         "from jackfield_images.settings import ImagesSettings; ImagesSettings().unavailable();"
@@ -196,6 +196,6 @@ def test_asking_what_the_plugin_offers_loads_no_provider(tmp_path: Path) -> None
     assert done.stdout.strip() == "[]"
 
 
-def test_the_policy_stands_just_before_confirmation() -> None:
+def test_the_policy_runs_just_before_confirmation() -> None:
     (offer,) = jackfield_policies()
     assert (offer.name, offer.stage.name, offer.rank) == ("image_consent", "SHAPE", 15)

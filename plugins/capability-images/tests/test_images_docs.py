@@ -1,4 +1,4 @@
-"""The page on pictures is complete, and its examples run."""
+"""The page about images is complete, and its examples run."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def tables(name: str) -> list[dict[str, Any]]:
     return [document[kind][offer] for document in documents if offer in document.get(kind, {})]
 
 
-def test_every_example_is_accepted() -> None:
+def test_every_example_in_the_docs_is_accepted() -> None:
     (table,) = tables("capabilities.images")
     images = parse_settings(ImagesSettings, table, "[capabilities.images]")
     cost = ProviderConfig.of(images).prices.cost("gemini", "gemini-3.1-flash-image", ImageOrder("x"))
@@ -40,7 +40,7 @@ def test_every_example_is_accepted() -> None:
         parse_settings(ImageConsentSettings, table, "[policies.image_consent]")
 
 
-def test_every_price_is_in_the_table_with_its_date() -> None:
+def test_every_price_is_documented_with_its_date() -> None:
     assert "November 2026" in PAGE
     for provider, models in BUILT_IN.items():
         for model, prices in models.items():
@@ -53,7 +53,7 @@ def test_every_price_is_in_the_table_with_its_date() -> None:
             assert f"| {provider} | `{model}` | {' | '.join(cells)} |" in PAGE
 
 
-def test_the_protocol_and_the_suite_are_described() -> None:
+def test_the_protocol_and_the_suite_are_documented() -> None:
     for protocol in (Images, ImagesView):
         methods = [name for name in vars(protocol) if not name.startswith("_")]
         section = PAGE.partition(f"### class {protocol.__name__}\n")[2].partition("\n### ")[0]
@@ -63,7 +63,7 @@ def test_the_protocol_and_the_suite_are_described() -> None:
     assert re.findall(r"^\| `(test_\w+)` \|", PAGE, re.MULTILINE) == list(suite_tests(ImagesContractTests))
 
 
-def test_the_replacement_of_the_page_passes_the_suite(tmp_path: Path) -> None:
+def test_the_replacement_in_the_docs_passes_the_suite(tmp_path: Path) -> None:
     blocks = re.findall(r"^```python\n# (\w+\.py)\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
     assert [name for name, _ in blocks] == ["swatch_images.py", "test_swatch_images.py"]
     for name, text in blocks:

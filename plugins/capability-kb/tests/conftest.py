@@ -1,4 +1,4 @@
-"""The folder of a test's library."""
+"""Makes the helper modules importable, and gives each test a folder for its library."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-# Test modules are imported by file, so what they share has to be found by name.
+# Test modules are imported by file, so shared modules must be importable by name.
 sys.path.insert(0, str(Path(__file__).parent))
 
 

@@ -1,5 +1,4 @@
-"""Whatever is asked by whomever: only what he may see, only what fits the filters, and all of it that
-should."""
+"""Properties of access control: a search finds exactly the visible records that match the filters."""
 
 from __future__ import annotations
 
@@ -15,7 +14,7 @@ from hypothesis import strategies as st
 from jackfield_capability_types.knowledge import NAMESPACES, TYPES, Filters, Record
 from jackfield_kb.access import SHARED, Access
 from jackfield_kb.library import Library
-from kb_world import WordModel
+from kb_fixtures import WordModel
 
 USERS = ("ann", "ben", "Ann", "personal", "studio", "personal/ann", "*")
 TAGS = ("red", "green", "blue sky", "tag:red", "studio")
@@ -102,14 +101,14 @@ def visible(record: Record, access: Access) -> bool:
         max_size=6,
     ),
 )
-def test_exactly_what_may_be_seen_is_found(
+def test_a_search_finds_exactly_the_visible_records(
     model: WordModel | None,
     records: list[Record],
     asked: list[tuple[Access, str | None, Filters | None]],
 ) -> None:
     with library_of(records, model) as library:
         for access, namespace, narrowed in asked:
-            # Every record has one of these words, so words alone find all that is let through.
+            # Every record has one of these words, so full-text search finds all visible records.
             found = library.search(
                 " ".join(WORDS), access=access, namespace=namespace, filters=narrowed, limit=50
             )
@@ -127,7 +126,9 @@ def test_exactly_what_may_be_seen_is_found(
 
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(records=shelves(), access=accesses, query=st.text(max_size=60), limit=st.integers(1, 5))
-def test_no_query_gets_around_it(records: list[Record], access: Access, query: str, limit: int) -> None:
+def test_no_query_circumvents_access_control(
+    records: list[Record], access: Access, query: str, limit: int
+) -> None:
     with library_of(records, WordModel()) as library:
         found = library.search(query, access=access, limit=limit)
         assert len(found) <= limit

@@ -1,4 +1,4 @@
-"""`jackfield kb` as a person uses it."""
+"""The commands of `jackfield kb`."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Shell:
         )  # fmt: skip
 
     def run(self, *arguments: str, code: int = 0) -> tuple[str, str]:
-        """In this process, because a process for each command makes a slow test."""
+        """Run a command in this process, because a process for each command is slow."""
         with chdir(self.folder):
             result = CliRunner().invoke(kb, arguments)
         assert result.exit_code == code, result.output
@@ -63,7 +63,7 @@ def shell(tmp_path: Path) -> Shell:
     return Shell(tmp_path / "desk")
 
 
-def test_the_sample_answers_the_questions_a_newcomer_has(shell: Shell) -> None:
+def test_the_sample_answers_the_questions_of_a_new_user(shell: Shell) -> None:
     out, err = shell.start("add", "--sample").communicate(timeout=120)
     assert "21 files: 21 added, 0 unchanged; 31 records written" in out
     assert "21 of 21 files done" in err
@@ -117,7 +117,7 @@ def test_a_folder_is_loaded_searched_shown_and_counted(shell: Shell) -> None:
     assert "2 records" in shell.run("stats")[0]
 
 
-def test_what_could_not_be_read_is_told_and_ends_with_1(shell: Shell) -> None:
+def test_unreadable_files_are_reported_and_exit_with_status_1(shell: Shell) -> None:
     shell.write("docs/good.md", "Good.")
     shell.write("docs/bad.jsonl", '{"title": "Fine"}\n{"title":\n')
     out, err = shell.run("add", "docs", code=1)
@@ -130,7 +130,7 @@ def test_what_could_not_be_read_is_told_and_ends_with_1(shell: Shell) -> None:
     assert shell.json("add", "docs", "--dry-run", code=1)["dryRun"]
 
 
-def test_an_export_is_the_same_after_it_was_loaded_back(shell: Shell, tmp_path: Path) -> None:
+def test_an_export_is_identical_after_a_reload(shell: Shell, tmp_path: Path) -> None:
     shell.run("add", "--sample")
     shell.run("export", "all.jsonl")
     export = shell.folder / "all.jsonl"
@@ -175,7 +175,7 @@ def test_sync_remove_and_rebuild(shell: Shell) -> None:
         (("export", "no/such/folder.jsonl"), 1, "no/such/folder.jsonl cannot be written"),
     ],
 )
-def test_a_mistake_is_answered_with_a_sentence(
+def test_usage_errors_are_explained_in_a_sentence(
     shell: Shell, arguments: tuple[str, ...], code: int, told: str
 ) -> None:
     _, err = shell.run(*arguments, code=code)
@@ -183,14 +183,14 @@ def test_a_mistake_is_answered_with_a_sentence(
     assert "Traceback" not in err
 
 
-def test_a_setting_that_makes_no_sense_is_told_without_a_traceback(shell: Shell) -> None:
+def test_an_invalid_setting_is_reported_without_a_traceback(shell: Shell) -> None:
     shell.write("jackfield.toml", '[capabilities.kb]\nfoldr = "kb"\n')
     _, err = shell.run("stats", code=1)
     assert "did you mean 'folder'?" in err
     assert "Traceback" not in err
 
 
-def test_words_of_a_document_do_not_command_the_terminal(shell: Shell) -> None:
+def test_control_characters_of_a_document_do_not_reach_the_terminal(shell: Shell) -> None:
     shell.write("docs/evil.md", "# Evil \x1b]0;owned\x07title\n\x1b[2Jtext\u202e")
     shell.run("add", "docs")
     for command in (("search", "evil"), ("show", "doc:evil")):
@@ -209,7 +209,7 @@ def told_done(lines: list[str]) -> int:
     return max(done, default=0)
 
 
-def test_nothing_that_was_told_is_lost_to_kill_9(shell: Shell) -> None:
+def test_reported_progress_survives_sigkill(shell: Shell) -> None:
     many_files(shell, 2_000)
     with shell.start("add", "many") as process:
         assert process.stderr is not None
@@ -227,7 +227,7 @@ def test_nothing_that_was_told_is_lost_to_kill_9(shell: Shell) -> None:
 
 
 @pytest.mark.parametrize("ask", [signal.SIGINT, signal.SIGTERM])
-def test_asked_to_stop_it_says_what_is_done_and_how_to_go_on(shell: Shell, ask: signal.Signals) -> None:
+def test_an_interrupted_load_reports_progress_and_how_to_continue(shell: Shell, ask: signal.Signals) -> None:
     def interrupted(number: int) -> tuple[int, str]:
         many_files(shell, number)
         with shell.start("add", "many") as process:
@@ -238,7 +238,7 @@ def test_asked_to_stop_it_says_what_is_done_and_how_to_go_on(shell: Shell, ask: 
             process.stderr.read()
             return process.wait(), process.stdout.read()
 
-    # A machine that stalls this test may finish a small load before it is asked to stop.
+    # On a stalled machine a small load may finish before it is stopped.
     code, out = next(answer for number in (1_000, 4_000, 16_000) if (answer := interrupted(number))[0])
     assert code == 130
     done = next(line for line in out.splitlines() if line.startswith("Stopped: "))
@@ -247,7 +247,7 @@ def test_asked_to_stop_it_says_what_is_done_and_how_to_go_on(shell: Shell, ask: 
     assert "Traceback" not in out
 
 
-def test_help_imports_no_parser(shell: Shell) -> None:
+def test_help_does_not_import_the_parsers(shell: Shell) -> None:
     code = (
         "import sys; from jackfield_cli import main\n"
         "try: main(['kb', '--help'])\n"
@@ -263,7 +263,7 @@ def test_help_imports_no_parser(shell: Shell) -> None:
 
 
 def on_a_terminal(shell: Shell, arguments: tuple[str, ...]) -> str:
-    """What a person sees who runs a command on a terminal."""
+    """Return the terminal output of a command."""
     import pty
 
     leader, follower = pty.openpty()
@@ -285,7 +285,7 @@ def on_a_terminal(shell: Shell, arguments: tuple[str, ...]) -> str:
     return seen.decode("utf-8", "replace")
 
 
-def test_a_person_at_a_terminal_sees_a_bar(shell: Shell) -> None:
+def test_a_terminal_shows_a_progress_bar(shell: Shell) -> None:
     many_files(shell, 200)
     seen = on_a_terminal(shell, ("add", "many"))
     assert "Reading files" in seen
@@ -293,7 +293,7 @@ def test_a_person_at_a_terminal_sees_a_bar(shell: Shell) -> None:
     assert "200 files: 200 added" in seen
 
 
-def test_an_index_that_is_gone_is_made_anew_by_the_next_search(shell: Shell) -> None:
+def test_a_missing_index_is_rebuilt_by_the_next_search(shell: Shell) -> None:
     import shutil
 
     shell.write("docs/mill.md", "# Windmill\n\nIt turns when there is wind.\n")

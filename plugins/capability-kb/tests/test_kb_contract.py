@@ -1,4 +1,4 @@
-"""The contract tests of a knowledge base, with words alone and with the local model."""
+"""The contract tests of a knowledge base, with full text only and with the local model."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class TestLocalModel(KnowledgeContractTests):
         return await asyncio.to_thread(knowledge, folder, records, embeddings="local")
 
 
-def test_a_namespace_that_is_closed_looks_empty(tmp_path: Path) -> None:
+def test_a_namespace_without_access_appears_empty(tmp_path: Path) -> None:
     async def main() -> None:
         base = knowledge(tmp_path, RECORDS, embeddings="off", access={"studio": ("ann",)})
         for user, expected in (("ann", 1), ("ben", 0), (None, 0)):
@@ -54,7 +54,7 @@ def test_a_namespace_that_is_closed_looks_empty(tmp_path: Path) -> None:
     asyncio.run(main())
 
 
-def test_a_library_that_cannot_be_read_is_a_passing_failure_without_paths(tmp_path: Path) -> None:
+def test_an_unreadable_library_is_a_transient_error_without_paths(tmp_path: Path) -> None:
     async def main() -> None:
         base = knowledge(tmp_path, RECORDS, embeddings="off")
         await base.close()
@@ -70,7 +70,7 @@ def test_a_library_that_cannot_be_read_is_a_passing_failure_without_paths(tmp_pa
     asyncio.run(main())
 
 
-def test_what_takes_too_long_is_given_up(tmp_path: Path) -> None:
+def test_a_slow_search_times_out(tmp_path: Path) -> None:
     async def main() -> None:
         base = knowledge(tmp_path, RECORDS, embeddings="off", patience=0.05)
         ended = asyncio.Event()

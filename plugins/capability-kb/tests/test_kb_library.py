@@ -1,4 +1,4 @@
-"""Writing, reading and following changes."""
+"""Writes, reads and change detection of the library."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from jackfield_kb import embedders
 from jackfield_kb.errors import ClaimedTwiceError, LibraryError, RecordError
 from jackfield_kb.library import Library, Source
 from jackfield_kb.settings import KnowledgeSettings, open_library
-from kb_world import EVERYTHING, WordModel, filled, ids, notes, opened
+from kb_fixtures import EVERYTHING, WordModel, filled, ids, notes, opened
 
 A = Source("file:///a.md", "1", "/docs")
 B = Source("file:///b.md", "1", "/docs")
@@ -55,7 +55,7 @@ def test_a_source_is_replaced_as_a_whole(folder: Path, model: WordModel | None) 
     library.close()
 
 
-def test_what_has_not_changed_is_not_embedded_again(folder: Path) -> None:
+def test_unchanged_texts_are_not_embedded_again(folder: Path) -> None:
     model = WordModel()
     library = opened(folder, model)
     library.write([(A, notes(20))])
@@ -67,7 +67,7 @@ def test_what_has_not_changed_is_not_embedded_again(folder: Path) -> None:
     library.close()
 
 
-def test_two_sources_cannot_claim_one_id(folder: Path) -> None:
+def test_two_sources_cannot_share_an_id(folder: Path) -> None:
     library = opened(folder)
     library.write([(A, notes(2))])
     for put in ([(B, notes(1, first=1))], [(B, notes(1, first=5)), (None, notes(1, first=5))]):
@@ -88,7 +88,7 @@ def test_a_record_moves_from_one_source_to_another(folder: Path) -> None:
     library.close()
 
 
-def test_deleting_and_iterating_over_many(folder: Path, model: WordModel | None) -> None:
+def test_many_records_can_be_deleted_and_iterated(folder: Path, model: WordModel | None) -> None:
     library = filled(folder, notes(450), model)
     library.delete(["doc:7", "doc:unknown"])
     assert "doc:7" not in search(library, "subject7", limit=20), "gone before the indexes know"
@@ -114,7 +114,7 @@ def test_deleting_and_iterating_over_many(folder: Path, model: WordModel | None)
         (Record("doc:a", "t", "half a pair: \ud800"), "surrogate"),
     ],
 )
-def test_a_record_that_cannot_be_kept_is_named(folder: Path, record: Record, why: str) -> None:
+def test_an_invalid_record_is_rejected_with_its_id(folder: Path, record: Record, why: str) -> None:
     library = opened(folder)
     with pytest.raises(RecordError, match=why):
         library.write([(None, [*notes(1), record])])
@@ -122,7 +122,7 @@ def test_a_record_that_cannot_be_kept_is_named(folder: Path, record: Record, why
     library.close()
 
 
-def test_empty_and_huge_documents(folder: Path, model: WordModel | None) -> None:
+def test_empty_and_huge_documents_are_accepted(folder: Path, model: WordModel | None) -> None:
     huge = "\n\n".join(f"Paragraph {number} of a very long report." for number in range(12_000))
     needle = "The walrus keeps the marzipan."
     records = [
@@ -149,7 +149,7 @@ def test_the_same_text_under_two_ids_is_shown_once(folder: Path, model: WordMode
     library.close()
 
 
-def test_a_query_is_words_and_never_syntax(folder: Path, model: WordModel | None) -> None:
+def test_a_query_is_read_as_words_and_never_as_syntax(folder: Path, model: WordModel | None) -> None:
     library = filled(folder, notes(5), model)
     for query in ('subject3"', "title:subject3", "subject3^9 AND", "+subject3 -Note", "(subject3~"):
         assert search(library, query, limit=1) == ["doc:3"], query
@@ -169,7 +169,7 @@ def test_a_query_is_words_and_never_syntax(folder: Path, model: WordModel | None
     library.close()
 
 
-def test_accents_and_word_forms_do_not_matter(folder: Path) -> None:
+def test_accents_and_word_forms_are_ignored(folder: Path) -> None:
     library = filled(folder, [Record("doc:c", "Café crème", "Wir servieren naïve Gäste"), *notes(3)])
     for query in ("cafe", "CREME", "naive", "gäste"):
         assert search(library, query, limit=1) == ["doc:c"], query
@@ -199,7 +199,7 @@ def test_progress_counts_to_the_end(folder: Path) -> None:
     library.close()
 
 
-def test_stats_say_what_is_there_and_what_is_missing(folder: Path) -> None:
+def test_stats_count_records_and_missing_index_entries(folder: Path) -> None:
     library = opened(folder, WordModel("some-model"))
     ada = Record("person:ada", "Ada", "x", type="person", namespace="public")
     library.write([(A, notes(3)), (None, [ada])])
@@ -215,7 +215,7 @@ def test_stats_say_what_is_there_and_what_is_missing(folder: Path) -> None:
     library.close()
 
 
-def test_without_embeddings_it_works_and_says_so(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_search_works_without_embeddings_and_says_so(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(embedders, "missing", lambda: ["onnxruntime"])
     said: list[str] = []
     library = open_library(KnowledgeSettings(folder), said.append)
@@ -231,14 +231,14 @@ def test_without_embeddings_it_works_and_says_so(folder: Path, monkeypatch: pyte
     assert len(said) == 1, "who wants it so need not be told"
 
 
-def test_what_has_nothing_to_do_with_the_query_is_not_shown(folder: Path) -> None:
+def test_unrelated_records_are_not_shown(folder: Path) -> None:
     library = filled(folder, notes(50), WordModel())
     assert search(library, "zygote quark") == []
     assert search(library, "subject4", limit=1) == ["doc:4"]
     library.close()
 
 
-def test_nobody_else_can_read_the_files(folder: Path) -> None:
+def test_library_files_are_private_to_their_owner(folder: Path) -> None:
     folder.mkdir(0o755)
     library = filled(folder, notes(2), WordModel())
     assert (folder / "knowledge.db").stat().st_mode & 0o077 == 0
@@ -247,7 +247,7 @@ def test_nobody_else_can_read_the_files(folder: Path) -> None:
     library.close()
 
 
-def test_another_database_is_not_taken_for_a_library(folder: Path) -> None:
+def test_another_database_is_rejected(folder: Path) -> None:
     folder.mkdir()
     db = apsw.Connection(str(folder / "knowledge.db"))
     db.execute("CREATE TABLE theirs (x)")

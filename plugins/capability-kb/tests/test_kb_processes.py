@@ -1,4 +1,4 @@
-"""Several processes on one folder, and processes that are killed."""
+"""Several processes on one folder, and killed processes."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ import time
 from pathlib import Path
 
 import pytest
-from kb_world import EVERYTHING, WordModel, filled, ids, notes, opened
+from kb_fixtures import EVERYTHING, WordModel, filled, ids, notes, opened
 
 HERE = Path(__file__).parent
 START = """
 import sys
 sys.path.insert(0, {here!r})
 from pathlib import Path
-from kb_world import *
+from kb_fixtures import *
 library = opened(Path(sys.argv[1]), WordModel())
 print("ready", flush=True)
 """
@@ -56,7 +56,7 @@ def process(folder: Path, code: str, *arguments: str) -> subprocess.Popen[str]:
 
 
 def lines_until_killed(child: subprocess.Popen[str], after: float) -> list[str]:
-    """What a process said before it was killed, some time after it said that it was ready."""
+    """Return the output of a process until it is killed, some time after it reported that it was ready."""
     assert child.stdout is not None
     assert child.stdout.readline() == "ready\n"
     time.sleep(after)
@@ -102,7 +102,7 @@ def test_a_killed_refresh_is_resumed(folder: Path, attempt: int) -> None:
     library.close()
 
 
-def test_search_goes_on_while_another_process_loads(folder: Path) -> None:
+def test_search_works_while_another_process_loads(folder: Path) -> None:
     library = filled(folder, notes(200), WordModel())
     child = process(folder, LOAD)
     assert child.stdout is not None
@@ -118,7 +118,7 @@ def test_search_goes_on_while_another_process_loads(folder: Path) -> None:
     library.close()
 
 
-def test_two_processes_that_write_and_index_at_once(folder: Path) -> None:
+def test_two_processes_can_write_and_index_concurrently(folder: Path) -> None:
     opened(folder).write([(None, notes(1))])
     children = [process(folder, CHANGE, who) for who in ("ann", "ben")]
     for child in children:

@@ -1,4 +1,4 @@
-"""A floor under the quality: on judged questions, words and meaning together beat either alone."""
+"""Minimum quality: on judged questions, full text and vectors together beat either alone."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from jackfield_capability_types.knowledge import Record
 from jackfield_kb.embedders import LocalModel, missing
 from jackfield_kb.library import Library
-from kb_world import EVERYTHING, ids
+from kb_fixtures import EVERYTHING, ids
 
 DATA = Path(__file__).parents[3].parent / "shared" / "data" / "retrieval" / "stackfaq"
 THREADS = tuple(f"t{number}" for number in range(16))
@@ -45,7 +45,7 @@ def quality(library: Library) -> tuple[float, list[tuple[float, bool]]]:
     return statistics.mean(values), scores
 
 
-def test_both_together_are_good_and_no_worse_than_words(folder: Path) -> None:
+def test_combined_search_is_at_least_as_good_as_full_text(folder: Path) -> None:
     records = [Record(f"doc:{each['_id']}", each["title"], each["text"]) for each in lines("corpus.jsonl")]
     both = Library(folder, embedder=LocalModel(), notice=lambda line: None)
     both.write([(None, records)])

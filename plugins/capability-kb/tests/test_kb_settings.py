@@ -1,4 +1,4 @@
-"""The settings of the knowledge base, and the faults that are reported in them."""
+"""The settings of the knowledge base and their faults."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_a_wrong_setting_is_reported_with_its_place(table: dict[str, Any], fault
     assert str(raised.value) == fault
 
 
-def test_a_key_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_key_is_reported_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     monkeypatch.delenv("OUR_KEY", raising=False)
     with pytest.raises(SettingsError, match="OPENAI_API_KEY"):
@@ -80,14 +80,14 @@ def test_a_key_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None
     assert local.embedder() is not None, "a server of one's own may ask for no key"
 
 
-def test_a_model_that_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_model_that_is_not_installed_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(embedders, "missing", lambda: ["onnxruntime"])
     assert read().embedder() is None
     with pytest.raises(SettingsError, match=r"onnxruntime.*install"):
         read(embeddings="local").embedder()
 
 
-def test_who_sees_what() -> None:
+def test_access_settings_determine_visibility() -> None:
     settings = read(access={"studio": ["ann"], "public": "users"})
     assert settings.access_of("ann").shared == {"studio", "public"}
     assert settings.access_of("ben").shared == {"public"}
@@ -95,11 +95,11 @@ def test_who_sees_what() -> None:
     assert read().access_of(None).shared == {"studio", "public"}
 
 
-def test_the_home_folder_is_understood() -> None:
+def test_a_tilde_in_a_path_is_expanded() -> None:
     assert read(folder="~/kb").folder == Path.home() / "kb"
 
 
-def test_asking_what_is_offered_imports_nothing_heavy() -> None:
+def test_listing_the_offers_imports_nothing_heavy() -> None:
     code = (
         "import sys, jackfield_kb; jackfield_kb.jackfield_capabilities(); jackfield_kb.jackfield_commands(); "
         "print([name for name in ('numpy', 'tantivy', 'apsw', 'onnxruntime') if name in sys.modules])"
@@ -108,7 +108,7 @@ def test_asking_what_is_offered_imports_nothing_heavy() -> None:
     assert ran.stdout == "[]\n"
 
 
-def test_words_alone_need_no_numpy(tmp_path: Path) -> None:
+def test_full_text_search_does_not_need_numpy(tmp_path: Path) -> None:
     code = (
         "import sys; sys.modules['numpy'] = None\n"
         "from pathlib import Path\n"

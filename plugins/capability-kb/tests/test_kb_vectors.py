@@ -1,4 +1,4 @@
-"""The vector index: the quick look misses next to nothing, and rows come and go."""
+"""The vector index: the quick scan has high recall, and rows are added and removed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from jackfield_kb.records.statements import Numbered
 from jackfield_kb.vectors import binary_quantization as quantization
 from jackfield_kb.vectors.index import Rows, VectorIndex, added
 from jackfield_kb.vectors.search import RowSelection, VectorReader, VectorView
-from kb_world import EVERYTHING, WordModel, ids, notes, opened
+from kb_fixtures import EVERYTHING, WordModel, ids, notes, opened
 from numpy.typing import NDArray
 
 ROWS, DIMENSIONS = 3 * quantization.BLOCK + 777, 100
@@ -30,8 +30,8 @@ def vectors() -> NDArray[np.float32]:
 @pytest.fixture(scope="module")
 def view(tmp_path_factory: pytest.TempPathFactory, vectors: NDArray[np.float32]) -> VectorView:
     index = VectorIndex(tmp_path_factory.mktemp("vectors"))
-    state = index.start_anew("m")
-    # In uneven pieces, as records come.
+    state = index.start_rebuild("m")
+    # In batches of different sizes.
     for start in range(0, ROWS, 1_000):
         part = vectors[start : start + 1_000]
         items = [Numbered(start + n + 1, Record(f"doc:{start + n}", "", "")) for n in range(len(part))]
@@ -43,7 +43,7 @@ def view(tmp_path_factory: pytest.TempPathFactory, vectors: NDArray[np.float32])
 
 
 @pytest.mark.parametrize("share", [1.0, 0.5, 0.12, 0.05, 0.001])
-def test_the_nearest_are_found_among_those_asked_for(
+def test_the_nearest_vectors_among_the_candidates_are_found(
     view: VectorView, vectors: NDArray[np.float32], share: float
 ) -> None:
     random = np.random.default_rng(6)
@@ -63,7 +63,7 @@ def test_the_nearest_are_found_among_those_asked_for(
     assert hit / total > 0.98
 
 
-def test_another_reader_sees_rows_that_were_added(tmp_path: Path) -> None:
+def test_added_rows_are_visible_to_other_readers(tmp_path: Path) -> None:
     writer, reader = opened(tmp_path, WordModel()), opened(tmp_path, WordModel())
     for start in range(0, 2_400, 600):
         writer.write([(None, notes(600, first=start))])
@@ -74,7 +74,7 @@ def test_another_reader_sees_rows_that_were_added(tmp_path: Path) -> None:
     reader.close()
 
 
-def test_rows_of_records_that_are_gone_are_dropped_in_time(tmp_path: Path) -> None:
+def test_rows_of_deleted_records_are_eventually_removed(tmp_path: Path) -> None:
     library = opened(tmp_path, WordModel())
     library.write([(None, notes(2_500))])
     library.refresh()
@@ -96,10 +96,10 @@ def first(library: Library, number: int) -> str:
 
 
 @pytest.mark.parametrize("period", [1, 5, 10, 64, 1_000, 4_096])
-def test_the_smallest_of_very_many_are_few_whatever_the_order(period: int) -> None:
+def test_a_bounded_number_of_smallest_values_is_selected_in_any_order(period: int) -> None:
     random = np.random.default_rng(7)
     figures = random.integers(100, 300, 600_000).astype(np.uint16)
-    # A filter may let through one row in so many, always at the same place.
+    # A filter may pass one row in `period`, always at the same position.
     allowed = None if period == 1 else np.arange(len(figures)) % period == period - 1
     passing = np.sort(figures if allowed is None else figures[allowed])
     wanted = min(500, len(passing))
@@ -111,7 +111,7 @@ def test_the_smallest_of_very_many_are_few_whatever_the_order(period: int) -> No
     assert wanted <= len(found) <= 4 * wanted + np.count_nonzero(passing == passing[wanted - 1])
 
 
-def test_both_looks_count_the_bits_that_differ() -> None:
+def test_both_scans_count_the_differing_bits() -> None:
     random = np.random.default_rng(8)
     blocks = random.integers(0, 1 << 63, (37, 5, quantization.BLOCK)).astype(np.uint64)
     query = random.integers(0, 1 << 63, 5).astype(np.uint64)

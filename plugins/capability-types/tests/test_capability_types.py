@@ -1,4 +1,4 @@
-"""What capabilities and tools hand each other can be shared: nobody changes it on the way."""
+"""Values of capabilities are immutable, so that tools can share them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MODULES = [each.name for each in pkgutil.iter_modules(jackfield_capability_types
 
 
 def values() -> Iterator[type]:
-    """Every dataclass of every module."""
+    """Yield every dataclass of every module."""
     for name in MODULES:
         module = importlib.import_module(f"jackfield_capability_types.{name}")
         for each in vars(module).values():
@@ -30,7 +30,7 @@ def values() -> Iterator[type]:
 
 
 @pytest.mark.parametrize("value", list(values()), ids=lambda value: value.__name__)
-def test_a_value_cannot_be_changed_nor_given_another_member(value: type) -> None:
+def test_values_are_immutable_and_have_no_extra_members(value: type) -> None:
     made: Any = object.__new__(value)
     field = dataclasses.fields(value)[0].name
     with pytest.raises(dataclasses.FrozenInstanceError):
@@ -40,7 +40,7 @@ def test_a_value_cannot_be_changed_nor_given_another_member(value: type) -> None
 
 
 @pytest.mark.parametrize("name", MODULES)
-def test_a_shape_is_had_without_the_capability(name: str) -> None:
+def test_types_can_be_imported_without_the_capability(name: str) -> None:
     program = (
         f"import sys, jackfield_capability_types.{name}\n"
         "found = {each for each in sys.modules if each.startswith('jackfield')}\n"

@@ -1,4 +1,4 @@
-"""The capability `web` as a tool gets it, over real sockets and with real readers."""
+"""The capability `web` as a tool uses it, over real sockets and with real workers."""
 
 from __future__ import annotations
 
@@ -56,14 +56,14 @@ def test_a_page_is_fetched_and_read(site: Site) -> None:
     assert began <= page.fetched_at <= datetime.now(UTC)
 
 
-def test_a_page_that_is_too_large_is_read_as_far_as_it_goes(site: Site) -> None:
+def test_a_page_that_is_too_large_is_truncated(site: Site) -> None:
     url = site.page("/", "<html><body><article>" + "<p>Another line of the story.</p>" * 5000)
     page: Page = using({**listed(site), "max_bytes": 20_000}, lambda web: web.fetch(url))
     assert not page.complete
     assert 1000 < len(page.text) <= 20_000
 
 
-def test_a_host_that_drips_is_given_up_in_time(site: Site) -> None:
+def test_a_host_that_sends_slowly_times_out(site: Site) -> None:
     def drip(exchange: BaseHTTPRequestHandler) -> None:
         exchange.send_response(200)
         exchange.send_header("Content-Type", "text/plain")
@@ -78,14 +78,14 @@ def test_a_host_that_drips_is_given_up_in_time(site: Site) -> None:
     assert raised.value.type is ErrorType.TRANSIENT
 
 
-def test_what_cannot_be_read_is_refused_with_a_reason(site: Site) -> None:
+def test_unreadable_content_is_rejected_with_a_reason(site: Site) -> None:
     url = site.page("/", "<html><body><script>draw()</script></body></html>")
     with pytest.raises(ToolError, match="a script fills it in") as raised:
         using(listed(site), lambda web: web.fetch(url))
     assert raised.value.type is ErrorType.PERMANENT
 
 
-def test_the_tool_reads_through_it(site: Site) -> None:
+def test_the_tool_uses_the_capability(site: Site) -> None:
     url = site.page("/", PAGE)
     arguments = {"url": url, "max_chars": 3000, "offset": 0, "include_links": True}
     response = using(listed(site), lambda web: execute(arguments, ToolTestContext("text", web=web)))

@@ -1,4 +1,4 @@
-"""The page on the web is complete, and its examples run."""
+"""The page about the web is complete, and its examples run."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def section(heading: str) -> str:
     return PAGE.partition(f"{heading}\n")[2].partition("\n#")[0]
 
 
-def test_the_settings_shown_are_accepted() -> None:
+def test_settings_in_the_docs_are_accepted() -> None:
     (block,) = re.findall(r"^```toml\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE)
     tables = tomllib.loads(block)["capabilities"]
     hosts = parse_settings(WebSettings, tables["web"], "[capabilities.web]").hosts
@@ -42,7 +42,7 @@ def test_the_settings_shown_are_accepted() -> None:
     assert search.unavailable() is None
 
 
-def test_the_limits_are_those_that_hold() -> None:
+def test_documented_limits_match_the_code() -> None:
     assert f"At most {client.MOST_REDIRECTS}," in PAGE
     assert f"more than {client.LONGEST_ADDRESS} characters" in PAGE
     for row in (
@@ -56,7 +56,7 @@ def test_the_limits_are_those_that_hold() -> None:
         assert row in PAGE
 
 
-def test_the_protocols_are_described() -> None:
+def test_the_protocols_are_documented() -> None:
     for protocol in (Web, WebSearch):
         methods = [name for name in vars(protocol) if not name.startswith("_")]
         described = section(f"### class {protocol.__name__}")
@@ -65,7 +65,7 @@ def test_the_protocols_are_described() -> None:
     assert [name for name in fields if f"`{name}`" not in PAGE] == []
 
 
-def test_the_replacement_of_the_page_serves_the_tool(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_replacement_in_the_docs_serves_the_tool(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (block,) = re.findall(r"^```python\n# bookmarks\.py\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
     (tmp_path / "bookmarks.py").write_text(block)
     monkeypatch.syspath_prepend(str(tmp_path))

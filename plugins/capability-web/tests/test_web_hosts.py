@@ -1,4 +1,4 @@
-"""Which hosts may be asked, and which addresses are public."""
+"""Allowed hosts and public addresses."""
 
 from __future__ import annotations
 
@@ -43,18 +43,20 @@ def hosts_of(allow: list[str], deny: Sequence[str] = ()) -> HostRules:
         ([], "docs.example.com", 443, False),
     ],
 )
-def test_a_host_is_allowed_as_the_list_says(allow: list[str], host: str, port: int, permitted: bool) -> None:
+def test_a_host_is_allowed_if_the_list_matches(
+    allow: list[str], host: str, port: int, permitted: bool
+) -> None:
     assert hosts_of(allow).permits(host, port) is permitted
 
 
-def test_a_denied_host_is_denied_although_it_is_allowed() -> None:
+def test_denial_takes_precedence_over_permission() -> None:
     hosts = hosts_of(["*", "wiki.example.net:8080"], ["*.example.net", "tracker.example"])
     assert not hosts.permits("wiki.example.net", 8080)
     assert not hosts.permits("tracker.example", 443)
     assert hosts.permits("docs.example.com", 443)
 
 
-def test_only_a_host_listed_in_full_may_have_an_address_inside() -> None:
+def test_only_a_host_listed_by_its_full_name_may_be_internal() -> None:
     hosts = hosts_of(["*", "*.example.net", "wiki.example.net:8080"])
     assert hosts.names("wiki.example.net", 8080)
     assert not hosts.names("wiki.example.net", 80)
@@ -66,7 +68,7 @@ def test_only_a_host_listed_in_full_may_have_an_address_inside() -> None:
     ["https://docs.example.com", "docs.example.com/path", "docs.*.com", "", "*example.com", "a b", "x:0",
      "x:70000", "u@x", "[::1", 7, None],
 )  # fmt: skip
-def test_what_is_no_host_is_refused_with_an_example(entry: Any) -> None:
+def test_an_invalid_host_is_rejected_with_an_example(entry: Any) -> None:
     for name in ("allow", "deny"):
         with pytest.raises(SettingsError) as raised:
             parse_settings(WebSettings, {name: [entry]}, "[capabilities.web]")
@@ -85,7 +87,7 @@ def test_a_port_cannot_be_denied() -> None:
     ["93.184.215.14", "8.8.8.8", "1.1.1.1", "2606:4700:4700::1111", "2a00:1450:4001:80e::200e",
      "64:ff9b::8.8.8.8", "2002:808:808::1"],
 )  # fmt: skip
-def test_an_address_of_the_internet_is_public(address: str) -> None:
+def test_an_internet_address_is_public(address: str) -> None:
     assert is_public(address)
 
 
@@ -103,12 +105,12 @@ def test_an_address_of_the_internet_is_public(address: str) -> None:
         "localhost", "", "1.2.3", "0x7f.1",
     ],
 )  # fmt: skip
-def test_an_address_inside_or_for_a_purpose_is_not_public(address: str) -> None:
+def test_internal_and_reserved_addresses_are_not_public(address: str) -> None:
     assert not is_public(address)
 
 
 @given(st.ip_addresses(v=4))
-def test_an_older_address_is_judged_alike_however_it_is_wrapped(address: IPv4Address) -> None:
+def test_embedded_ipv4_addresses_are_checked_like_plain_ones(address: IPv4Address) -> None:
     number = int(address)
     translated = IPv6Address((0x0064_FF9B << 96) | number)
     six_to_four = IPv6Address((0x2002 << 112) | (number << 80))
@@ -117,6 +119,8 @@ def test_an_older_address_is_judged_alike_however_it_is_wrapped(address: IPv4Add
 
 
 @given(st.ip_addresses())
-def test_what_the_standard_library_calls_private_is_never_public(address: IPv4Address | IPv6Address) -> None:
+def test_addresses_private_to_the_standard_library_are_never_public(
+    address: IPv4Address | IPv6Address,
+) -> None:
     if address.is_private or address.is_loopback or address.is_link_local or address.is_multicast:
         assert not is_public(str(address))

@@ -1,4 +1,4 @@
-"""Searches over real sockets: servers that speak as SearXNG and Brave do, refuse, fail, and talk nonsense."""
+"""Searches over real sockets: servers like SearXNG and Brave that answer, refuse, fail or send garbage."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def put(site: Site, provider: str, body: Any = None, status: int = 200, **header
     site.page(PATHS[provider], content, "application/json", status=status, headers=named)
 
 
-def test_results_are_evidence_in_one_form(site: Site, provider: str) -> None:
+def test_results_of_all_providers_have_the_same_form(site: Site, provider: str) -> None:
     put(site, provider)
     first, second = search(site, provider)
     assert (first.url, first.title) == ("https://museum.example.org/visit", "Plan your visit")
@@ -135,7 +135,7 @@ def test_results_are_evidence_in_one_form(site: Site, provider: str) -> None:
     assert scores == ([1.0, 0.25] if provider == "searxng" else [None, None])
 
 
-def test_searxng_is_asked_as_its_interface_wants_it(site: Site) -> None:
+def test_searxng_gets_its_own_request_format(site: Site) -> None:
     put(site, "searxng")
     search(site, "searxng", "zwölf & mehr", recency="month", language="de", safe="strict")
     (asked,) = site.requests
@@ -153,7 +153,7 @@ def test_searxng_is_asked_as_its_interface_wants_it(site: Site) -> None:
     assert site.requests[1].headers["authorization"] == f"Bearer {KEY}"
 
 
-def test_brave_is_asked_as_its_interface_wants_it(site: Site) -> None:
+def test_brave_gets_its_own_request_format(site: Site) -> None:
     put(site, "brave")
     search(site, "brave", recency="week", limit=3, language="en", safe="off")
     (asked,) = site.requests
@@ -170,7 +170,7 @@ def test_brave_is_asked_as_its_interface_wants_it(site: Site) -> None:
     assert asked.headers["x-subscription-token"] == KEY
 
 
-def test_no_more_than_asked_for_and_never_more_than_ten(site: Site, provider: str) -> None:
+def test_the_number_of_results_is_limited_to_ten(site: Site, provider: str) -> None:
     entries = [
         {"url": f"https://x.example/{n}", "title": str(n), "content": "", "score": 1} for n in range(30)
     ]
@@ -179,12 +179,12 @@ def test_no_more_than_asked_for_and_never_more_than_ten(site: Site, provider: st
     assert len(search(site, provider, limit=50)) == 10
 
 
-def test_nothing_found_is_an_answer(site: Site, provider: str) -> None:
+def test_no_results_is_a_valid_answer(site: Site, provider: str) -> None:
     put(site, provider, {"results": [], "query": {"original": "x"}})
     assert search(site, provider) == []
 
 
-def test_a_compressed_answer_is_understood(site: Site, provider: str) -> None:
+def test_a_compressed_response_is_decoded(site: Site, provider: str) -> None:
     put(site, provider, gzip.compress(json.dumps(ANSWERS[provider]).encode()), Content_Encoding="gzip")
     assert len(search(site, provider)) == 2
 
@@ -200,7 +200,7 @@ def test_a_compressed_answer_is_understood(site: Site, provider: str) -> None:
         (302, ErrorType.PERMANENT, False),
     ],
 )
-def test_a_refusal_says_whether_to_try_again_and_repeats_nothing(
+def test_provider_errors_state_whether_to_retry_and_quote_nothing(
     site: Site,
     provider: str,
     status: int,
@@ -226,7 +226,7 @@ def test_a_refusal_says_whether_to_try_again_and_repeats_nothing(
     assert KEY not in caplog.text + raised.value.message
 
 
-def test_a_searxng_without_json_says_in_the_log_what_to_set(
+def test_a_searxng_without_json_logs_the_missing_setting(
     site: Site, caplog: pytest.LogCaptureFixture
 ) -> None:
     put(site, "searxng", b"<html>Forbidden</html>", 403)
@@ -239,14 +239,14 @@ def test_a_searxng_without_json_says_in_the_log_what_to_set(
     "body",
     [b"", b"<html>", b"[]", b'"x"', b'{"results": 3, "web": {"results": 3}}', b'{"web": 1}', b"[" * 100_000],
 )
-def test_an_answer_of_another_form_is_refused(site: Site, provider: str, body: bytes) -> None:
+def test_a_malformed_response_is_rejected(site: Site, provider: str, body: bytes) -> None:
     put(site, provider, body or b" ")
     with pytest.raises(ToolError, match="unexpected response") as raised:
         search(site, provider)
     assert raised.value.type is ErrorType.PERMANENT
 
 
-def test_entries_of_another_form_are_passed_over(site: Site, provider: str) -> None:
+def test_malformed_entries_are_skipped(site: Site, provider: str) -> None:
     entries = [
         None,
         3,
@@ -258,13 +258,13 @@ def test_entries_of_another_form_are_passed_over(site: Site, provider: str) -> N
     assert search(site, provider) == [WebResult("https://x.example/", "", "")]
 
 
-def test_an_answer_without_end_is_given_up(site: Site, provider: str) -> None:
+def test_an_endless_response_is_rejected(site: Site, provider: str) -> None:
     put(site, provider, gzip.compress(b"[" * 20_000_000), Content_Encoding="gzip")
     with pytest.raises(ToolError, match="too large"):
         search(site, provider)
 
 
-def test_a_provider_that_is_silent_or_gone_is_transient(site: Site, provider: str) -> None:
+def test_a_silent_or_unreachable_provider_is_transient(site: Site, provider: str) -> None:
     def stall(exchange: BaseHTTPRequestHandler) -> None:
         site.closing.wait()
 

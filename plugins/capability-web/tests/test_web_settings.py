@@ -29,7 +29,7 @@ def search(**table: Any) -> WebSearchSettings:
     return parse_settings(WebSearchSettings, table, "[capabilities.web_search]")
 
 
-def test_nothing_is_fetched_until_the_deployment_says_from_whom() -> None:
+def test_nothing_is_fetched_without_a_list_of_hosts() -> None:
     assert (WEB.name, SEARCH.name) == ("web", "web_search")
     for settings in (web(), web(allow=[]), web(deny=["x.example"], timeout=5)):
         reason = WEB.unavailable(settings) or ""
@@ -39,7 +39,7 @@ def test_nothing_is_fetched_until_the_deployment_says_from_whom() -> None:
     assert WEB.unavailable(web(allow=["docs.example.com"])) is None
 
 
-def test_there_is_no_search_until_a_provider_is_set_up(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_search_is_unavailable_without_a_provider(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (SEARCH.unavailable(search()) or "").startswith("no search provider is configured: set provider")
     assert "url" in (SEARCH.unavailable(search(provider="searxng")) or "")
     assert SEARCH.unavailable(search(provider="searxng", url="http://127.0.0.1:8888")) is None
@@ -121,7 +121,7 @@ def test_the_key_is_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "BSA-secret" not in repr(search(provider="brave"))
 
 
-def test_asking_what_the_plugin_offers_loads_no_client_and_no_parser(tmp_path: Path) -> None:
+def test_listing_the_offers_loads_no_client_and_no_parser(tmp_path: Path) -> None:
     program = (
         "import sys, jackfield_web as p; web, search = p.jackfield_capabilities();"
         "web.create(web.settings(), None); search.create(search.settings('searxng', 'http://x'), None);"

@@ -1,4 +1,4 @@
-"""What the tests of this folder share: a workspace over a real folder, as a session uses it."""
+"""Shared fixtures: a workspace in a real folder, as a session uses it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Open = Callable[..., SessionWorkspace]
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    """An empty folder that is the workspace."""
+    """Return the empty folder of the workspace."""
     folder = tmp_path / "root"
     folder.mkdir()
     return folder
@@ -26,7 +26,7 @@ def root(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def lay_out(root: Path) -> LayOut:
-    """A way to put files into the workspace, past everything that is tested."""
+    """Return a function that writes files into the workspace directly."""
 
     def write(files: dict[str, str]) -> Path:
         for name, text in files.items():
@@ -40,7 +40,7 @@ def lay_out(root: Path) -> LayOut:
 
 @pytest.fixture
 def workspace(root: Path) -> Open:
-    """The workspace as a session uses it."""
+    """Return the workspace as a session uses it."""
 
     def use(store: Store | None = None, session: str = "one", **said: Any) -> SessionWorkspace:
         made = FolderWorkspace(WorkspaceSettings(root, **said), store or MemoryStore())

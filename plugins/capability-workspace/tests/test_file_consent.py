@@ -1,4 +1,4 @@
-"""The policy in the chain: who is asked before a file changes, and what the card says."""
+"""The policy in the chain: which changes need confirmation, and the preview."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def tool(tool_id: str, execute: Any) -> Any:
     return make_tool(tool_id, execute, **fields)
 
 
-class Desk:
+class FileSession:
     """A session with the real tools, the real policies and a real folder."""
 
     def __init__(self, root: Path, **settings: Any) -> None:
@@ -76,17 +76,17 @@ class Desk:
         return asyncio.run(main())
 
 
-def test_a_new_file_that_was_asked_for_by_name_is_written_at_once(root: Path) -> None:
-    envelope = Desk(root).ask(
+def test_a_new_file_requested_by_name_is_written_at_once(root: Path) -> None:
+    envelope = FileSession(root).ask(
         "Please create notes/plan.md", "write_file", path="notes/plan.md", content="x\n"
     )
     assert envelope["ok"], envelope
     assert (root / "notes/plan.md").read_text() == "x\n"
 
 
-def test_a_new_file_that_nobody_named_is_asked_about(root: Path) -> None:
-    desk = Desk(root)
-    card = desk.card("Write that down", "write_file", path="conftest.py", content="import os\nos.x()\n")
+def test_a_new_file_that_was_not_named_needs_confirmation(root: Path) -> None:
+    session = FileSession(root)
+    card = session.card("Write that down", "write_file", path="conftest.py", content="import os\nos.x()\n")
     assert card.splitlines() == [
         "Write conftest.py?",
         "Replace a file of that name: no",
@@ -94,59 +94,59 @@ def test_a_new_file_that_nobody_named_is_asked_about(root: Path) -> None:
         "You did not ask for a change to this file by its name.",
     ]
     assert list(root.iterdir()) == []
-    assert desk.approve()["ok"]
+    assert session.approve()["ok"]
     assert (root / "conftest.py").exists()
 
 
-def test_replacing_a_file_is_always_asked_about(root: Path) -> None:
+def test_replacing_a_file_always_needs_confirmation(root: Path) -> None:
     (root / "plan.md").write_text("old\n")
-    desk = Desk(root, trusted=["**"])
+    session = FileSession(root, trusted=["**"])
     asked = {"path": "plan.md", "content": "new\n"}
-    # Without the argument nothing is replaced, whoever vouches for it.
-    assert desk.ask("Write plan.md", "write_file", **asked)["error"]["type"] == "CONFLICT"
-    card = desk.card("Overwrite plan.md, write it anew", "write_file", **asked, overwrite=True)
+    # Without the argument nothing is replaced, even with a waiver.
+    assert session.ask("Write plan.md", "write_file", **asked)["error"]["type"] == "CONFLICT"
+    card = session.card("Overwrite plan.md, write it anew", "write_file", **asked, overwrite=True)
     assert card.splitlines()[-1] == "This replaces the whole file if it exists."
     assert (root / "plan.md").read_text() == "old\n"
-    assert desk.approve()["data"]["status"] == "replaced"
+    assert session.approve()["data"]["status"] == "replaced"
     assert (root / "plan.md").read_text() == "new\n"
 
 
-def test_an_edit_that_was_asked_for_is_made_and_another_is_asked_about(root: Path) -> None:
+def test_a_requested_edit_is_made_and_another_needs_confirmation(root: Path) -> None:
     (root / "app.py").write_text("a = 1\n")
-    desk = Desk(root)
+    session = FileSession(root)
     asked = {"path": "app.py", "old_text": "a = 1", "new_text": "a = 2"}
-    assert "Replace: a = 1\nBy: a = 2" in desk.card("What is in app.py?", "edit_file", **asked)
-    assert desk.ask("Fix the number in app.py", "edit_file", **asked)["ok"]
+    assert "Replace: a = 1\nBy: a = 2" in session.card("What is in app.py?", "edit_file", **asked)
+    assert session.ask("Fix the number in app.py", "edit_file", **asked)["ok"]
     again = {**asked, "old_text": "a = 2", "new_text": "a = 3"}
-    assert desk.card("Thanks!", "edit_file", **again)
+    assert session.card("Thanks!", "edit_file", **again)
     assert (root / "app.py").read_text() == "a = 2\n"
 
 
-def test_a_place_can_be_trusted(root: Path) -> None:
-    desk = Desk(root, trusted=["notes/**"])
-    assert desk.ask("hello", "write_file", path="notes/a/b.md", content="x")["ok"]
-    assert desk.card("hello", "write_file", path="src/a.py", content="x")
-    assert desk.card("hello", "write_file", path="notes/../src/a.py", content="x").endswith(
+def test_a_folder_can_be_trusted(root: Path) -> None:
+    session = FileSession(root, trusted=["notes/**"])
+    assert session.ask("hello", "write_file", path="notes/a/b.md", content="x")["ok"]
+    assert session.card("hello", "write_file", path="src/a.py", content="x")
+    assert session.card("hello", "write_file", path="notes/../src/a.py", content="x").endswith(
         "will be refused."
     )
 
 
-def test_what_changed_while_the_user_thought_about_it_is_not_overwritten(root: Path) -> None:
+def test_a_file_changed_during_confirmation_is_not_overwritten(root: Path) -> None:
     (root / "plan.md").write_text("one\n")
-    desk = Desk(root)
-    assert desk.ask("Change plan.md", "edit_file", path="plan.md", old_text="one", new_text="two")["ok"]
-    desk.card("hm", "write_file", path="plan.md", content="mine\n", overwrite=True)
+    session = FileSession(root)
+    assert session.ask("Change plan.md", "edit_file", path="plan.md", old_text="one", new_text="two")["ok"]
+    session.card("hm", "write_file", path="plan.md", content="mine\n", overwrite=True)
     (root / "plan.md").write_text("theirs\n")
-    assert desk.approve()["error"]["type"] == "CONFLICT"
+    assert session.approve()["error"]["type"] == "CONFLICT"
     assert (root / "plan.md").read_text() == "theirs\n"
 
 
-def test_a_command_is_always_asked_about_word_for_word(root: Path) -> None:
-    desk = Desk(root, trusted=["**"])
-    card = desk.card("Run touch x in bash", "bash", command="touch x\ntouch y")
+def test_a_command_always_needs_confirmation_and_is_shown_verbatim(root: Path) -> None:
+    session = FileSession(root, trusted=["**"])
+    card = session.card("Run touch x in bash", "bash", command="touch x\ntouch y")
     assert card == "Run this command?\ntouch x\\ntouch y\nIt is stopped after 30 seconds."
     assert list(root.iterdir()) == []
-    assert desk.approve()["data"]["exit_code"] == 0
+    assert session.approve()["data"]["exit_code"] == 0
     assert sorted(each.name for each in root.iterdir()) == ["x", "y"]
 
 
@@ -163,7 +163,7 @@ def test_a_command_is_always_asked_about_word_for_word(root: Path) -> None:
         ("Add dist to .gitignore.", ".gitignore"),
     ],
 )
-def test_these_words_ask_for_a_change(said: str, path: str) -> None:
+def test_requests_for_a_change_are_recognised(said: str, path: str) -> None:
     assert FileVocabulary().asks_for(said, path)
 
 
@@ -185,12 +185,12 @@ def test_these_words_ask_for_a_change(said: str, path: str) -> None:
         ("Add a line", "a"),
     ],
 )
-def test_these_words_do_not(said: str, path: str) -> None:
+def test_other_sentences_do_not_request_a_change(said: str, path: str) -> None:
     assert not FileVocabulary().asks_for(said, path)
 
 
 @settings(deadline=None)
 @given(st.text(max_size=80), st.text(min_size=3, max_size=20))
-def test_a_file_that_was_not_named_was_not_asked_for(said: str, path: str) -> None:
+def test_a_request_counts_only_for_the_named_file(said: str, path: str) -> None:
     if path.rpartition("/")[2].casefold() not in said.casefold():
         assert not FileVocabulary().asks_for(said, path)

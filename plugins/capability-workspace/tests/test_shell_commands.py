@@ -1,4 +1,4 @@
-"""Commands: what they see, what they say, and that all of them come to an end."""
+"""Commands: their environment, output and end."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def run(root: Path, command: str, *, seconds: float = 20, **said: Any) -> Finish
 
 
 def is_gone(process: int) -> bool:
-    """Whether a process is over, with a little patience for the system."""
+    """Return whether a process has ended, after a short wait."""
     for _ in range(200):
         try:
             state = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
@@ -36,7 +36,7 @@ def is_gone(process: int) -> bool:
     return False
 
 
-def test_a_command_answers_with_both_outputs_in_order_and_its_exit_code(root: Path) -> None:
+def test_a_command_returns_both_outputs_in_order_and_its_exit_code(root: Path) -> None:
     done = run(root, "pwd; echo wrong >&2; echo last; exit 3")
     assert (done.output, done.exit_code, done.stopped) == (f"{root}\nwrong\nlast\n", 3, "")
     assert (done.left_out, done.isolated) == (0, False)
@@ -44,9 +44,7 @@ def test_a_command_answers_with_both_outputs_in_order_and_its_exit_code(root: Pa
     assert run(root, "printf 'a\\xffb'").output == "a\ufffdb"
 
 
-def test_a_command_sees_only_the_variables_that_are_listed(
-    root: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_command_sees_only_the_listed_variables(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
     monkeypatch.setenv("TOOLCHAIN", "/opt/tools")
     seen = run(root, "env").output
@@ -60,7 +58,7 @@ def test_a_command_sees_only_the_variables_that_are_listed(
     assert "TOOLCHAIN=/opt/tools" in run(root, "env", environment=["PATH", "TOOLCHAIN"]).output
 
 
-def test_a_command_has_an_empty_home_that_is_gone_afterwards_and_no_input(root: Path) -> None:
+def test_a_command_has_a_temporary_home_and_no_input(root: Path) -> None:
     done = run(root, "touch ~/left $TMPDIR/too; ls ~; echo $HOME; read -t 5 line || echo no input")
     *listed, home, last = done.output.splitlines()
     assert (listed, last) == (["left", "too"], "no input")
@@ -69,7 +67,7 @@ def test_a_command_has_an_empty_home_that_is_gone_afterwards_and_no_input(root: 
     assert list(root.iterdir()) == []
 
 
-def test_of_a_long_output_both_ends_are_kept(root: Path) -> None:
+def test_both_ends_of_a_long_output_are_kept(root: Path) -> None:
     done = run(root, "seq 1 100000", output_bytes=3000)
     assert done.output.startswith("1\n2\n3\n")
     assert done.output.endswith("99999\n100000\n")
@@ -78,7 +76,7 @@ def test_of_a_long_output_both_ends_are_kept(root: Path) -> None:
     assert len(done.output) < 3100
 
 
-def test_a_command_whose_time_is_up_ends_with_everything_it_started(root: Path) -> None:
+def test_a_command_and_its_children_end_at_the_timeout(root: Path) -> None:
     command = """
         sleep 300 & echo $!
         env -i sleep 300 & echo $!
@@ -94,18 +92,18 @@ def test_a_command_whose_time_is_up_ends_with_everything_it_started(root: Path) 
     assert [process for process in started if not is_gone(process)] == []
 
 
-def test_no_command_gets_more_time_than_the_settings_allow(root: Path) -> None:
+def test_the_timeout_of_a_command_is_limited_by_the_settings(root: Path) -> None:
     done = run(root, "sleep 300", seconds=60, max_seconds=0.3)
     assert done.stopped == "its time was up"
 
 
-def test_what_is_left_in_the_background_ends_with_the_command(root: Path) -> None:
+def test_background_processes_end_with_the_command(root: Path) -> None:
     done = run(root, "sleep 300 & echo $!; setsid sleep 300 & echo $!")
     assert done.exit_code == 0
     assert all(is_gone(int(line)) for line in done.output.split())
 
 
-def test_a_command_that_closes_its_output_still_has_its_time(root: Path) -> None:
+def test_a_command_that_closes_its_output_keeps_running(root: Path) -> None:
     assert run(root, "exec >&- 2>&-; sleep 0.3; touch done; exit 7").exit_code == 7
     assert (root / "done").exists()
     assert run(root, "exec >&- 2>&-; sleep 300", seconds=0.5).stopped == "its time was up"
@@ -119,7 +117,7 @@ def test_a_cancelled_command_ends_at_once_with_its_children(root: Path) -> None:
         running = asyncio.create_task(
             shell.run("sleep 300 & echo $! > child; echo $$ > self; echo > ready; sleep 300", seconds=60)
         )
-        # Opening a pipe waits until somebody writes to it.
+        # Opening a pipe waits for a writer.
         await asyncio.to_thread((root / "ready").read_text)
         running.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -130,10 +128,10 @@ def test_a_cancelled_command_ends_at_once_with_its_children(root: Path) -> None:
         assert is_gone(int((root / name).read_text()))
 
 
-def test_a_command_that_is_cancelled_before_it_is_listened_to_is_not_forgotten(
+def test_a_command_cancelled_before_its_output_is_read_is_ended(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It runs already while the host is still about to open the pipe to it."""
+    """It already runs before the host opens the pipe to it."""
     os.mkfifo(root / "ready")
 
     async def never(*_: Any) -> None:
@@ -152,13 +150,13 @@ def test_a_command_that_is_cancelled_before_it_is_listened_to_is_not_forgotten(
     assert is_gone(int((root / "self").read_text()))
 
 
-def test_a_flood_is_stopped(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_flood_of_output_is_stopped(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shell_module, "FLOOD_BYTES", 1_000_000)
     done = run(root, "yes")
     assert (done.exit_code, done.stopped) == (None, "it wrote more than 1000000 bytes")
 
 
-def test_progress_is_told_while_it_runs(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_progress_is_reported_while_a_command_runs(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shell_module, "_PROGRESS_SECONDS", 0.0)
     told: list[int] = []
 
@@ -170,7 +168,7 @@ def test_progress_is_told_while_it_runs(root: Path, monkeypatch: pytest.MonkeyPa
     assert told[-1] == 2
 
 
-def test_a_command_that_cannot_be_started_is_refused(root: Path) -> None:
+def test_a_command_that_cannot_be_started_is_rejected(root: Path) -> None:
     with pytest.raises(ToolError) as raised:
         run(root, "echo \0")
     assert raised.value.type is ErrorType.PERMANENT
@@ -187,7 +185,7 @@ needs_bubblewrap = pytest.mark.skipif(not _sandbox_works(), reason="bubblewrap d
 
 
 @needs_bubblewrap
-def test_in_the_sandbox_there_is_the_folder_and_no_other(root: Path, tmp_path: Path) -> None:
+def test_the_sandbox_contains_only_the_workspace_folder(root: Path, tmp_path: Path) -> None:
     (tmp_path / "diary.txt").write_text("private")
     done = run(
         root,
@@ -202,7 +200,7 @@ def test_in_the_sandbox_there_is_the_folder_and_no_other(root: Path, tmp_path: P
 
 
 @needs_bubblewrap
-def test_in_the_sandbox_there_is_no_network_and_no_other_process(root: Path) -> None:
+def test_the_sandbox_has_no_network_and_no_other_processes(root: Path) -> None:
     done = run(
         root, "cat /proc/net/dev | tail -n +3 | cut -d: -f1; ls -d /proc/[0-9]* | wc -l", sandbox="bubblewrap"
     )
@@ -213,7 +211,7 @@ def test_in_the_sandbox_there_is_no_network_and_no_other_process(root: Path) -> 
 
 
 @needs_bubblewrap
-def test_in_the_sandbox_more_may_be_read_where_the_settings_say_so(root: Path, tmp_path: Path) -> None:
+def test_the_sandbox_contains_additional_folders_from_the_settings(root: Path, tmp_path: Path) -> None:
     folder = tmp_path / "toolchain"
     folder.mkdir()
     (folder / "version").write_text("7")
@@ -223,7 +221,7 @@ def test_in_the_sandbox_more_may_be_read_where_the_settings_say_so(root: Path, t
 
 
 @needs_bubblewrap
-def test_in_the_sandbox_nothing_outlives_the_command(root: Path) -> None:
+def test_no_process_of_the_sandbox_outlives_the_command(root: Path) -> None:
     done = run(root, "setsid env -i sleep 298 & sleep 299", seconds=1, sandbox="bubblewrap")
     assert done.stopped
     for _ in range(200):
@@ -241,7 +239,7 @@ def _says(path: Path, words: bytes) -> bool:
         return False
 
 
-def test_a_sandbox_that_cannot_be_set_up_runs_nothing(
+def test_a_sandbox_that_cannot_be_set_up_runs_no_command(
     root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     broken = tmp_path / "bin" / "bwrap"

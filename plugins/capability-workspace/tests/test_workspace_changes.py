@@ -1,4 +1,4 @@
-"""Files that are written and edited, beyond what the conformance suite asks of every workspace."""
+"""Writes and edits beyond the conformance suite of every workspace."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_an_edit_replaces_one_text_and_says_what_changed(workspace: Workspace, l
     change = asyncio.run(workspace().edit("app.toml", "key9 = 9", "key9 = nine\nmore"))
     assert (change.status, change.replacements, change.lines) == ("edited", 1, 21)
     assert change.diff.splitlines()[2:] == [
-        "@@ -7,7 +7,8 @@",
+        " -7,7 +7,8 ",
         " key6 = 6",
         " key7 = 7",
         " key8 = 8",
@@ -69,7 +69,7 @@ def test_an_edit_replaces_one_text_and_says_what_changed(workspace: Workspace, l
         ("one", "one", "are the same"),
     ],
 )
-def test_an_edit_that_is_not_clear_changes_nothing(
+def test_an_ambiguous_edit_changes_nothing(
     text: str, old: str, said: str, workspace: Workspace, lay_out: Any
 ) -> None:
     root = lay_out({"file": text})
@@ -96,14 +96,14 @@ def test_an_edit_keeps_encoding_and_line_ends(
     assert (root / "file").read_bytes() == expected
 
 
-def test_a_character_that_the_encoding_lacks_is_refused(workspace: Workspace, root: Path) -> None:
+def test_a_character_outside_the_encoding_is_rejected(workspace: Workspace, root: Path) -> None:
     data = "grün\n".encode("cp1252")
     (root / "file").write_bytes(data)
     assert "cp1252" in refused(workspace().edit("file", "gr", "→")).message
     assert (root / "file").read_bytes() == data
 
 
-def test_a_change_over_somebody_elses_is_a_conflict(workspace: Workspace, lay_out: Any) -> None:
+def test_a_concurrent_change_is_a_conflict(workspace: Workspace, lay_out: Any) -> None:
     root = lay_out({"file": "one\ntwo\n"})
     store = MemoryStore()
     files = workspace(store)
@@ -114,7 +114,7 @@ def test_a_change_over_somebody_elses_is_a_conflict(workspace: Workspace, lay_ou
         assert (error.type, error.retryable) == (ErrorType.CONFLICT, False)
         assert "Read it again" in (error.suggestion or "")
     assert (root / "file").read_text() == "one\ntwo\nthree\n"
-    # Another host answers the next call; the store knows what the session has seen.
+    # Another host answers the next call; the store knows what the session has read.
     assert refused(workspace(store).edit("file", "two", "zwei")).type is ErrorType.CONFLICT
     # Another session has not read it, and knows only the text that it replaces.
     assert asyncio.run(workspace(store, session="two").edit("file", "three", "drei")).replacements == 1
@@ -123,10 +123,10 @@ def test_a_change_over_somebody_elses_is_a_conflict(workspace: Workspace, lay_ou
     assert asyncio.run(files.edit("file", "zwei", "two")).replacements == 1
 
 
-def test_a_file_changed_in_the_very_moment_is_left_alone(
+def test_a_file_changed_at_the_last_moment_is_not_overwritten(
     workspace: Workspace, lay_out: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An editor saves between our reading and our writing."""
+    """An editor saves between our read and our write."""
     root = lay_out({"file": "one\n"})
     flush = os.fsync
 
@@ -143,7 +143,7 @@ def test_a_file_changed_in_the_very_moment_is_left_alone(
     assert names(root) == ["file", "new"]
 
 
-def test_a_disk_that_fails_leaves_the_old_file_and_nothing_else(
+def test_a_disk_error_leaves_only_the_old_file(
     workspace: Workspace, lay_out: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     root = lay_out({"file": "one\n"})
@@ -158,7 +158,7 @@ def test_a_disk_that_fails_leaves_the_old_file_and_nothing_else(
     assert names(root) == ["file"]
 
 
-def test_a_write_waits_for_another_but_not_for_ever(
+def test_a_write_waits_for_another_with_a_timeout(
     workspace: Workspace, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     import fcntl
@@ -185,11 +185,11 @@ def test_a_diff_turns_the_old_text_into_the_new(old: list[str], new: list[str]) 
 
 
 def applied(diff: str, lines: list[str]) -> list[str]:
-    """A diff, applied as the numbers in it say."""
+    """Apply a diff by its line numbers."""
     result: list[str] = []
     taken = 0
     for line in diff.splitlines()[2:]:
-        if line.startswith("@@"):
+        if line.startswith(""):
             begins, _, count = line.split()[1].lstrip("-").partition(",")
             first = int(begins) - (0 if count == "0" else 1)
             result += lines[taken:first]
@@ -204,6 +204,6 @@ def applied(diff: str, lines: list[str]) -> list[str]:
     return result + lines[taken:]
 
 
-def test_a_diff_of_very_much_is_a_sentence() -> None:
+def test_a_huge_diff_is_replaced_by_a_sentence() -> None:
     was, now = FileText("a\n" * 3000), FileText("b\n" * 3000)
     assert "3000 lines became 3000, from line 1 on" in difference("file", was, now)

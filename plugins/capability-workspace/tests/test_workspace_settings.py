@@ -1,4 +1,4 @@
-"""The settings of files and shell, the faults in them, and what is available by default."""
+"""The settings of files and shell, their faults, and the defaults."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def unavailable(name: str, **table: Any) -> str | None:
     return offer.unavailable(parse_offer("capabilities", offer, table))
 
 
-def test_without_a_folder_nothing_of_the_machine_is_there() -> None:
+def test_the_capability_is_unavailable_without_a_folder() -> None:
     assert unavailable("workspace") == (
         'no folder is set up for files: add root = "..." to [capabilities.workspace]'
     )
@@ -41,7 +41,7 @@ def test_without_a_folder_nothing_of_the_machine_is_there() -> None:
             OFFERS[name].create(parse_offer("capabilities", OFFERS[name], {}), Services(MemoryStore()))
 
 
-def test_a_folder_for_files_is_none_for_commands(tmp_path: Path) -> None:
+def test_a_folder_for_files_does_not_enable_commands(tmp_path: Path) -> None:
     assert unavailable("workspace", root=str(tmp_path)) is None
     assert unavailable("shell", root=str(tmp_path)) is None
     for name in ("workspace", "shell"):
@@ -50,7 +50,7 @@ def test_a_folder_for_files_is_none_for_commands(tmp_path: Path) -> None:
         assert "is not there" in reason
 
 
-def test_a_sandbox_that_is_not_installed_withholds_the_shell(
+def test_the_shell_is_unavailable_without_an_installed_sandbox(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
@@ -101,7 +101,7 @@ def test_a_wrong_setting_is_reported_with_its_place(name: str, table: dict[str, 
     assert str(raised.value) == f"[capabilities.{name}] {fault}"
 
 
-def test_wrong_patterns_stop_the_start(tmp_path: Path) -> None:
+def test_invalid_patterns_fail_at_startup(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match=r"^\[policies.file_consent\] trusted: "):
         FileConsent(FileConsentSettings(("../elsewhere/*",)))
     with pytest.raises(SettingsError, match="trust: unknown setting; did you mean 'trusted'"):
@@ -110,7 +110,7 @@ def test_wrong_patterns_stop_the_start(tmp_path: Path) -> None:
         OFFERS["workspace"].create(WorkspaceSettings(tmp_path, ("!",)), Services(MemoryStore()))
 
 
-def test_asking_the_plugin_what_it_offers_imports_no_library() -> None:
+def test_listing_the_offers_imports_no_library() -> None:
     program = (
         "import sys, jackfield_workspace as w\n"
         "w.jackfield_capabilities(), w.jackfield_policies()\n"
@@ -125,7 +125,7 @@ def test_every_hidden_pattern_is_documented() -> None:
 
 
 @needs_pages
-def test_the_examples_of_the_page_are_accepted() -> None:
+def test_examples_in_the_docs_are_accepted() -> None:
     blocks = re.findall(r"^```toml\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE)
     assert blocks
     for block in blocks:

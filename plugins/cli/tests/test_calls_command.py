@@ -1,4 +1,4 @@
-"""`jackfield calls`: what is in doubt is listed, and settled by a person once."""
+"""`jackfield calls`: lists calls in doubt and settles them once."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ async def execute(args, ctx):
 
 @pytest.fixture
 def key(site: Any) -> str:
-    """The key of a call whose process was killed in the middle of it."""
+    """Return the key of a call whose process was killed while it ran."""
     schema = {"category": "action", "sideEffects": "writes", "idempotent": False}
     site.tool("dies", schema=schema, handler=HANDLER)
     settings = Path(site.folder.parent) / "jackfield.toml"
@@ -38,7 +38,7 @@ def key(site: Any) -> str:
     return str(doubtful["key"])
 
 
-def test_a_call_in_doubt_is_shown_with_what_a_person_needs_to_know(site: Any, key: str) -> None:
+def test_a_call_in_doubt_is_listed_with_its_details(site: Any, key: str) -> None:
     shown = site.run("calls", "list", "--in-doubt", **GOVERNED)
     for part in (key, "dies", "ada", "hello"):
         assert part in shown.stdout
@@ -48,7 +48,7 @@ def test_a_call_in_doubt_is_shown_with_what_a_person_needs_to_know(site: Any, ke
     assert "may or may not have taken effect" in again.stderr
 
 
-def test_what_a_person_found_out_is_the_outcome_from_then_on(site: Any, key: str) -> None:
+def test_a_settled_call_returns_the_settled_result(site: Any, key: str) -> None:
     settled = site.run("calls", "settle", key, "--ran", "--data", '{"number": 7}', **GOVERNED)
     assert settled.stdout == f"{key} is settled: it ran\n"
     again = site.run(*CALL, "--json", **GOVERNED)
@@ -65,16 +65,16 @@ def test_what_a_person_found_out_is_the_outcome_from_then_on(site: Any, key: str
 
 
 @pytest.mark.parametrize(
-    ("arguments", "sentence"),
+    ("arguments", "message"),
     [
-        ((), "say what you found out: --ran or --not-run"),
+        ((), "give the result: --ran or --not-run"),
         (("--not-run", "--data", "1"), "a call that was not run has no --data"),
         (("--ran", "--data", "{"), "it is not JSON"),
     ],
 )
-def test_a_settlement_that_says_nothing_clear_is_refused(
-    site: Any, key: str, arguments: tuple[str, ...], sentence: str
+def test_an_ambiguous_settlement_is_refused(
+    site: Any, key: str, arguments: tuple[str, ...], message: str
 ) -> None:
     refused = site.run("calls", "settle", key, *arguments, **GOVERNED)
     assert refused.returncode == 2
-    assert sentence in refused.stderr
+    assert message in refused.stderr

@@ -1,4 +1,4 @@
-"""The command line as a person meets it: fast, helpful, and never a traceback for a user's mistake."""
+"""The command line: output, errors without traceback, suggestions, and start-up time."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from jackfield.contract.manifest import tool_schema
 from jackfield.registry.arguments import Arguments
 from jackfield.settings import Settings, SettingsError
 from jackfield_cli import main
-from jackfield_cli.offered import COMES_WITH
+from jackfield_cli.command_group import COMMAND_DISTRIBUTIONS
 
 
 def test_build_prints_the_version_and_the_tools(site: Any) -> None:
@@ -33,18 +33,18 @@ def test_build_prints_the_version_and_the_tools(site: Any) -> None:
     assert "fab-other 1.0.0" in done.stdout
 
 
-def test_a_build_that_loses_tools_says_so(site: Any) -> None:
+def test_a_build_that_removes_tools_says_so(site: Any) -> None:
     for name in ("one", "two", "three", "four", "five"):
         site.tool(name)
     site.run("build")
     before = site.run_json("tools")["version"]
     assert "replaces" not in site.run("build").stdout
     said = site.run("build", "--deny", "fab-one").stdout
-    assert f"replaces {before}: one no longer there; `jackfield diff`" in said
-    assert "one added; 4 tools no longer there" in site.run("build", "--allow", "fab-one").stdout
+    assert f"replaces {before}: one removed; `jackfield diff`" in said
+    assert "one added; 4 tools removed" in site.run("build", "--allow", "fab-one").stdout
 
 
-def test_a_tool_with_several_findings_is_named_once(site: Any) -> None:
+def test_the_findings_of_a_tool_are_grouped_under_its_name(site: Any) -> None:
     anything = {"type": "object", "additionalProperties": False, "properties": {"a": {"type": "integer"}}}
     parameters = anything | {"properties": {"a": anything, "b": {"type": "object"}}}
     site.tool("echo", schema={"parameters": parameters}, guide="# echo\n\nSays a text again.\n")
@@ -54,7 +54,7 @@ def test_a_tool_with_several_findings_is_named_once(site: Any) -> None:
     assert shown.count("fab-echo 1.0.0 · echo\n") == 1
 
 
-def test_a_narrow_terminal_gets_lists_that_say_what_each_word_means(site: Any) -> None:
+def test_a_narrow_terminal_gets_labelled_lists(site: Any) -> None:
     site.tool("risky", schema={"requiresConfirmation": "policy", "preview": "Say {text}?"})
     site.run("build")
     assert "100 ms · confirm: by policy" in on_a_narrow_terminal(site, "tools")
@@ -95,7 +95,7 @@ def test_tools_as_table_and_as_json(site: Any) -> None:
     assert listed[0]["withheld"] is None
 
 
-def test_tools_shows_what_each_tool_costs_and_whether_its_guide_is_in_the_prompt(site: Any) -> None:
+def test_tools_shows_tokens_and_whether_the_guide_is_in_the_prompt(site: Any) -> None:
     site.enforcer()
     guide = "# wordy\n\nSays it.\n\n" + "- a line of the guide\n" * 500
     site.tool("brief", distribution="fab-brief", guide="# brief\n\nSays it.\n")
@@ -105,12 +105,12 @@ def test_tools_shows_what_each_tool_costs_and_whether_its_guide_is_in_the_prompt
     assert site.run("build", **chosen).returncode == 0
 
     done = site.run("tools", "--tokens", "--json", **chosen, JACKFIELD_PROMPT_TOKENS="3000")
-    told = json.loads(done.stdout)
-    costs = {each["toolId"]: each for each in told["tools"]}
+    report = json.loads(done.stdout)
+    costs = {each["toolId"]: each for each in report["tools"]}
     assert costs["wordy"]["guide"] == len(guide) // 4
     assert [costs[name]["guideInPrompt"] for name in ("brief", "wordy", "spoken")] == [["text"], [], []]
     assert costs["brief"]["declaration"] > 10
-    written, spoken = told["prompts"]
+    written, spoken = report["prompts"]
     assert (written["mode"], written["tools"], written["guides"], written["budget"]) == ("text", 2, 1, 3000)
     assert written["tokens"] <= 3000
     assert (spoken["mode"], spoken["tools"], spoken["guides"]) == ("voice", 3, 0)
@@ -123,7 +123,7 @@ def test_tools_shows_what_each_tool_costs_and_whether_its_guide_is_in_the_prompt
     assert "prompt_tokens allows 500" in " ".join(beyond.stderr.split())
 
 
-def test_tools_says_of_a_tool_that_changed_that_it_is_withheld(site: Any) -> None:
+def test_tools_shows_a_changed_tool_as_withheld(site: Any) -> None:
     folder = site.tool("echo")
     site.tool("sound")
     assert site.run("build").returncode == 0
@@ -135,7 +135,7 @@ def test_tools_says_of_a_tool_that_changed_that_it_is_withheld(site: Any) -> Non
 
 @pytest.mark.parametrize("command", ["tools", "tools --json", "describe echo", "plugins", "check", "--help"])
 @pytest.mark.parametrize(("output", "code"), [("/dev/full", 1), ("&-", 0)], ids=["full disk", "closed"])
-def test_an_output_that_takes_nothing_is_no_traceback(
+def test_a_full_standard_output_gives_an_error_without_traceback(
     site: Any, command: str, output: str, code: int
 ) -> None:
     site.tool("echo")
@@ -147,7 +147,7 @@ def test_an_output_that_takes_nothing_is_no_traceback(
             **os.environ,
             "PYTHONPATH": str(site.folder),
             "JACKFIELD_ALLOW": "fab-*",
-            # As for most people: what could not be written is tried once more at the end.
+            # The default outside containers: Python flushes the buffer again at exit.
             "PYTHONUNBUFFERED": "",
         },
         stderr=subprocess.PIPE,
@@ -158,7 +158,7 @@ def test_an_output_that_takes_nothing_is_no_traceback(
     assert done.stderr == ("Error: No space left on device\n" if code else "")
 
 
-def test_what_an_author_wrote_is_not_taken_for_markup(site: Any) -> None:
+def test_text_of_authors_is_not_interpreted_as_markup(site: Any) -> None:
     site.tool("echo", guide='# echo\n\nSays [red]it[/red] again [/].\n\n```json\n{"text": "x"}\n```\n')
     site.run("build")
     assert "Says [red]it[/red] again [/]." in site.run("tools").stdout
@@ -173,7 +173,7 @@ def test_describe_shows_arguments_and_guide(site: Any) -> None:
     assert site.run_json("describe", "echo")["toolId"] == "echo"
 
 
-def test_describe_keeps_a_preview_of_several_lines_in_its_column(site: Any) -> None:
+def test_describe_indents_a_preview_of_several_lines(site: Any) -> None:
     site.tool("risky", schema={"requiresConfirmation": True, "preview": "Say {text}?\nAloud."})
     site.run("build")
     lines = site.run("describe", "risky").stdout.splitlines()
@@ -202,7 +202,7 @@ def test_describe_lists_the_members_of_nested_arguments(site: Any) -> None:
     assert listed == ["stops", "stops[].label", "stops[].next", "term", "term.length", "text"]
 
 
-def test_a_tool_that_is_not_there_gets_a_suggestion(site: Any) -> None:
+def test_an_unknown_tool_gets_a_suggestion(site: Any) -> None:
     site.tool("echo")
     site.run("build")
     done = site.run("describe", "ehco")
@@ -210,13 +210,13 @@ def test_a_tool_that_is_not_there_gets_a_suggestion(site: Any) -> None:
     assert "did you mean echo?" in done.stderr
 
 
-def test_validate_accepts_a_sound_package_that_is_not_installed(
+def test_validate_accepts_a_valid_package_that_is_not_installed(
     project: Callable[..., Path], site: Any
 ) -> None:
     folder = project("echo")
     done = site.run("validate", str(folder))
     assert done.returncode == 0, done.stderr
-    assert "echo: nothing keeps this from being frozen." in done.stdout
+    assert "echo: no errors." in done.stdout
 
 
 @pytest.mark.parametrize(
@@ -228,21 +228,21 @@ def test_validate_accepts_a_sound_package_that_is_not_installed(
         ('[project.entry-points."jackfield.tools"]\necho = "fab_gone"\n', "JF006"),
     ],
 )
-def test_validate_judges_the_projects_own_metadata(
+def test_validate_checks_the_metadata_of_the_project(
     project: Callable[..., Path], site: Any, pyproject: str, code: str
 ) -> None:
     report = site.run_json("validate", str(project("echo", pyproject=pyproject)))
     assert [finding["code"] for finding in report["findings"]] == [code]
 
 
-def test_validate_of_a_folder_without_a_project_says_what_it_looked_for(site: Any, tmp_path: Path) -> None:
+def test_validate_of_a_folder_without_a_project_says_what_is_missing(site: Any, tmp_path: Path) -> None:
     for path, reason in ((tmp_path, "pyproject.toml"), (tmp_path / "gone", "no such folder")):
         done = site.run("validate", str(path))
         assert done.returncode == 2
         assert reason in done.stderr
 
 
-def test_a_build_that_fails_begins_with_what_made_it_fail(site: Any) -> None:
+def test_a_failed_build_prints_errors_first(site: Any) -> None:
     site.tool("a_warned", schema={"allowedModes": ["text"]})
     site.tool("b_noted", schema={"category": "retrieval", "latencyBudgetMs": 3000})
     assert "1 note JF404" in site.run("build").stderr
@@ -266,7 +266,7 @@ def test_new_tool_prints_no_notes(site: Any, tmp_path: Path) -> None:
     assert "JF802" in {finding["code"] for finding in found}
 
 
-def test_new_tool_is_sound_as_it_stands(site: Any, tmp_path: Path) -> None:
+def test_new_tool_creates_a_valid_package(site: Any, tmp_path: Path) -> None:
     done = site.run("new-tool", "book-table", "--in", str(tmp_path / "mine"))
     assert done.returncode == 0, done.stderr
     folder = tmp_path / "mine" / "book-table"
@@ -284,7 +284,7 @@ def test_new_tool_is_sound_as_it_stands(site: Any, tmp_path: Path) -> None:
 def test_new_tool_refuses_a_bad_name(site: Any, tmp_path: Path, name: str) -> None:
     done = site.run("new-tool", name, "--in", str(tmp_path / "mine"))
     assert done.returncode == 2
-    assert "is no tool id" in done.stderr
+    assert "is not a tool id" in done.stderr
     assert not (tmp_path / "mine").exists()
 
 
@@ -296,11 +296,11 @@ def test_new_tool_refuses_a_taken_id_and_an_existing_folder(site: Any, tmp_path:
     (tmp_path / "my-tool").mkdir()
     existing = site.run("new-tool", "my_tool", "--in", str(tmp_path))
     assert existing.returncode == 2
-    assert "exists already" in existing.stderr
+    assert "already exists" in existing.stderr
 
 
 @pytest.mark.parametrize(("environ", "coloured"), [({}, True), ({"NO_COLOR": "1"}, False)])
-def test_a_terminal_gets_colours_unless_it_says_no(
+def test_a_terminal_gets_colours_unless_no_color_is_set(
     site: Any, environ: dict[str, str], coloured: bool
 ) -> None:
     site.tool("echo", schema={"category": "magic"})
@@ -318,7 +318,7 @@ def test_schema_prints_the_published_schema(site: Any) -> None:
 
 
 @pytest.mark.parametrize("content", ["my notes", '{"name": "a page", "version": "1.0.0"}', "[]", '"text"'])
-def test_build_leaves_a_file_alone_that_is_plainly_not_a_registry(
+def test_build_does_not_replace_a_file_that_is_not_a_registry(
     site: Any, tmp_path: Path, content: str
 ) -> None:
     site.tool("echo")
@@ -326,36 +326,36 @@ def test_build_leaves_a_file_alone_that_is_plainly_not_a_registry(
     notes.write_text(content)
     done = site.run("build", "--registry", str(notes))
     assert done.returncode == 1
-    assert "is not a registry and is left alone" in done.stderr
+    assert "is not a registry and was not changed" in done.stderr
     assert notes.read_text() == content
 
 
 @pytest.mark.parametrize("content", ["", " \n", "{}", '{"a damaged'])
-def test_build_replaces_what_may_have_been_a_registry(site: Any, tmp_path: Path, content: str) -> None:
+def test_build_replaces_a_damaged_registry(site: Any, tmp_path: Path, content: str) -> None:
     site.tool("echo")
     (tmp_path / "registry.json").write_text(content)
     assert site.run("build", "--registry", str(tmp_path / "registry.json")).returncode == 0
 
 
 @pytest.mark.parametrize("kind", ["folder", "pipe"])
-def test_build_leaves_alone_what_is_no_file(site: Any, tmp_path: Path, kind: str) -> None:
+def test_build_does_not_replace_a_folder_or_a_pipe(site: Any, tmp_path: Path, kind: str) -> None:
     site.tool("echo")
     place = tmp_path / "place"
     place.mkdir() if kind == "folder" else os.mkfifo(place)
     before = place.stat()
     done = site.run("build", "--registry", str(place))
     assert done.returncode == 1
-    assert "is not a registry and is left alone" in done.stderr
+    assert "is not a registry and was not changed" in done.stderr
     assert (place.stat().st_ino, place.stat().st_mode) == (before.st_ino, before.st_mode)
 
 
-def test_the_list_of_commands_cuts_no_line_short(site: Any) -> None:
+def test_the_list_of_commands_shows_complete_lines(site: Any) -> None:
     listed = site.run("--help").stdout.partition("Commands:")[2]
     assert "call" in listed
     assert "..." not in listed
 
 
-def test_every_command_explains_itself(site: Any) -> None:
+def test_every_command_has_help(site: Any) -> None:
     for name, command in main.commands.items():
         done = site.run(name, "--help")
         assert done.returncode == 0
@@ -366,9 +366,9 @@ def test_every_command_explains_itself(site: Any) -> None:
 def test_a_command_whose_plugin_is_missing_names_the_plugin(
     site: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # What is missing from every environment of ours stands for what is missing from somebody's.
-    monkeypatch.setitem(COMES_WITH, "juggle", "fab-juggler")
-    monkeypatch.setitem(COMES_WITH, "tumble", "other-tumbler")
+    # Made-up names, because the test environment has every plugin.
+    monkeypatch.setitem(COMMAND_DISTRIBUTIONS, "juggle", "fab-juggler")
+    monkeypatch.setitem(COMMAND_DISTRIBUTIONS, "tumble", "other-tumbler")
     monkeypatch.setenv("JACKFIELD_ALLOW", "fab-*")
     site.plugin("other-tumbler", "")
     tumbled = CliRunner().invoke(main, ["tumble"])
@@ -381,7 +381,7 @@ def test_a_command_whose_plugin_is_missing_names_the_plugin(
     assert "which could not be loaded; see `jackfield plugins`." in shown
 
 
-def test_a_command_that_is_not_there_is_compared_with_those_that_are(site: Any) -> None:
+def test_an_unknown_command_gets_a_suggestion(site: Any) -> None:
     assert "No such command 'biuld'. Did you mean 'build'?" in site.run("biuld").stderr
     far = site.run("speak").stderr
     assert "No such command 'speak'. `jackfield --help` lists them." in far
@@ -391,7 +391,7 @@ def test_a_command_that_is_not_there_is_compared_with_those_that_are(site: Any) 
     assert "A plugin could not be loaded; see `jackfield plugins`." in site.run("speak").stderr
 
 
-def test_importing_the_kernel_brings_in_nothing_heavy() -> None:
+def test_importing_the_kernel_imports_nothing_heavy() -> None:
     heavy = [
         "jsonschema",
         "jsonschema_rs",
@@ -413,7 +413,7 @@ def test_importing_the_kernel_brings_in_nothing_heavy() -> None:
 @pytest.mark.parametrize(
     ("asked", "shown"), [("--help", "See who is banned"), ("bans --help", "List who is banned")]
 )
-def test_help_loads_no_policy_no_loop_and_no_parser_of_mails(asked: str, shown: str) -> None:
+def test_help_imports_no_policy_no_event_loop_and_no_email_parser(asked: str, shown: str) -> None:
     heavy = {
         "asyncio",
         "email.parser",
@@ -436,7 +436,7 @@ def test_help_loads_no_policy_no_loop_and_no_parser_of_mails(asked: str, shown: 
 GOVERNED = {"JACKFIELD_ALLOW": "fab-*,jackfield-policies"}
 
 
-def test_what_a_tool_sends_to_its_client_is_printed_as_json_whatever_it_is(site: Any) -> None:
+def test_any_event_of_a_tool_is_printed_as_json(site: Any) -> None:
     handler = (
         "from datetime import date\nfrom jackfield import ok\n\n\nasync def execute(args, ctx):\n"
         "    await ctx.messaging.send('seen', day=date(2026, 3, 2), share=float('nan'), half='\\ud800')\n"
@@ -450,7 +450,7 @@ def test_what_a_tool_sends_to_its_client_is_printed_as_json_whatever_it_is(site:
     assert event == {"event": "seen", "day": "2026-03-02", "share": None, "half": "?"}
 
 
-def test_a_call_without_a_terminal_shows_the_card_and_nothing_meant_for_the_model(site: Any) -> None:
+def test_a_call_without_a_terminal_shows_the_card_but_no_text_for_the_model(site: Any) -> None:
     site.tool("risky", schema={"requiresConfirmation": True, "preview": "Say {text} aloud?"})
     assert site.run("build", **GOVERNED).returncode == 0
     done = site.run("call", "risky", '{"text": "hello"}', **GOVERNED)
@@ -458,27 +458,27 @@ def test_a_call_without_a_terminal_shows_the_card_and_nothing_meant_for_the_mode
     assert done.stdout == ""
     assert done.stderr.splitlines()[:3] == [
         "Say hello aloud?",
-        "This needs a person's approval: answer on a terminal, or approve with --yes.",
+        "This call needs confirmation: answer on a terminal, or approve with --yes.",
         "CONFIRMATION_REQUIRED: nothing was run.",
     ]
     assert "do not call again" not in done.stderr
 
 
 @pytest.mark.parametrize("option", ["--user", "--session"])
-def test_a_call_whose_session_is_not_kept_says_so(site: Any, option: str) -> None:
+def test_a_call_warns_if_its_session_is_not_saved(site: Any, option: str) -> None:
     site.tool("echo")
     site.run("build")
     call = ("call", "echo", '{"text": "x"}')
     assert "install jackfield-store-sqlite" in site.run(*call, option, "ada").stderr
-    told = site.run(*call, option, "ada", JACKFIELD_STORE="memory").stderr
-    assert 'take `store = "memory"` out of the settings' in told
+    report = site.run(*call, option, "ada", JACKFIELD_STORE="memory").stderr
+    assert 'remove `store = "memory"` from the settings' in report
     assert "in memory" not in site.run(*call).stderr
 
 
 # Settings
 
 
-def test_flags_win_over_environment_over_file(tmp_path: Path) -> None:
+def test_flags_override_the_environment_which_overrides_the_file(tmp_path: Path) -> None:
     file = tmp_path / "jackfield.toml"
     file.write_text('allow = ["a"]\ndeny = ["b"]\nregistry = "from_file.json"\n')
     settings = Settings.load(file, {"JACKFIELD_DENY": "c, d"}, registry="from_flag.json", allow=())
@@ -540,7 +540,7 @@ def test_a_wrong_setting_is_reported_with_its_place(
         ('colour = "red"', "settings of the host belong in [host]"),
     ],
 )
-def test_a_file_that_cannot_be_used_is_named(
+def test_an_unusable_settings_file_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, reason: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -564,7 +564,7 @@ def test_all_wrong_settings_are_reported_in_one_run(tmp_path: Path) -> None:
     ]
 
 
-def test_a_wrong_setting_is_a_sentence_on_the_command_line(site: Any) -> None:
+def test_a_wrong_setting_gives_an_error_without_traceback(site: Any) -> None:
     done = site.run("build", "--config", "nowhere.toml")
     assert done.returncode == 2
     assert "nowhere.toml: No such file or directory" in done.stderr

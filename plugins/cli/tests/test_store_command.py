@@ -1,4 +1,4 @@
-"""`jackfield store`, and that in production nothing else creates a store."""
+"""`jackfield store` creates stores; in production nothing else does."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ CALL = ("call", "echo", TEXT, "--session", "s", "--call-id", "call_123456")
 
 @pytest.fixture
 def folder(site: Any) -> Path:
-    """A deployment of one tool and a store that lasts."""
+    """Return a deployment with one tool and a persistent store."""
     site.tool("echo")
     assert site.run("build", **GOVERNED).returncode == 0
     working: Path = site.folder.parent
@@ -108,7 +108,7 @@ def test_a_replaced_store_is_refused_in_every_deployment(site: Any, folder: Path
     assert stores(folder) == []
 
 
-def test_settings_that_make_no_sense_create_nothing(site: Any, folder: Path) -> None:
+def test_invalid_settings_create_no_store(site: Any, folder: Path) -> None:
     (folder / "jackfield.toml").write_text("[stores.sqlite]\nlease = 0\n")
     for command in (CALL, ("store", "create")):
         done = site.run(*command, **GOVERNED)
@@ -117,15 +117,15 @@ def test_settings_that_make_no_sense_create_nothing(site: Any, folder: Path) -> 
     assert stores(folder) == []
 
 
-def test_a_store_in_memory_is_never_created(site: Any, folder: Path) -> None:
+def test_the_memory_store_is_never_created(site: Any, folder: Path) -> None:
     for command in ("create", "show"):
         done = site.run("store", command, **PRODUCTION, JACKFIELD_STORE="memory")
         assert done.returncode == 1
-        assert "the store of this deployment is `memory`" in done.stderr
+        assert "this deployment uses the `memory` store" in done.stderr
     assert site.run(*CALL, **PRODUCTION, JACKFIELD_STORE="memory").returncode == 0
 
 
-def test_a_store_that_needs_no_creating_says_so(site: Any) -> None:
+def test_a_store_that_need_not_be_created_says_so(site: Any) -> None:
     site.tool("echo")
     site.plugin(
         "fab-keeper",
@@ -136,6 +136,6 @@ def test_a_store_that_needs_no_creating_says_so(site: Any) -> None:
     )
     environ = {**PRODUCTION, "JACKFIELD_STORE": "keeper"}
     assert site.run("build", **environ).returncode == 0
-    assert "'keeper' does not have to be created" in site.run("store", "create", **environ).stderr
+    assert "'keeper' does not need to be created" in site.run("store", "create", **environ).stderr
     assert "'keeper' has nothing to show" in site.run("store", "show", **environ).stderr
     assert site.run("call", "echo", TEXT, **environ).returncode == 0

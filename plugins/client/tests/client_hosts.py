@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from jackfield.settings import Settings
-from jackfield_host.serving import running
+from jackfield_host.server import serve_embedded
 from jackfield_host.settings import HostSettings
 from jackfield_scripted.openai import OpenAIServer
 from jackfield_testkit.sites import Site
@@ -98,7 +98,7 @@ class Deployment:
     async def host(self, provider: OpenAIServer | str, **options: Any) -> AsyncIterator[str]:
         """A host in this process; its address."""
         settings = Settings.load(self.configure(provider))
-        async with running(settings, HostSettings.load({}, port=0, **options)) as url:
+        async with serve_embedded(settings, HostSettings.load({}, port=0, **options)) as url:
             yield url
 
     def effects(self) -> list[str]:

@@ -115,7 +115,7 @@ def test_what_is_used_wrongly_says_how_to_use_it(
 def test_without_a_host_to_start_it_says_what_to_install(
     deployment: Deployment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(sys.modules, "jackfield_host.serving", None)
+    monkeypatch.setitem(sys.modules, "jackfield_host.server", None)
     done = CliRunner().invoke(chat, [])
     assert done.exit_code == 2
     assert "pip install" in done.output

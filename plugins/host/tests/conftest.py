@@ -1,4 +1,4 @@
-"""What the tests of the host share; the machinery is in hosting.py."""
+"""Fixtures for the tests of the host; host_harness.py has the servers and clients."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ import pytest
 # Test modules are imported by path here, so that their folder is not on it by itself.
 sys.path.insert(0, str(Path(__file__).parent))
 
-from hosting import Workshop, make_site
+from host_harness import HostFolder, make_site
 
 
 @pytest.fixture(scope="session")
 def host_site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the tools of these tests, and the registry they are frozen into."""
+    """Create a folder with the tools of these tests and their registry."""
     return make_site(tmp_path_factory.mktemp("site"))
 
 
 @pytest.fixture
-def workshop(host_site: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workshop:
-    """A working folder for the hosts of one test."""
+def host_folder(host_site: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> HostFolder:
+    """Return a working folder for the hosts of one test."""
     monkeypatch.syspath_prepend(str(host_site))
     monkeypatch.setenv("HST_FOLDER", str(tmp_path))
     monkeypatch.setenv("HST_KEY", "k")
     monkeypatch.chdir(tmp_path)
-    return Workshop(tmp_path, host_site / "tool_registry.json", host_site)
+    return HostFolder(tmp_path, host_site / "tool_registry.json", host_site)

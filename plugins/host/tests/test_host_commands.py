@@ -1,4 +1,4 @@
-"""`jackfield settings`, `sessions` and `key`, as whoever runs a host uses them."""
+"""`jackfield settings`, `sessions` and `key`, as an operator uses them."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
-from hosting import Client, Hosted, Workshop, hosted, provided
+from host_harness import Client, HostFolder, RunningHost, running_host, scripted_provider
 from jackfield.session.session import Session
 from jackfield_cli import main
-from jackfield_host.security.gate import Arrival, Gate
-from jackfield_host.security.redaction import hidden
+from jackfield_host.logs import redact_setting
+from jackfield_host.security.authenticator import Authenticator, RequestInfo
 from jackfield_host.settings import HostSettings
 from jackfield_scripted import ScriptedCall, ScriptedModel
 from jackfield_sessions import archive
@@ -33,10 +33,10 @@ Jackfield = Callable[..., Result]
 
 
 @pytest.fixture
-def jackfield(workshop: Workshop) -> Jackfield:
-    """Runs a command in the folder of the workshop."""
-    (workshop.folder / "jackfield.toml").write_text(
-        f'registry = {json.dumps(str(workshop.registry))}\nprovider = "openai"\n'
+def jackfield(host_folder: HostFolder) -> Jackfield:
+    """Return a function that runs a command in the folder of the host."""
+    (host_folder.path / "jackfield.toml").write_text(
+        f'registry = {json.dumps(str(host_folder.registry))}\nprovider = "openai"\n'
         '[transports.openai]\nbase_url = "https://me:pass-word@proxy.example/v1"\n'
         'voice_name = "sk-not-so-secret"\n'
         "[host]\nport = 9000\nmax_sessions = 5\n"
@@ -55,16 +55,20 @@ async def script(model: ScriptedModel) -> None:
 
 
 @asynccontextmanager
-async def hosting(workshop: Workshop) -> AsyncIterator[tuple[Hosted, Client]]:
-    """A host, and a user who has looked something up."""
-    async with provided(script) as served, hosted(workshop, served) as host, host.client("text") as ada:
+async def host_with_session(host_folder: HostFolder) -> AsyncIterator[tuple[RunningHost, Client]]:
+    """Run a host with a client that has completed one turn."""
+    async with (
+        scripted_provider(script) as served,
+        running_host(host_folder, served) as host,
+        host.client("text") as ada,
+    ):
         await ada.say("text", text="look")
         await ada.until_type("turn_complete")
         yield host, ada
 
 
 async def everything(path: Path) -> list[str]:
-    """The keys and streams of a store."""
+    """Return the keys and streams of a store."""
     store = await SqliteStore.open(path)
     try:
         return [*await store.keys(""), *await store.streams("")]
@@ -73,15 +77,13 @@ async def everything(path: Path) -> list[str]:
 
 
 def asked(jackfield: Jackfield, *arguments: str, **options: Any) -> str:
-    """What a command printed that went well."""
+    """Run a command that succeeds; return its output."""
     done = jackfield(*arguments, **options)
     assert done.exit_code == 0, done.output
     return done.stdout
 
 
-def test_settings_are_shown_with_where_they_come_from(
-    jackfield: Jackfield, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_settings_are_shown_with_their_sources(jackfield: Jackfield, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JACKFIELD_HOST_MAX_SESSIONS", "7")
     monkeypatch.setenv("JACKFIELD_DEPLOYMENT", "production")
     told = json.loads(asked(jackfield, "settings", "--json", "--registry", "other.json"))
@@ -124,51 +126,52 @@ def test_settings_do_not_show_secrets(jackfield: Jackfield, tmp_path: Path) -> N
         assert "ada" in said
 
 
-def test_a_setting_that_says_where_a_secret_is_is_shown() -> None:
-    assert hidden("api_key_env", "OPENAI_API_KEY") == "OPENAI_API_KEY"
-    assert hidden("key_file", "/etc/keys.pem") == "/etc/keys.pem"
-    assert hidden("secret_env", "OUR_SECRET") == "OUR_SECRET"
-    assert hidden("x", {"password": "p", "tokens": ["a"], "deep": [{"token": "t"}]}) == {
+def test_a_setting_that_names_the_location_of_a_secret_is_shown() -> None:
+    assert redact_setting("api_key_env", "OPENAI_API_KEY") == "OPENAI_API_KEY"
+    assert redact_setting("key_file", "/etc/keys.pem") == "/etc/keys.pem"
+    assert redact_setting("secret_env", "OUR_SECRET") == "OUR_SECRET"
+    assert redact_setting("x", {"password": "p", "tokens": ["a"], "deep": [{"token": "t"}]}) == {
         "password": "***",
         "tokens": ["***"],
         "deep": [{"token": "***"}],
     }
-    assert hidden("monkey", "banana") == "banana"
-    assert hidden("token", None) is None
+    assert redact_setting("monkey", "banana") == "banana"
+    assert redact_setting("token", None) is None
 
 
-def test_wrong_settings_are_told_by_settings_too(jackfield: Jackfield, tmp_path: Path) -> None:
+def test_the_settings_command_reports_invalid_settings(jackfield: Jackfield, tmp_path: Path) -> None:
     (tmp_path / "jackfield.toml").write_text("[host]\nprot = 1\n")
     done = jackfield("settings")
     assert done.exit_code == 1
     assert done.stderr == "Error: [host] prot: unknown setting; did you mean 'port'?\n"
 
 
-def test_a_key_is_made_once_and_lets_its_user_in(jackfield: Jackfield) -> None:
+def test_a_created_key_authenticates_its_user(jackfield: Jackfield) -> None:
     done = jackfield("key", "phone-app", "--user", "ada", "--role", "staff", "--role", "ops")
     key = next(line for line in done.stderr.splitlines() if line.startswith("jf_phone-app_"))
     assert key not in done.stdout
-    gate = Gate(HostSettings.load(tomllib.loads(done.stdout)["host"]))
+    authenticator = Authenticator(HostSettings.load(tomllib.loads(done.stdout)["host"]))
     headers = Headers({"host": "127.0.0.1", "authorization": f"Bearer {key}"})
-    identity = gate.admit(Arrival(headers, "http", "127.0.0.1", False))
+    identity = authenticator.authenticate(RequestInfo(headers, "http", "127.0.0.1", False))
     assert (identity.user, sorted(identity.roles)) == ("ada", ["ops", "staff"])
     assert jackfield("key", "phone-app", "--user", "ada").stdout != done.stdout
 
 
-def test_a_key_with_an_unusable_name_is_refused(jackfield: Jackfield) -> None:
+def test_a_key_with_an_invalid_name_is_refused(jackfield: Jackfield) -> None:
     done = jackfield("key", "Phone_App", "--user", "ada")
     assert done.exit_code == 1
-    assert "small letters, digits and hyphens" in done.stderr
+    assert "lower-case letters, digits and hyphens" in done.stderr
 
 
-def test_sessions_are_listed_and_shown_while_the_host_runs(workshop: Workshop, jackfield: Jackfield) -> None:
+def test_sessions_are_listed_and_shown_while_the_host_runs(
+    host_folder: HostFolder, jackfield: Jackfield
+) -> None:
     async def drive() -> None:
-        async with hosting(workshop) as (host, ada):
+        async with host_with_session(host_folder) as (host, ada):
             async with host.client("voice") as ben:
                 await ben.say("end")
                 await ben.until_closed()
-            assert host.house
-            while len(host.house.sessions.live) > 1:  # noqa: ASYNC110
+            while len(host.sessions.live) > 1:  # noqa: ASYNC110
                 await asyncio.sleep(0.01)
             assert ada.session
             await asyncio.to_thread(look, ada.session, ben.session or {})
@@ -177,7 +180,7 @@ def test_sessions_are_listed_and_shown_while_the_host_runs(workshop: Workshop, j
         second, first = json.loads(asked(jackfield, "sessions", "list", "--json"))
         newest = jackfield("sessions", "list", "--json", "--limit", "1")
         assert [each["id"] for each in json.loads(newest.stdout)] == [second["id"]]
-        assert newest.stderr == "1 older ones are left out; --limit shows more\n"
+        assert newest.stderr == "1 older sessions are not shown; use --limit to see more\n"
         assert (first["id"], first["user"], first["mode"]) == (ada["session"], "local", "text")
         assert (first["state"], first["turns"], first["active"]) == ("open", 1, True)
         assert first["registry"] == ada["registry"]
@@ -188,11 +191,11 @@ def test_sessions_are_listed_and_shown_while_the_host_runs(workshop: Workshop, j
         assert asked(jackfield, "sessions", "list", "--user", "nobody") == "no sessions\n"
 
         lines = asked(jackfield, "sessions", "show", ada["session"]).splitlines()
-        assert lines[0].startswith(f"session {ada['session']}: text, local, open, 1 turn, began ")
+        assert lines[0].startswith(f"session {ada['session']}: text, local, open, 1 turn, started ")
         assert [line[22:] for line in lines[2:]] == [
             "user       look",
             'tool       hst_look {"text":"one two"}',
-            "tool       hst_look is done",
+            "tool       hst_look completed",
             "assistant  Two words.",
             r"           No \x1b[31mmore.",
         ]
@@ -200,9 +203,11 @@ def test_sessions_are_listed_and_shown_while_the_host_runs(workshop: Workshop, j
     asyncio.run(drive())
 
 
-def test_a_session_is_exported_for_its_owner_alone(workshop: Workshop, jackfield: Jackfield) -> None:
+def test_an_exported_session_is_readable_by_its_owner_only(
+    host_folder: HostFolder, jackfield: Jackfield
+) -> None:
     async def drive() -> str:
-        async with hosting(workshop) as (_, ada):
+        async with host_with_session(host_folder) as (_, ada):
             await ada.say("text", text="book")
             await ada.until_type("turn_complete", 2)
             assert ada.session
@@ -210,7 +215,7 @@ def test_a_session_is_exported_for_its_owner_alone(workshop: Workshop, jackfield
 
     session = asyncio.run(drive())
     asked(jackfield, "sessions", "export", session, "-o", "out.jsonl")
-    written = workshop.folder / "out.jsonl"
+    written = host_folder.path / "out.jsonl"
     assert stat.S_IMODE(written.stat().st_mode) == 0o600
     head, *lines = [json.loads(line) for line in written.read_text().splitlines()]
     assert (head["type"], head["id"], head["turns"]) == ("session", session, 2)
@@ -228,16 +233,16 @@ def test_a_session_is_exported_for_its_owner_alone(workshop: Workshop, jackfield
     markdown = asked(jackfield, "sessions", "export", session, "--format", "markdown")
     assert markdown.startswith(f"# Session {session}\n")
     assert "\n> Two words.\n> No \\x1b[31mmore.\n" in markdown
-    assert "\n> Book a table?\n" in markdown
+    assert "\n> asked for approval: Book a table?\n" in markdown
     assert "\n> hst_book waits for approval\n" in markdown
     shown = asked(jackfield, "sessions", "show", session)
     assert "  tool       hst_book waits for approval\n" in shown
     assert "failed" not in shown
 
 
-def test_a_session_is_found_by_the_beginning_of_its_id(workshop: Workshop, jackfield: Jackfield) -> None:
+def test_a_session_is_found_by_a_prefix_of_its_id(host_folder: HostFolder, jackfield: Jackfield) -> None:
     async def keep() -> None:
-        store = await SqliteStore.open(workshop.folder / "jackfield.db")
+        store = await SqliteStore.open(host_folder.path / "jackfield.db")
         for session_id in ("feed0001aaaa", "feed0001bbbb", "feed0002"):
             await Session("text", "1.0", session_id=session_id).save(store)
         await store.close()
@@ -249,22 +254,21 @@ def test_a_session_is_found_by_the_beginning_of_its_id(workshop: Workshop, jackf
         done = jackfield("sessions", command, "feed0001")
         assert (done.exit_code, done.stdout) == (1, "")
         assert done.stderr == (
-            "Error: 2 sessions begin with 'feed0001', write more of the one you mean: "
-            "feed0001aaaa, feed0001bbbb\n"
+            "Error: 2 sessions begin with 'feed0001'; give more of the id: feed0001aaaa, feed0001bbbb\n"
         )
     assert jackfield("sessions", "prune", "--session", "feed0001b", "--yes").exit_code == 1, "named in full"
 
 
-def test_a_session_that_is_not_there_is_told(workshop: Workshop, jackfield: Jackfield) -> None:
+def test_an_unknown_session_is_reported(host_folder: HostFolder, jackfield: Jackfield) -> None:
     for command in ("show", "export"):
         done = jackfield("sessions", command, "feed")
         assert done.exit_code == 1
-        assert "the store knows no session 'feed'" in done.stderr
+        assert "there is no session 'feed' in the store" in done.stderr
     done = jackfield("sessions", "prune", "--session", "feed", "--yes")
     assert done.exit_code == 1
 
 
-def test_a_store_in_memory_has_no_sessions_to_look_at(
+def test_an_in_memory_store_has_no_sessions_to_list(
     jackfield: Jackfield, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("JACKFIELD_STORE", "memory")
@@ -273,11 +277,11 @@ def test_a_store_in_memory_has_no_sessions_to_look_at(
     assert "ends with its host" in done.stderr
 
 
-def test_a_session_is_deleted_after_asking_and_a_host_that_holds_it_lets_go(
-    workshop: Workshop, jackfield: Jackfield
+def test_a_session_is_deleted_after_confirmation_and_its_host_releases_it(
+    host_folder: HostFolder, jackfield: Jackfield
 ) -> None:
     async def drive() -> str:
-        async with hosting(workshop) as (host, ada):
+        async with host_with_session(host_folder) as (host, ada):
             await ada.say("text", text="book")
             await ada.until_type("turn_complete", 2)
             async with host.client("text") as ben:
@@ -297,41 +301,39 @@ def test_a_session_is_deleted_after_asking_and_a_host_that_holds_it_lets_go(
         assert done.exit_code == 1
         assert session in asked(jackfield, "sessions", "list")
         said = asked(jackfield, "sessions", "prune", "--session", session, input="y\n")
-        assert "Delete 1 session for good?" in said
+        assert "Delete 1 session permanently?" in said
 
     other = asyncio.run(drive())
     assert [each["id"] for each in json.loads(asked(jackfield, "sessions", "list", "--json"))] == [other]
     elsewhere = ("readiness/", "call/", "recent/")
-    left = asyncio.run(everything(workshop.folder / "jackfield.db"))
+    left = asyncio.run(everything(host_folder.path / "jackfield.db"))
     assert {name.rpartition("/")[2] for name in left if not name.startswith(elsewhere)} == {other}
 
 
-def test_sessions_in_which_nothing_was_said_for_long_are_deleted(
-    workshop: Workshop, jackfield: Jackfield
-) -> None:
+def test_sessions_without_recent_messages_are_deleted(host_folder: HostFolder, jackfield: Jackfield) -> None:
     async def drive() -> None:
-        async with hosting(workshop):
+        async with host_with_session(host_folder):
             pass
 
     asyncio.run(drive())
     assert asked(jackfield, "sessions", "prune", "--older-than", "1h", "--yes") == "no session is that old\n"
-    assert "1 deleted" in asked(jackfield, "sessions", "prune", "--older-than", "0m", "--yes")
+    assert "deleted 1 session" in asked(jackfield, "sessions", "prune", "--older-than", "0m", "--yes")
     assert asked(jackfield, "sessions", "list") == "no sessions\n"
     done = jackfield("sessions", "prune", "--older-than", "long")
-    assert "'long' is no age; write 90m, 12h or 3d" in done.stderr
+    assert "'long' is not an age; use a value such as 90m, 12h or 3d" in done.stderr
 
 
-def test_what_has_expired_is_cleared(workshop: Workshop, jackfield: Jackfield) -> None:
+def test_expired_entries_are_removed(host_folder: HostFolder, jackfield: Jackfield) -> None:
     async def drive() -> None:
-        store = await SqliteStore.open(workshop.folder / "jackfield.db")
+        store = await SqliteStore.open(host_folder.path / "jackfield.db")
         await store.put("brief", b"", ttl=0.0)
         await store.close()
 
     asyncio.run(drive())
-    assert asked(jackfield, "sessions", "prune") == "1 expired entries removed\n"
+    assert asked(jackfield, "sessions", "prune") == "removed 1 expired entries\n"
 
 
-def test_a_transcript_outlives_its_session_and_says_whose_it_is(workshop: Workshop) -> None:
+def test_a_transcript_outlives_its_session_and_names_its_user(host_folder: HostFolder) -> None:
     moment = 1_800_000_000.0
 
     async def drive() -> list[archive.StoredSession]:

@@ -1,4 +1,4 @@
-"""The pages on running a host and what is in deploy/: nginx before real hosts, systemd, every setting."""
+"""The pages on running a host and the files in deploy/: nginx, systemd, the container, every setting."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ import click
 import httpx
 import pytest
 import websockets
-from hosting import HostProcess, Workshop, free_port, provided
+from host_harness import HostFolder, HostProcess, free_port, scripted_provider
 from jackfield.protocol.close_codes import CLOSE_REASONS
 from jackfield.settings import KEYS
 from jackfield_cli import main
 from jackfield_host.commands.serve import serve
-from jackfield_host.security.keys import new_key
+from jackfield_host.security.api_keys import new_key
 from jackfield_host.settings import HostSettings, variable
 from jackfield_scripted import ScriptedCall, ScriptedModel
 from websockets.exceptions import InvalidStatus
@@ -50,12 +50,12 @@ def test_every_flag_of_serve_is_documented() -> None:
         assert parameter.opts[0] in PAGE + (ROOT / "docs" / "cli.md").read_text("utf-8")
 
 
-def test_no_close_code_on_the_page_is_another_than_the_hosts() -> None:
+def test_the_close_codes_on_the_pages_are_those_of_the_host() -> None:
     codes = {int(code) for code in re.findall(r"\b(40\d\d|101\d)\b", PAGE)}
     assert codes <= {closing.code for closing in CLOSE_REASONS}
 
 
-def test_links_and_headings_on_the_page_exist() -> None:
+def test_links_and_headings_on_the_pages_exist() -> None:
     for target in re.findall(r"\]\(([^)]+)\)", PAGE):
         path, _, heading = target.partition("#")
         text = (ROOT / "docs" / path).read_text("utf-8") if path else PAGE
@@ -67,9 +67,9 @@ def test_links_and_headings_on_the_page_exist() -> None:
         assert not heading or heading in slugs, target
 
 
-def test_settings_shown_on_the_page_are_accepted() -> None:
+def test_settings_on_the_pages_are_accepted() -> None:
     (shown_table,) = re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL)
-    # The page has readers add what `jackfield key` prints; without a token these settings are refused.
+    # The page says to add what `jackfield key` prints; without a token these settings are refused.
     key = {"digest": f"sha256:{'0' * 64}", "user": "ada"}
     HostSettings.load({**tomllib.loads(shown_table)["host"], "keys": {"ada": key}})
 
@@ -79,7 +79,7 @@ def test_settings_shown_on_the_page_are_accepted() -> None:
 
 @pytest.fixture(scope="module")
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A key and a certificate that vouches for itself, in one file."""
+    """Create a key and a self-signed certificate in one file."""
     folder = tmp_path_factory.mktemp("tls")
     made = folder / "both.pem"
     subprocess.run(
@@ -93,7 +93,7 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def nginx_main(folder: Path, site: str) -> Path:
-    """A configuration of nginx that keeps everything in one folder."""
+    """Return an nginx configuration that keeps everything in one folder."""
     folder.mkdir(exist_ok=True)
     (folder / "site.conf").write_text(site)
     temporary = "\n".join(
@@ -111,7 +111,7 @@ def nginx_main(folder: Path, site: str) -> Path:
 
 
 def nginx_files(folder: Path, certificate: Path, upstreams: list[int]) -> tuple[Path, int]:
-    """The shipped configuration but for what differs by machine, in a main file; and the TLS port."""
+    """Write the shipped configuration for this machine; return the main file and the TLS port."""
     plain, secure = free_port(), free_port()
     servers = "\n".join(f"    server 127.0.0.1:{port} max_fails=1 fail_timeout=2s;" for port in upstreams)
     changes = {
@@ -130,7 +130,7 @@ def nginx_files(folder: Path, certificate: Path, upstreams: list[int]) -> tuple[
 
 
 class Proxy:
-    """A real nginx with the shipped configuration, and how clients reach it."""
+    """A real nginx with the shipped configuration, and clients for it."""
 
     def __init__(self, port: int, certificate: Path, key: str) -> None:
         self.port = port
@@ -139,7 +139,7 @@ class Proxy:
         self.headers = {"Authorization": f"Bearer {key}"}
 
     def socket(self, **headers: str) -> dict[str, Any]:
-        """Options for a WebSocket through it."""
+        """Return the options for a WebSocket through the proxy."""
         return {
             "uri": f"wss://{NAME}:{self.port}/ws/text",
             "host": "127.0.0.1",
@@ -150,8 +150,8 @@ class Proxy:
         }
 
     def http(self) -> httpx.AsyncClient:
-        """A client for requests through it."""
-        # The name is one of the examples: it is asked for by its address, and vouched for by its name.
+        """Return an HTTP client for the proxy."""
+        # The example name does not resolve: connect to the address, and verify the certificate by name.
         return httpx.AsyncClient(
             base_url=f"https://127.0.0.1:{self.port}",
             headers={**self.headers, "Host": f"{NAME}:{self.port}"},
@@ -164,7 +164,7 @@ class Proxy:
 async def proxied(
     folder: Path, certificate: Path, hosts: list[HostProcess], key: str
 ) -> AsyncIterator[Proxy]:
-    """nginx in front of hosts."""
+    """Run nginx in front of hosts."""
     file, port = nginx_files(folder, certificate, [host.port for host in hosts])
     async with nginx(file):
         yield Proxy(port, certificate, key)
@@ -172,7 +172,7 @@ async def proxied(
 
 @asynccontextmanager
 async def nginx(file: Path) -> AsyncIterator[None]:
-    """A real nginx, once it accepts connections."""
+    """Run a real nginx, and wait until it accepts connections."""
     assert NGINX
     folder = file.parent
     process = await asyncio.create_subprocess_exec(NGINX, "-e", str(folder / "early.log"), "-c", str(file))
@@ -197,7 +197,7 @@ async def model(model: ScriptedModel) -> None:
 
 @pytest.fixture
 def key(monkeypatch: pytest.MonkeyPatch) -> str:
-    """A key that the hosts of this test accept."""
+    """Return a key that the hosts of this test accept."""
     made = new_key("phone", "ada")
     said = tomllib.loads(made.lines)["host"]["keys"]["phone"]
     monkeypatch.setenv("JACKFIELD_HOST_KEYS__phone__digest", said["digest"])
@@ -218,20 +218,20 @@ def test_nginx_accepts_the_configuration(tmp_path: Path, certificate: Path) -> N
 
 
 @needs_nginx
-def test_conversations_go_through_nginx_and_from_host_to_host(
-    workshop: Workshop, certificate: Path, key: str
+def test_sessions_run_through_nginx_and_move_between_hosts(
+    host_folder: HostFolder, certificate: Path, key: str
 ) -> None:
     async def drive() -> None:
         async with AsyncExitStack() as stack:
-            served = await stack.enter_async_context(provided(model))
+            served = await stack.enter_async_context(scripted_provider(model))
             hosts = [
                 await stack.enter_async_context(
-                    HostProcess(workshop, served, hosts=[NAME], proxies=["127.0.0.1"])
+                    HostProcess(host_folder, served, hosts=[NAME], proxies=["127.0.0.1"])
                 )
                 for _ in range(2)
             ]
             proxy = await stack.enter_async_context(
-                proxied(workshop.folder / "nginx", certificate, hosts, key)
+                proxied(host_folder.path / "nginx", certificate, hosts, key)
             )
             http = await stack.enter_async_context(proxy.http())
             health = await http.get("/health", extensions={"sni_hostname": NAME})
@@ -240,7 +240,7 @@ def test_conversations_go_through_nginx_and_from_host_to_host(
             await refuses_strangers(proxy, http)
             await streams_a_chat(http)
             await follows_a_session_through_a_restart(proxy, hosts)
-        written = (workshop.folder / "nginx" / "access.log").read_text()
+        written = (host_folder.path / "nginx" / "access.log").read_text()
         assert '"GET /ws/text" 101' in written
         assert key not in written
 
@@ -251,27 +251,27 @@ KEPT_OPEN = 'proxy_http_version 1.1; proxy_set_header Connection "";'
 """How nginx speaks HTTP/1.1 to what is behind it."""
 
 
-async def asked_through_nginx(workshop: Workshop, *directives: str) -> list[httpx.Response]:
-    """What a host without tokens answers through nginx, set up in each of these ways, and then directly."""
-    async with provided(model) as served, HostProcess(workshop, served) as host:
+async def asked_through_nginx(host_folder: HostFolder, *directives: str) -> list[httpx.Response]:
+    """Request a host without tokens through each of these nginx configurations, and then directly."""
+    async with scripted_provider(model) as served, HostProcess(host_folder, served) as host:
         ports = [free_port() for _ in directives]
         site = "\n".join(
             f"server {{ listen 127.0.0.1:{port}; location / {{\n"
             f"    proxy_pass http://127.0.0.1:{host.port}; {directive}\n}} }}"
             for port, directive in zip(ports, directives, strict=True)
         )
-        async with nginx(nginx_main(workshop.folder / "nginx", site)), httpx.AsyncClient(timeout=60) as http:
+        async with nginx(nginx_main(host_folder.path / "nginx", site)), httpx.AsyncClient(timeout=60) as http:
             urls = [f"http://127.0.0.1:{port}/status" for port in (*ports, host.port)]
             return [await http.get(url, headers={"Host": NAME} if url != urls[-1] else {}) for url in urls]
 
 
 @needs_nginx
-def test_a_host_without_tokens_refuses_what_comes_through_a_proxy_that_shows_itself(
-    workshop: Workshop,
+def test_a_host_without_tokens_refuses_requests_from_a_recognisable_proxy(
+    host_folder: HostFolder,
 ) -> None:
     *through, direct = asyncio.run(
         asked_through_nginx(
-            workshop,
+            host_folder,
             # The default of nginx before 1.30.
             "proxy_http_version 1.0;",
             f"{KEPT_OPEN} proxy_set_header X-Real-IP $remote_addr;",
@@ -287,14 +287,16 @@ def test_a_host_without_tokens_refuses_what_comes_through_a_proxy_that_shows_its
 
 
 @needs_nginx
-def test_a_proxy_that_adds_nothing_and_speaks_as_clients_do_cannot_be_recognised(workshop: Workshop) -> None:
-    """The limit that the pages and the start of a host state; if it can be lifted, change what they say."""
-    through, _ = asyncio.run(asked_through_nginx(workshop, KEPT_OPEN))
+def test_a_proxy_that_adds_no_header_and_speaks_http_1_1_is_not_recognised(
+    host_folder: HostFolder,
+) -> None:
+    """The docs and the startup summary state this limit; update them if it can be lifted."""
+    through, _ = asyncio.run(asked_through_nginx(host_folder, KEPT_OPEN))
     assert through.status_code == 200
 
 
 async def refuses_strangers(proxy: Proxy, http: httpx.AsyncClient) -> None:
-    """Pages of other sites and users without a key are refused behind the proxy as before it."""
+    """Check that the proxy does not admit pages of other sites and users without a key."""
     for stranger, status in (
         ({"origin": "https://evil.example"}, 403),
         ({"additional_headers": {}}, 401),
@@ -308,7 +310,7 @@ async def refuses_strangers(proxy: Proxy, http: httpx.AsyncClient) -> None:
 
 
 async def streams_a_chat(http: httpx.AsyncClient) -> None:
-    """Events of `POST /chat` arrive one by one."""
+    """Check that the events of `POST /chat` arrive one by one."""
     asked = {"message": "look"}
     async with http.stream("POST", "/chat", json=asked, extensions={"sni_hostname": NAME}) as answer:
         assert answer.status_code == 200, await answer.aread()
@@ -319,7 +321,7 @@ async def streams_a_chat(http: httpx.AsyncClient) -> None:
 
 
 async def follows_a_session_through_a_restart(proxy: Proxy, hosts: list[HostProcess]) -> None:
-    """A host drains; its client connects again at once, and the proxy brings it to the other one."""
+    """Drain a host, and check that the proxy connects its client to the other one."""
     async with talking(proxy) as socket:
         await socket.send(json.dumps({"type": "start"}))
         session = await until(socket, "session")
@@ -341,21 +343,21 @@ async def follows_a_session_through_a_restart(proxy: Proxy, hosts: list[HostProc
 
 
 def the_one_with_a_session(hosts: list[HostProcess], session: str) -> HostProcess:
-    """The host whose log tells that it opened a session."""
+    """Return the host that logged that it opened a session."""
     (held,) = [host for host in hosts if f"session {session} (text) opened" in host.output.read_text()]
     return held
 
 
 @asynccontextmanager
 async def talking(proxy: Proxy, **changed: Any) -> AsyncIterator[Any]:
-    """A WebSocket through the proxy."""
+    """Open a WebSocket through the proxy."""
     given = {**proxy.socket(), **changed}
     async with websockets.connect(given.pop("uri"), subprotocols=["jackfield.1"], **given) as socket:  # type: ignore[list-item]
         yield socket
 
 
 async def until(socket: Any, kind: str) -> dict[str, Any]:
-    """The next message of a type."""
+    """Return the next message of a type."""
     async with asyncio.timeout(60):
         async for frame in socket:
             message: dict[str, Any] = json.loads(frame)
@@ -368,7 +370,7 @@ async def until(socket: Any, kind: str) -> dict[str, Any]:
 
 
 def unit(text: str) -> dict[str, list[str]]:
-    """The settings of a unit file, all sections together."""
+    """Return the settings of a unit file, all sections together."""
     found: dict[str, list[str]] = {}
     for line in text.splitlines():
         name, separator, value = line.partition("=")
@@ -394,7 +396,7 @@ def test_systemd_accepts_the_unit(tmp_path: Path, name: str) -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_the_unit_gives_the_host_time_to_drain_and_names_what_exists() -> None:
+def test_the_unit_allows_time_to_drain_and_names_existing_files() -> None:
     said = unit((DEPLOY / "jackfield.service").read_text("utf-8"))
     assert said["Type"] == ["notify"]
     assert float(said["TimeoutStopSec"][0]) > HostSettings().drain_seconds + 10
@@ -402,7 +404,7 @@ def test_the_unit_gives_the_host_time_to_drain_and_names_what_exists() -> None:
     check_variables(each.partition("=")[0] for each in said["Environment"])
 
 
-def test_the_store_is_created_where_the_host_looks_for_it_and_belongs_to_its_user() -> None:
+def test_the_store_is_created_at_the_configured_path_and_belongs_to_its_user() -> None:
     host, store = (unit((DEPLOY / name).read_text("utf-8")) for name in UNITS)
     assert store["Type"] == ["oneshot"]
     program, *command = store["ExecStart"][0].split()
@@ -410,7 +412,7 @@ def test_the_store_is_created_where_the_host_looks_for_it_and_belongs_to_its_use
     for name in ("Environment", "EnvironmentFile", "StateDirectory", "StateDirectoryMode", "WorkingDirectory",
                  "User", "DynamicUser", "UMask"):  # fmt: skip
         assert store[name] == host[name], name
-    # Nothing may start it by itself: that would create a store in the place of a lost one.
+    # It must not start automatically: that would replace a lost store with an empty one.
     assert "WantedBy" not in store
     assert not {"Wants", "Requires", "ExecStartPre"} & {
         name for name, values in host.items() if any("store" in value for value in values)
@@ -418,20 +420,20 @@ def test_the_store_is_created_where_the_host_looks_for_it_and_belongs_to_its_use
 
 
 def check_variables(names: Any) -> None:
-    """Every variable of ours that a file sets is one that is read."""
+    """Check that every JACKFIELD_* variable in a file exists."""
     known = {f"JACKFIELD_{key.upper()}" for key in KEYS} | {"JACKFIELD_CONFIG"}
     known |= {variable(each.name) for each in fields(HostSettings)}
     assert {name for name in names if name.startswith("JACKFIELD_")} <= known
 
 
 def instructions() -> list[tuple[str, str]]:
-    """The lines of the container file, joined where they go on."""
+    """Return the instructions of the container file, with continued lines joined."""
     text = (DEPLOY / "Containerfile").read_text("utf-8")
     joined = re.sub(r"\\\n\s*", "", "\n".join(line for line in text.splitlines() if not line.startswith("#")))
     return [(word, rest) for line in joined.splitlines() if line for word, _, rest in [line.partition(" ")]]
 
 
-def test_the_container_runs_the_host_as_nobody_in_particular() -> None:
+def test_the_container_runs_the_host_as_an_unprivileged_user() -> None:
     last = dict(instructions())
     assert last["USER"] == "jackfield"
     assert json.loads(last["CMD"]) == ["jackfield", "serve"]
@@ -442,14 +444,14 @@ def test_the_container_runs_the_host_as_nobody_in_particular() -> None:
     assert main.get_command(click.Context(main), "serve")
 
 
-def test_what_the_container_is_built_from_is_all_that_is_needed(tmp_path: Path) -> None:
+def test_the_container_image_copies_everything_it_needs(tmp_path: Path) -> None:
     copied = [
         rest.split() for word, rest in instructions() if word == "COPY" and not rest.startswith("--from")
     ]
     sources = {source for source, _ in copied}
     for source in sources:
         assert (ROOT / source).exists(), source
-    # A link that leads out of what is copied would be broken in the container.
+    # A link to a file that is not copied would be broken in the container.
     for source in sources:
         for path in (ROOT / source).rglob("*"):
             if path.is_symlink() and ".venv" not in path.parts:
@@ -458,5 +460,5 @@ def test_what_the_container_is_built_from_is_all_that_is_needed(tmp_path: Path) 
 
 
 @pytest.mark.parametrize("file", ["nginx.conf", *UNITS, "Containerfile"])
-def test_what_is_deployed_is_on_the_page(file: str) -> None:
+def test_every_deployment_file_is_documented(file: str) -> None:
     assert f"[`deploy/{file}`](../deploy/{file})" in PAGE

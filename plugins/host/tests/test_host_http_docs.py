@@ -1,4 +1,4 @@
-"""docs/http.md holds: every endpoint with its parameters and statuses is in it, and its examples run."""
+"""docs/http.md documents every endpoint with its parameters and statuses, and its examples work."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import hosting
+import host_harness
 import httpx
 import jackfield_host
 import pytest
-from asking import asking, told
-from hosting import WRITES, Workshop, hosted, make_doubt, provided
+from host_harness import WRITES, HostFolder, make_doubt, running_host, scripted_provider
+from http_client import http_client, stream_events
 from jackfield.components import ProviderDownload
 from jackfield.offers import Download
 from jackfield_console.markdown import OPENAPI
-from jackfield_host.endpoints.operation import EVENT_STREAM, Operation
-from jackfield_host.house import House
-from jackfield_host.openapi import OPERATIONS
-from jackfield_host.security.identity import REFUSALS
+from jackfield_host.endpoint import EVENT_STREAM, Endpoint
+from jackfield_host.endpoints.docs import ENDPOINTS
+from jackfield_host.host import Host
+from jackfield_host.security.auth_errors import AUTH_ERRORS
 from jackfield_scripted import ScriptedCall, ScriptedModel
 
 DOCS = Path(__file__).parents[3] / "docs"
@@ -37,14 +37,14 @@ TOOLS = {
 }
 
 
-def section(operation: Operation) -> str:
-    """The text under an endpoint's heading."""
+def section(operation: Endpoint) -> str:
+    """Return the text under an endpoint's heading."""
     _, _, rest = PAGE.partition(f"\n### {operation.method} {operation.path}\n")
     return re.split(r"^##", rest, maxsplit=1, flags=re.MULTILINE)[0]
 
 
 class Example(NamedTuple):
-    """A request, and the answer that is promised."""
+    """A request, and the documented response."""
 
     request: str
     media: str
@@ -53,38 +53,36 @@ class Example(NamedTuple):
 
 
 def examples(text: str = PAGE) -> list[Example]:
-    """The examples of a text, in their order."""
+    """Return the examples of a text, in order."""
     pairs = re.findall(r"```http\n(.*?)```\n\n```(\w+) (\d+)\n(.*?)```", text, re.DOTALL)
     return [Example(request, media, int(status), answer) for request, media, status, answer in pairs]
 
 
-def test_every_endpoint_is_documented_and_no_other() -> None:
+def test_exactly_the_existing_endpoints_are_documented() -> None:
     documented = re.findall(r"^### (.+)$", PAGE, re.MULTILINE)
     of_the_console = {f"{method} /render" for method in ("POST",) if "/render" in OPENAPI["paths"]}
-    assert sorted(documented) == sorted(
-        {f"{each.method} {each.path}" for each in OPERATIONS} | of_the_console
-    )
+    assert sorted(documented) == sorted({f"{each.method} {each.path}" for each in ENDPOINTS} | of_the_console)
 
 
-@pytest.mark.parametrize("operation", OPERATIONS, ids=lambda each: each.name)
-def test_its_parameters_statuses_and_an_example_are_there(operation: Operation) -> None:
+@pytest.mark.parametrize("operation", ENDPOINTS, ids=lambda each: each.name)
+def test_each_section_has_the_parameters_the_statuses_and_an_example(operation: Endpoint) -> None:
     text = section(operation)
     rows = set(re.findall(r"^\| `?([\w-]+)`? \|", text, re.MULTILINE))
     fields = operation.body.model_fields.values() if operation.body else ()
     assert {each.name for each in operation.parameters} | {str(each.alias) for each in fields} <= rows
-    assert {str(status) for status in (*operation.answers, *operation.fails)} <= rows
+    assert {str(status) for status in (*operation.responses, *operation.errors)} <= rows
     assert examples(text)
 
 
-def test_every_code_that_turns_somebody_away_is_in_the_table_with_its_status() -> None:
+def test_every_refusal_code_is_in_the_table_with_its_status() -> None:
     _, _, rest = PAGE.partition("\n## Refusals\n")
     table = re.findall(r"^\| (\d{3}) \| `(\w+)` \| \S", rest.partition("\n## ")[0], re.MULTILINE)
     source = Path(jackfield_host.__file__).parent
     code = "".join(each.read_text("utf-8") for each in source.rglob("*.py"))
-    raised = set(re.findall(r'(?:HttpError|_denial)\(\s*(401|403|429), "(\w+)"', code))
-    gate = {(str(status), name) for name, (status, _) in REFUSALS.items()}
+    raised = set(re.findall(r'HttpError\(\s*(401|403|429), "(\w+)"', code))
+    codes = {(str(status), name) for name, (status, _) in AUTH_ERRORS.items()}
     assert len(table) == len(set(table))
-    assert gate | raised - {("401", "session_expired"), ("429", "too_many_streams")} <= set(table)
+    assert codes | raised - {("401", "session_expired"), ("429", "too_many_streams")} <= set(table)
     assert {
         ("403", "banned"),
         ("403", "not_operator"),
@@ -94,37 +92,36 @@ def test_every_code_that_turns_somebody_away_is_in_the_table_with_its_status() -
 
 
 @pytest.fixture
-def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workshop:
-    """A folder with the two tools of the page."""
+def page_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> HostFolder:
+    """Return a folder with the two tools of the page."""
     site = tmp_path / "site"
-    monkeypatch.setattr(hosting, "TOOLS", TOOLS)
+    monkeypatch.setattr(host_harness, "TOOLS", TOOLS)
     monkeypatch.syspath_prepend(str(site))
     monkeypatch.setenv("HST_FOLDER", str(tmp_path))
     monkeypatch.setenv("HST_KEY", "k")
     monkeypatch.chdir(tmp_path)
-    hosting.make_site(site)
-    return Workshop(tmp_path, site / "tool_registry.json", site)
+    host_harness.make_site(site)
+    return HostFolder(tmp_path, site / "tool_registry.json", site)
 
 
-def test_the_examples_run(shop: Workshop) -> None:
+def test_the_examples_run(page_folder: HostFolder) -> None:
     async def script(model: ScriptedModel) -> None:
         await model.hears()
         await model.calls(ScriptedCall("count_words", {"text": "one two"}))
         await model.says("Two.")
 
     async def main() -> None:
-        async with provided(script) as served:
+        async with scripted_provider(script) as served:
             tables = {"transports": {"openai": {**served.table, "voice": "webrtc"}}}
-            async with hosted(shop, served, tables=tables) as host, asking(host) as ada:
-                assert host.house
+            async with running_host(page_folder, served, tables=tables) as host, http_client(host) as ada:
                 await make_doubt(
-                    host.house.sessions.runtime.store,
+                    host.sessions.runtime.store,
                     "call/5e8f2c/order-7731",
                     session="5e8f2c",
                     arguments='{"lamps": 3}',
                     meta={"toolId": "order_lamps"},
                 )
-                offer_download(host.house)
+                offer_download(host.host)
                 known: dict[str, str] = {}
                 for each in examples():
                     await play(ada, each, known)
@@ -134,7 +131,7 @@ def test_the_examples_run(shop: Workshop) -> None:
         del sys.modules[name]
 
 
-def offer_download(house: House) -> None:
+def offer_download(host: Host) -> None:
     """Offer a download like that of the local model, which waits until the host stops."""
 
     def wait(progress: Callable[[int], None]) -> None:
@@ -145,11 +142,11 @@ def offer_download(house: House) -> None:
     label, size = "the local language model", 1_117_320_768
     download = Download("local-model", label, size, wait, lambda: False)
     hint = "run `jackfield model get` to download it"
-    house.downloads._offered["local-model"] = ProviderDownload("openai", hint, download)
+    host.downloads._offered["local-model"] = ProviderDownload("openai", hint, download)
 
 
 async def play(ada: httpx.AsyncClient, example: Example, known: dict[str, str]) -> None:
-    """Send a request of the page, and hold the answer to what the page promises."""
+    """Send a request of the page, and compare the response with the documented one."""
     text = re.sub(r"<(\w+)>", lambda match: known[match[1]], example.request)
     head, _, body = text.partition("\n\n")
     (method, target), *lines = [line.split(" ", 1) for line in head.strip().splitlines()]
@@ -170,9 +167,9 @@ async def play(ada: httpx.AsyncClient, example: Example, known: dict[str, str]) 
 
 
 async def _first(response: httpx.Response, names: list[str]) -> Any:
-    """The promised events as they come; those between them are left out."""
+    """Return the documented events in order, without those between them."""
     waiting = list(names)
-    async for each in told(response):
+    async for each in stream_events(response):
         if each.name == waiting[0]:
             yield waiting.pop(0)
         if not waiting:
@@ -180,7 +177,7 @@ async def _first(response: httpx.Response, names: list[str]) -> Any:
 
 
 def _learnt(answer: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """What later examples refer to."""
+    """Return the values that later examples use."""
     if answer.get("token"):
         yield "token", answer["token"]
     if answer.get("session_id"):
@@ -190,7 +187,7 @@ def _learnt(answer: dict[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def fits(shown: Any, real: Any, where: str) -> None:
-    """Whether an answer has what is shown: its members and texts, and numbers where numbers are shown."""
+    """Return whether a response contains what is documented; any number matches a number."""
     where = f"{where}: {shown} and not {real}"
     match shown:
         case dict():

@@ -1,4 +1,4 @@
-"""`POST /execute`, `/confirmations`, `/tasks`: calls that a client makes itself, governed like a model's."""
+"""`POST /execute`, `/confirmations` and `/tasks`: calls of a client, governed like a model's."""
 
 from __future__ import annotations
 
@@ -10,26 +10,32 @@ from typing import Any
 
 import httpx
 import pytest
-from asking import NAMED, asking, told, until
-from hosting import Hosted, HostProcess, Workshop, hosted, provided
+from host_harness import HostFolder, HostProcess, RunningHost, running_host, scripted_provider, wait_until
+from http_client import SESSION, http_client, stream_events
 from jackfield_scripted import ScriptedModel
 
 
 async def quiet(_: ScriptedModel) -> None:
-    """A model that says nothing."""
+    """A model that never answers."""
 
 
 @asynccontextmanager
-async def serving(workshop: Workshop, **options: Any) -> AsyncIterator[tuple[Hosted, httpx.AsyncClient]]:
-    async with provided(quiet) as served, hosted(workshop, served, **options) as host, asking(host) as ada:
+async def serving(
+    host_folder: HostFolder, **options: Any
+) -> AsyncIterator[tuple[RunningHost, httpx.AsyncClient]]:
+    async with (
+        scripted_provider(quiet) as served,
+        running_host(host_folder, served, **options) as host,
+        http_client(host) as ada,
+    ):
         yield host, ada
 
 
 def run(
-    workshop: Workshop, test: Callable[[Hosted, httpx.AsyncClient], Awaitable[None]], **options: Any
+    host_folder: HostFolder, test: Callable[[RunningHost, httpx.AsyncClient], Awaitable[None]], **options: Any
 ) -> None:
     async def main() -> None:
-        async with serving(workshop, **options) as (host, ada):
+        async with serving(host_folder, **options) as (host, ada):
             await test(host, ada)
 
     asyncio.run(main())
@@ -38,13 +44,13 @@ def run(
 async def call(
     ada: httpx.AsyncClient, tool: str, text: str = "one two", *, key: str = "", token: str = "", **args: Any
 ) -> httpx.Response:
-    headers = {name: value for name, value in (("Idempotency-Key", key), (NAMED, token)) if value}
+    headers = {name: value for name, value in (("Idempotency-Key", key), (SESSION, token)) if value}
     body = {"arguments": {"text": text, **args}}
     return await ada.post(f"/execute/{tool}", json=body, headers=headers)
 
 
-def test_a_call_runs_as_its_user_in_a_session_that_can_be_named_later(workshop: Workshop) -> None:
-    async def test(_: Hosted, ada: httpx.AsyncClient) -> None:
+def test_a_call_runs_as_its_user_in_a_session_that_later_calls_can_use(host_folder: HostFolder) -> None:
+    async def test(_: RunningHost, ada: httpx.AsyncClient) -> None:
         first = await call(ada, "hst_facts")
         result = first.json()
         facts = result["envelope"]["data"]
@@ -55,12 +61,12 @@ def test_a_call_runs_as_its_user_in_a_session_that_can_be_named_later(workshop: 
         second = (await call(ada, "hst_facts", token=result["token"])).json()
         assert second["session"] == result["session"]
         assert "token" not in second
-        task = await ada.get(f"/tasks/{result['callId']}", headers={NAMED: result["token"]})
+        task = await ada.get(f"/tasks/{result['callId']}", headers={SESSION: result["token"]})
         assert (task.json()["state"], task.json()["data"]["user"]) == ("done", "local")
-        line = (await workshop.audited(2))[0]
+        line = (await host_folder.audited(2))[0]
         assert (line["tool"], line["user"], line["callId"]) == ("hst_facts", "local", result["callId"])
 
-    run(workshop, test)
+    run(host_folder, test)
 
 
 STATUSES = [
@@ -80,77 +86,79 @@ STATUSES = [
 ]
 
 
-def test_every_type_of_failure_has_its_status(workshop: Workshop) -> None:
-    async def test(_: Hosted, ada: httpx.AsyncClient) -> None:
+def test_every_error_type_has_its_http_status(host_folder: HostFolder) -> None:
+    async def test(_: RunningHost, ada: httpx.AsyncClient) -> None:
         for tool, arguments, status, code in STATUSES:
             answer = await ada.post(f"/execute/{tool}", json={"arguments": arguments})
             assert (answer.status_code, answer.json()["error"]["code"]) == (status, code), arguments
             assert answer.json()["envelope"]["ok"] is answer.json()["success"] is False
 
-    run(workshop, test)
+    run(host_folder, test)
 
 
-def test_a_limit_says_when_to_try_again(workshop: Workshop) -> None:
-    async def test(_: Hosted, ada: httpx.AsyncClient) -> None:
+def test_a_rate_limit_says_when_to_retry(host_folder: HostFolder) -> None:
+    async def test(_: RunningHost, ada: httpx.AsyncClient) -> None:
         assert (await call(ada, "hst_rationed")).status_code == 200
         refused = await call(ada, "hst_rationed")
         assert (refused.status_code, refused.headers["Retry-After"]) == (429, "60")
         assert refused.json()["error"]["retryAfter"] == 60
 
-    run(workshop, test)
+    run(host_folder, test)
 
 
 @pytest.mark.parametrize("key", ["a-key-of-some-length", "short", "temperature-1"])
-def test_the_same_key_runs_once_and_gives_the_same_answer(workshop: Workshop, key: str) -> None:
-    async def test(_: Hosted, ada: httpx.AsyncClient) -> None:
+def test_the_same_key_runs_once_and_returns_the_same_outcome(host_folder: HostFolder, key: str) -> None:
+    async def test(_: RunningHost, ada: httpx.AsyncClient) -> None:
         both = await asyncio.gather(*(call(ada, "hst_note", "twice", key=key) for _ in range(2)))
         first, second = (each.json() for each in both)
         assert [each.status_code for each in both] == [200, 200]
         assert first["envelope"] == second["envelope"]
         assert first["session"] == second["session"]
-        assert workshop.effects("done twice") == 1
+        assert host_folder.effects("done twice") == 1
         other = await call(ada, "hst_note", "other", key=key)
         assert (other.status_code, other.json()["error"]["code"]) == (409, "conflict")
-        assert workshop.effects("done other") == 0
+        assert host_folder.effects("done other") == 0
         token = first.get("token") or second["token"]
-        task = (await ada.get(f"/tasks/{key}", headers={NAMED: token})).json()
+        task = (await ada.get(f"/tasks/{key}", headers={SESSION: token})).json()
         assert (task["state"], task["data"]["text"]) == ("done", "twice")
 
-    run(workshop, test)
+    run(host_folder, test)
 
 
-def test_a_key_and_a_call_id_that_differ_are_refused(workshop: Workshop) -> None:
-    async def test(_: Hosted, ada: httpx.AsyncClient) -> None:
+def test_a_key_and_a_call_id_that_differ_are_refused(host_folder: HostFolder) -> None:
+    async def test(_: RunningHost, ada: httpx.AsyncClient) -> None:
         body = {"arguments": {"text": "a"}, "call_id": "one-name-of-it"}
         wrong = await ada.post("/execute/hst_note", json=body, headers={"Idempotency-Key": "another-name"})
         assert wrong.status_code == 400
         token = (await call(ada, "hst_look")).json()["token"]
-        right = await ada.post("/execute/hst_note", json=body, headers={NAMED: token})
+        right = await ada.post("/execute/hst_note", json=body, headers={SESSION: token})
         assert right.json()["callId"] == "one-name-of-it"
 
-    run(workshop, test)
+    run(host_folder, test)
 
 
-def test_a_key_holds_after_the_host_was_killed(workshop: Workshop) -> None:
+def test_an_idempotency_key_survives_a_killed_host(host_folder: HostFolder) -> None:
     async def main() -> None:
-        async with provided() as served, HostProcess(workshop, served) as host:
-            async with asking(host) as ada:
+        async with scripted_provider() as served, HostProcess(host_folder, served) as host:
+            async with http_client(host) as ada:
                 first = (await call(ada, "hst_note", "once", key="key-of-a-client")).json()
             await host.kill()
             await host.start()
-            async with asking(host) as ada:
+            async with http_client(host) as ada:
                 again = (await call(ada, "hst_note", "once", key="key-of-a-client")).json()
                 named = await call(ada, "hst_facts", token=first["token"])
             assert again["envelope"] == first["envelope"]
             assert named.json()["session"] == first["session"]
-            assert workshop.effects("done once") == 1
+            assert host_folder.effects("done once") == 1
 
     asyncio.run(main())
 
 
 @pytest.mark.parametrize("approve", [True, False])
-def test_a_call_that_waits_for_its_user_comes_with_a_card(workshop: Workshop, approve: bool) -> None:
-    async def test(_: Hosted, ada: httpx.AsyncClient) -> None:
+def test_a_call_that_waits_for_confirmation_returns_the_confirmation(
+    host_folder: HostFolder, approve: bool
+) -> None:
+    async def test(_: RunningHost, ada: httpx.AsyncClient) -> None:
         asked = await call(ada, "hst_book", "a table", key="booking-number-1")
         card, token = asked.json()["confirmation"], asked.json()["token"]
         assert (asked.status_code, card["preview"]) == (202, "Book a table?")
@@ -159,21 +167,23 @@ def test_a_call_that_waits_for_its_user_comes_with_a_card(workshop: Workshop, ap
         assert again.json()["confirmation"] == card
         unnamed = await call(ada, "hst_book", "a table", key="booking-number-1")
         assert (unnamed.json()["confirmation"], unnamed.json()["token"]) == (card, token)
-        assert (await ada.get("/tasks/booking-number-1", headers={NAMED: token})).json()["state"] == "waiting"
+        assert (await ada.get("/tasks/booking-number-1", headers={SESSION: token})).json()[
+            "state"
+        ] == "waiting"
         other = (await call(ada, "hst_look")).json()["token"]
         foreign = await ada.post(
-            f"/confirmations/{card['token']}", json={"approve": True}, headers={NAMED: other}
+            f"/confirmations/{card['token']}", json={"approve": True}, headers={SESSION: other}
         )
         assert foreign.status_code == 404
         decided = await ada.post(
-            f"/confirmations/{card['token']}", json={"approve": approve}, headers={NAMED: token}
+            f"/confirmations/{card['token']}", json={"approve": approve}, headers={SESSION: token}
         )
         assert (decided.status_code, decided.json()["approved"]) == (200, approve)
-        assert workshop.effects("done a table") == approve
-        task = (await ada.get("/tasks/booking-number-1", headers={NAMED: token})).json()
+        assert host_folder.effects("done a table") == approve
+        task = (await ada.get("/tasks/booking-number-1", headers={SESSION: token})).json()
         assert task["state"] == decided.json()["state"] == ("done" if approve else "declined")
         used = await ada.post(
-            f"/confirmations/{card['token']}", json={"approve": True}, headers={NAMED: token}
+            f"/confirmations/{card['token']}", json={"approve": True}, headers={SESSION: token}
         )
         assert used.status_code == (200 if approve else 409)
         assert used.json()["state"] == task["state"]
@@ -184,15 +194,15 @@ def test_a_call_that_waits_for_its_user_comes_with_a_card(workshop: Workshop, ap
         else:
             assert used.json()["error"]["message"] == "The user declined this call before; it was not run."
             assert repeated.json()["envelope"]["meta"]["state"] == "declined"
-        assert workshop.effects("done a table") == approve
+        assert host_folder.effects("done a table") == approve
 
-    run(workshop, test)
+    run(host_folder, test)
 
 
-def test_a_call_whose_user_did_not_decide_in_time_has_expired_everywhere(workshop: Workshop) -> None:
-    async def test(_: Hosted, ada: httpx.AsyncClient) -> None:
+def test_a_call_without_a_decision_in_time_is_expired_everywhere(host_folder: HostFolder) -> None:
+    async def test(_: RunningHost, ada: httpx.AsyncClient) -> None:
         asked = (await call(ada, "hst_book", "a table", key="booking-number-1")).json()
-        named = {NAMED: asked["token"]}
+        named = {SESSION: asked["token"]}
 
         async def task() -> dict[str, Any]:
             told: dict[str, Any] = (await ada.get("/tasks/booking-number-1", headers=named)).json()
@@ -209,79 +219,87 @@ def test_a_call_whose_user_did_not_decide_in_time_has_expired_everywhere(worksho
         ]
         form = {"format": "markdown"}
         written = (await ada.get(f"/sessions/{asked['session']}/transcript", params=form)).text
-        assert "> Book a table? [expired]\n" in written
+        assert "> asked for approval: Book a table? [expired]\n" in written
         assert "> hst_book was not approved in time\n" in written
 
-    run(workshop, test, tables={"policies": {"confirmation": {"expiry_seconds": 0.2}}})
+    run(host_folder, test, tables={"policies": {"confirmation": {"expiry_seconds": 0.2}}})
 
 
-def test_a_call_in_a_conversation_is_told_to_its_clients(workshop: Workshop) -> None:
-    async def test(host: Hosted, http: httpx.AsyncClient) -> None:
+def test_a_call_in_a_live_session_is_sent_to_its_clients(host_folder: HostFolder) -> None:
+    async def test(host: RunningHost, http: httpx.AsyncClient) -> None:
         async with host.client("voice") as ada:
             working = asyncio.create_task(call(http, "hst_tells", key="a-call-in-a-talk", token=ada.token))
             await ada.until_type("tool_progress")
-            task = await http.get("/tasks/a-call-in-a-talk", headers={NAMED: ada.token})
+            task = await http.get("/tasks/a-call-in-a-talk", headers={SESSION: ada.token})
             assert (task.json()["state"], task.json()["progress"]["fraction"]) == ("running", 0.5)
-            workshop.open_gate("told")
+            host_folder.open_gate("told")
             assert (await working).json()["envelope"]["data"] == {"told": True}
             done = await ada.until_type("tool_complete")
             assert done["callId"] == "a-call-in-a-talk"
             written = await call(http, "hst_written", token=ada.token)
             assert written.status_code == 403
 
-    run(workshop, test)
+    run(host_folder, test)
 
 
-def test_a_session_is_used_by_nobody_but_its_own(workshop: Workshop) -> None:
-    async def test(_: Hosted, ada: httpx.AsyncClient) -> None:
+def test_a_call_cannot_use_the_session_of_another_user(host_folder: HostFolder) -> None:
+    async def test(_: RunningHost, ada: httpx.AsyncClient) -> None:
         result = (await call(ada, "hst_facts")).json()
         for token in (f"{result['session']}.guessed", "nonsense", result["session"]):
             assert (await call(ada, "hst_facts", token=token)).status_code == 404
-            assert (await ada.get("/tasks/any", headers={NAMED: token})).status_code == 404
-            assert (await ada.get("/events", headers={NAMED: token})).status_code == 404
+            assert (await ada.get("/tasks/any", headers={SESSION: token})).status_code == 404
+            assert (await ada.get("/events", headers={SESSION: token})).status_code == 404
         assert (await ada.get("/tasks/any")).status_code == 400
-        assert (await ada.get("/tasks/any", headers={NAMED: result["token"]})).status_code == 404
+        assert (await ada.get("/tasks/any", headers={SESSION: result["token"]})).status_code == 404
 
-    run(workshop, test)
+    run(host_folder, test)
 
 
-def test_a_call_runs_to_its_end_though_nobody_waits(workshop: Workshop) -> None:
-    async def test(_: Hosted, ada: httpx.AsyncClient) -> None:
+def test_a_call_completes_after_its_client_disconnected(host_folder: HostFolder) -> None:
+    async def test(_: RunningHost, ada: httpx.AsyncClient) -> None:
         token = (await call(ada, "hst_facts")).json()["token"]
         working = asyncio.create_task(
             call(ada, "hst_note", "kept", key="left-alone", token=token, before="gate")
         )
-        await until(lambda: workshop.effects("begun kept"))
+        await wait_until(lambda: host_folder.effects("begun kept"))
         working.cancel()
-        workshop.open_gate("gate")
-        async with ada.stream("GET", "/events", headers={NAMED: token}) as response:
-            async for each in told(response):
+        host_folder.open_gate("gate")
+        async with ada.stream("GET", "/events", headers={SESSION: token}) as response:
+            async for each in stream_events(response):
                 if each.name == "tool_complete" and each.data["callId"] == "left-alone":
                     break
-        assert workshop.effects("done kept") == 1
+        assert host_folder.effects("done kept") == 1
 
-    run(workshop, test)
+    run(host_folder, test)
 
 
-def test_calls_do_not_wait_while_what_a_host_started_with_is_looked_through(workshop: Workshop) -> None:
-    """The interpreter looks for garbage in everything that lives, but not in what was there before a call."""
+def test_garbage_collection_of_startup_objects_does_not_delay_calls(host_folder: HostFolder) -> None:
+    """The garbage collector does not traverse objects that existed before the first call."""
 
     async def main() -> None:
-        async with provided() as served, HostProcess(workshop, served) as host, asking(host) as ada:
+        async with (
+            scripted_provider() as served,
+            HostProcess(host_folder, served) as host,
+            http_client(host) as ada,
+        ):
             heap = (await call(ada, "hst_heap")).json()["envelope"]["data"]
             assert heap["set_aside"] > 5 * heap["watched"], heap
 
     asyncio.run(main())
 
 
-def test_a_host_that_is_told_to_stop_lets_a_call_finish(workshop: Workshop) -> None:
+def test_a_draining_host_lets_a_call_finish(host_folder: HostFolder) -> None:
     async def main() -> None:
-        async with provided() as served, HostProcess(workshop, served) as host, asking(host) as ada:
+        async with (
+            scripted_provider() as served,
+            HostProcess(host_folder, served) as host,
+            http_client(host) as ada,
+        ):
             working = asyncio.create_task(call(ada, "hst_note", "kept", before="gate"))
-            await until(lambda: workshop.effects("begun kept"))
+            await wait_until(lambda: host_folder.effects("begun kept"))
             stopping = asyncio.create_task(host.kill(SIGTERM))
-            await until(lambda: "told to stop" in host.output.read_text())
-            workshop.open_gate("gate")
+            await wait_until(lambda: "draining: " in host.output.read_text())
+            host_folder.open_gate("gate")
             assert (await working).json()["success"]
             assert await stopping == 0
 

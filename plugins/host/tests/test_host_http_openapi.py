@@ -1,4 +1,4 @@
-"""The published document holds: a fuzzer that believes it finds nothing."""
+"""The OpenAPI document describes the host correctly: fuzzing finds no violation."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from asking import NAMED, asking
-from hosting import Hosted, Workshop, hosted, provided
+from host_harness import HostFolder, RunningHost, running_host, scripted_provider
+from http_client import SESSION, http_client
 from jackfield_host.app import ROUTES
-from jackfield_host.openapi import OPERATIONS, document
+from jackfield_host.endpoints.docs import ENDPOINTS, openapi_document
 from jackfield_scripted import ScriptedModel
 from starlette.routing import Route
 
@@ -63,7 +63,7 @@ async def agrees(model: ScriptedModel) -> None:
 
 
 async def fuzzed(folder: Path, url: str, *options: str) -> tuple[int, str]:
-    """What schemathesis says about a host, and its exit status."""
+    """Run schemathesis against a host; return its output and exit status."""
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-c", PROGRAM,
         "--config-file", str(folder / "schemathesis.toml"), "run", f"{url}/openapi.json",
@@ -76,54 +76,56 @@ async def fuzzed(folder: Path, url: str, *options: str) -> tuple[int, str]:
 
 
 def test_every_path_is_published() -> None:
-    """But for the pages of the console, the protocol of the WebSockets, and what only the console asks."""
+    """This excludes the pages and endpoints of the console, and the WebSockets."""
     served = {route.path for route in ROUTES if isinstance(route, Route)}
-    published = set(document()["paths"])
-    assert published == {operation.path for operation in OPERATIONS}
+    published = set(openapi_document()["paths"])
+    assert published == {operation.path for operation in ENDPOINTS}
     assert published <= served
 
 
 @asynccontextmanager
-async def fuzzable(workshop: Workshop) -> AsyncIterator[Hosted]:
-    """A host that refuses nobody for asking often."""
-    async with provided(agrees) as served:
+async def fuzzable(host_folder: HostFolder) -> AsyncIterator[RunningHost]:
+    """Run a host without a tight rate limit."""
+    async with scripted_provider(agrees) as served:
         tables = {"transports": {"openai": {**served.table, "voice": "webrtc"}}}
         options: dict[str, Any] = {"requests_per_minute": 1e6, "sessions_per_user": 1000}
-        async with hosted(workshop, served, tables=tables, **options) as host:
+        async with running_host(host_folder, served, tables=tables, **options) as host:
             yield host
 
 
-def test_a_fuzzer_that_believes_the_document_finds_nothing(workshop: Workshop) -> None:
-    """Somebody who knows nothing of the host."""
+def test_fuzzing_the_openapi_document_finds_no_violation(host_folder: HostFolder) -> None:
+    """The fuzzer has no session."""
 
     async def main() -> None:
-        async with fuzzable(workshop) as host:
-            (workshop.folder / "schemathesis.toml").write_text(SETTINGS)
+        async with fuzzable(host_folder) as host:
+            (host_folder.path / "schemathesis.toml").write_text(SETTINGS)
             url = f"http://127.0.0.1:{host.port}"
-            status, out = await fuzzed(workshop.folder, url, "--max-examples", "5")
+            status, out = await fuzzed(host_folder.path, url, "--max-examples", "5")
         assert status == 0, out
 
     asyncio.run(main())
 
 
-def test_a_fuzzer_that_holds_a_session_finds_nothing(workshop: Workshop) -> None:
-    """With a tool at hand."""
+def test_fuzzing_with_a_session_finds_no_violation(host_folder: HostFolder) -> None:
+    """The fuzzer knows a tool, too."""
 
     async def main() -> None:
-        async with fuzzable(workshop) as host:
-            async with asking(host) as ada:
+        async with fuzzable(host_folder) as host:
+            async with http_client(host) as ada:
                 made = await ada.post("/execute/hst_look", json={"arguments": {"text": "a"}})
             token = made.json()["token"]
-            (workshop.folder / "schemathesis.toml").write_text(SETTINGS + TOOL)
-            holder = ("--phases", "fuzzing", "--max-examples", "8", "-H", f"{NAMED}: {token}")
+            (host_folder.path / "schemathesis.toml").write_text(SETTINGS + TOOL)
+            holder = ("--phases", "fuzzing", "--max-examples", "8", "-H", f"{SESSION}: {token}")
             url = f"http://127.0.0.1:{host.port}"
-            status, out = await fuzzed(workshop.folder, url, *holder, *named())
+            status, out = await fuzzed(host_folder.path, url, *holder, *named())
         assert status == 0, out
 
     asyncio.run(main())
 
 
 def named() -> list[str]:
-    """Options that choose the operations for which a session or a tool is named."""
-    chosen = [each.path for each in OPERATIONS if any(one.name in (NAMED, "tool") for one in each.parameters)]
+    """Return the options that choose the operations with a session or a tool."""
+    chosen = [
+        each.path for each in ENDPOINTS if any(one.name in (SESSION, "tool") for one in each.parameters)
+    ]
     return [option for path in chosen for option in ("--include-path", path)]

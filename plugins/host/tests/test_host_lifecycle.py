@@ -1,4 +1,4 @@
-"""A host's start as whoever runs it sees it: what it says, what it refuses, how it logs, when it is ready."""
+"""The start of a host: the startup summary, faults, the log, and health."""
 
 from __future__ import annotations
 
@@ -22,42 +22,44 @@ from typing import Any
 import httpx
 import pytest
 from click.testing import CliRunner
-from hosting import HostProcess, Workshop, free_port, hosted, provided
+from host_harness import HostFolder, HostProcess, free_port, running_host, scripted_provider
 from jackfield.settings import Settings, SettingsError
 from jackfield.store import StoreUnavailableError
 from jackfield_cli import main
-from jackfield_host.lifecycle import logs, readiness
-from jackfield_host.lifecycle.announcement import others, url
+from jackfield_host import logs
+from jackfield_host.app import open_host
+from jackfield_host.endpoints import health
 from jackfield_host.settings import HostSettings
+from jackfield_host.startup import local_url, network_access
 from jackfield_scripted import ScriptedModel
 
 
 async def silent(model: ScriptedModel) -> None:
-    """A model that nobody asks."""
+    """A model that gets no request."""
 
 
-def toml(workshop: Workshop, host: str = "", top: str = "", tables: str = "") -> Path:
-    """Settings of a host whose provider is never asked."""
-    config = workshop.folder / "jackfield.toml"
+def toml(host_folder: HostFolder, host: str = "", top: str = "", tables: str = "") -> Path:
+    """Return the settings of a host whose provider gets no request."""
+    config = host_folder.path / "jackfield.toml"
     top = top or 'provider = "openai"'
     config.write_text(
-        f"registry = {json.dumps(str(workshop.registry))}\n{top}\n"
+        f"registry = {json.dumps(str(host_folder.registry))}\n{top}\n"
         f'[transports.openai]\nbase_url = "http://127.0.0.1:9/v1"\n{tables}\n[host]\n{host}\n'
     )
     return config
 
 
 @pytest.fixture
-def refused(workshop: Workshop, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., str]]:
-    """What `serve` says when it does not start, in a folder where a host has run before."""
-    workshop.create_store()
+def refused(host_folder: HostFolder, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., str]]:
+    """Return a function that runs `serve` in a folder where a host has run before, and returns its error."""
+    host_folder.create_store()
     root = logging.getLogger()
     before, level = root.handlers[:], root.level
 
     def serve(*arguments: str, **environ: str) -> str:
         for name, value in environ.items():
             monkeypatch.setenv(name, value)
-        # One that starts after all is told to stop, and has not refused.
+        # If the host starts after all, it is stopped, and the test fails.
         stopping = threading.Timer(30, os.kill, (os.getpid(), signal.SIGTERM))
         stopping.start()
         done = CliRunner().invoke(main, ["serve", *arguments])
@@ -72,18 +74,18 @@ def refused(workshop: Workshop, monkeypatch: pytest.MonkeyPatch) -> Iterator[Cal
     root.setLevel(level)
 
 
-def test_a_start_says_where_with_what_and_for_whom(workshop: Workshop) -> None:
+def test_the_startup_summary_has_url_provider_store_and_token(host_folder: HostFolder) -> None:
     async def drive() -> str:
-        async with provided(silent) as served, HostProcess(workshop, served) as host:
+        async with scripted_provider(silent) as served, HostProcess(host_folder, served) as host:
             assert await host.kill(signal.SIGTERM) == 0
             return host.output.read_text().replace(str(host.port), "PORT")
 
     said = asyncio.run(drive())
-    registry = json.loads(workshop.registry.read_text())["version"]
+    registry = json.loads(host_folder.registry.read_text())["version"]
     told = [line for line in said.splitlines() if line.startswith(("Jackfield ", "  ", "Open "))]
     assert told[0] == f"Jackfield {version('jackfield-host')}"
     assert told[-1] == "Open http://127.0.0.1:PORT · Ctrl-C stops"
-    assert f"  registry  {registry} ({workshop.registry}, development)\n" in said
+    assert f"  registry  {registry} ({host_folder.registry}, development)\n" in said
     assert "  provider  openai (text, voice): the setting `provider` names it\n" in said
     assert "  store     sqlite\n" in said
     assert "hst_look" in said.partition(" offered: ")[2].partition("\n")[0].split(", ")
@@ -92,17 +94,16 @@ def test_a_start_says_where_with_what_and_for_whom(workshop: Workshop) -> None:
     assert "host-PORT.toml" in said
 
 
-def test_a_provider_that_was_detected_is_announced_with_the_reason_and_better_ones(
-    workshop: Workshop,
+def test_a_detected_provider_is_shown_with_the_reason_and_better_alternatives(
+    host_folder: HostFolder,
 ) -> None:
-    from jackfield_host.app import opened
-    from jackfield_host.lifecycle.announcement import announcement
+    from jackfield_host.startup import startup_summary
 
     async def drive() -> list[str]:
-        async with provided(silent) as served:
-            settings = replace(workshop.settings(served), provider="auto")
-            async with opened(settings, HostSettings(port=0)) as house:
-                said = announcement(house, settings, 80, ())
+        async with scripted_provider(silent) as served:
+            settings = replace(host_folder.settings(served), provider="auto")
+            async with open_host(settings, HostSettings(port=0)) as host:
+                said = startup_summary(host, settings, 80, ())
                 better = said._replace(provider_hints=("set A_KEY to use A", "run `b`"))
                 return [*said.lines(), *better.lines()]
 
@@ -113,18 +114,17 @@ def test_a_provider_that_was_detected_is_announced_with_the_reason_and_better_on
     assert lines[where - 1 : where + 2] == [told, lines[where], "  better    run `b`"]
 
 
-def test_tools_that_are_withheld_are_told_by_reason(workshop: Workshop) -> None:
-    document = json.loads(workshop.registry.read_text())
+def test_withheld_tools_are_listed_by_reason(host_folder: HostFolder) -> None:
+    document = json.loads(host_folder.registry.read_text())
     assert "hst_look" in json.dumps(document)
 
     async def drive() -> str:
-        async with provided(silent) as served:
-            settings = workshop.settings(served)
-            from jackfield_host.app import opened
-            from jackfield_host.lifecycle.announcement import announcement
+        async with scripted_provider(silent) as served:
+            settings = host_folder.settings(served)
+            from jackfield_host.startup import startup_summary
 
-            async with opened(settings, HostSettings(port=0)) as house:
-                registry = house.sessions.runtime.registry
+            async with open_host(settings, HostSettings(port=0)) as host:
+                registry = host.sessions.runtime.registry
                 registry.withheld = {
                     "hst_odd": "needs weather: no key is set",
                     "hst_book": "needs rooms, which no installed plugin provides",
@@ -133,7 +133,7 @@ def test_tools_that_are_withheld_are_told_by_reason(workshop: Workshop) -> None:
                 registry.tools = {
                     name: tool for name, tool in registry.tools.items() if name not in registry.withheld
                 }
-                return "\n".join(announcement(house, settings, 80, ("--port",)).lines())
+                return "\n".join(startup_summary(host, settings, 80, ("--port",)).lines())
 
     said = asyncio.run(drive())
     assert [line for line in said.splitlines() if "withheld" in line] == [
@@ -154,42 +154,43 @@ def test_tools_that_are_withheld_are_told_by_reason(workshop: Workshop) -> None:
         ("agent.example", "http://agent.example:80"),
     ],
 )
-def test_the_url_is_one_that_a_browser_here_can_open(address: str, shown: str) -> None:
-    assert url(address, 80) == shown
+def test_the_url_works_for_a_browser_on_this_machine(address: str, shown: str) -> None:
+    assert local_url(address, 80) == shown
 
 
-def test_a_host_on_every_address_says_how_others_reach_it() -> None:
+def test_a_host_on_every_address_says_how_other_machines_reach_it() -> None:
     assert (
-        others("0.0.0.0", 80)
-        == others("::", 80)
-        == "can reach it at port 80 of every address of this machine"
+        network_access("0.0.0.0", 80)
+        == network_access("::", 80)
+        == "reachable at port 80 of every address of this machine"
     )
-    assert others("127.0.0.1", 80) == others("agent.example", 80) == ""
+    assert network_access("127.0.0.1", 80) == network_access("agent.example", 80) == ""
 
 
-def test_a_port_in_use_is_told(workshop: Workshop) -> None:
-    toml(workshop)
-    workshop.create_store()
+def test_a_port_in_use_is_reported(host_folder: HostFolder) -> None:
+    toml(host_folder)
+    host_folder.create_store()
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))
         other.listen()
         port = other.getsockname()[1]
         done = subprocess.run(
             [sys.executable, "-m", "jackfield_cli", "serve", "--port", str(port)],
-            cwd=workshop.folder, capture_output=True, text=True, timeout=60, check=False,
-            env={**os.environ, "PYTHONPATH": str(workshop.site)},
+            cwd=host_folder.path, capture_output=True, text=True, timeout=60, check=False,
+            env={**os.environ, "PYTHONPATH": str(host_folder.site)},
         )  # fmt: skip
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == (
-        f"Error: [host] port: 127.0.0.1:{port} cannot be listened on: something serves there already, "
-        f"perhaps another host; stop that, or take another port: jackfield serve --port {port + 1}\n"
+        f"Error: [host] port: cannot listen on 127.0.0.1:{port}: the port is in use, "
+        f"perhaps by another host; stop that program, or choose another port: jackfield serve "
+        f"--port {port + 1}\n"
     )
 
 
 def test_all_faults_in_the_settings_are_reported_in_one_run_with_their_places(
-    workshop: Workshop, refused: Callable[..., str]
+    host_folder: HostFolder, refused: Callable[..., str]
 ) -> None:
-    toml(workshop, 'prot = 1\ndrain_seconds = -1\nlog_level = "loud"\n[host.jwt]\naudiense = "us"')
+    toml(host_folder, 'prot = 1\ndrain_seconds = -1\nlog_level = "loud"\n[host.jwt]\naudiense = "us"')
     faults = refused(
         JACKFIELD_HOST_MAX_SESSIONS="many", JACKFIELD_HOST_VOISE="alloy", JACKFIELD_HOST_JWT__LEEWAY="x"
     ).splitlines()
@@ -207,11 +208,13 @@ def test_all_faults_in_the_settings_are_reported_in_one_run_with_their_places(
     ]
 
 
-def test_a_secret_in_a_wrong_place_is_not_repeated(workshop: Workshop, refused: Callable[..., str]) -> None:
+def test_a_secret_in_the_wrong_setting_is_not_repeated(
+    host_folder: HostFolder, refused: Callable[..., str]
+) -> None:
     secret = "hunter2-hunter2"
-    toml(workshop, f'keys = "{secret}"\njwt = "{secret}"')
+    toml(host_folder, f'keys = "{secret}"\njwt = "{secret}"')
     assert refused().splitlines() == ["[host] keys: expected a table", "[host] jwt: expected a table"]
-    toml(workshop, f'[host.keys.phone]\ndigest = "{secret}"\nuser = "ada"')
+    toml(host_folder, f'[host.keys.phone]\ndigest = "{secret}"\nuser = "ada"')
     said = refused(JACKFIELD_HOST_JWT__SECRET_ENV=f"{secret}!")
     assert "[host.keys.phone] digest: expected sha256: and 64 hexadecimal digits" in said
     assert "JACKFIELD_HOST_JWT__SECRET_ENV: expected the name of an environment variable" in said
@@ -246,14 +249,14 @@ def test_a_secret_in_a_wrong_place_is_not_repeated(workshop: Workshop, refused: 
         ("", "", '[stores.sqlite]\npath = "/proc/none/jackfield.db"', "the store /proc/none/jackfield.db"),
     ],
 )
-def test_what_cannot_be_served_is_reported(
-    workshop: Workshop, refused: Callable[..., str], host: str, top: str, tables: str, expected: str
+def test_settings_that_cannot_be_served_are_reported(
+    host_folder: HostFolder, refused: Callable[..., str], host: str, top: str, tables: str, expected: str
 ) -> None:
-    toml(workshop, host, top, tables)
+    toml(host_folder, host, top, tables)
     assert expected in refused("--port", "0")
 
 
-def test_a_setting_of_the_host_at_the_top_of_the_file_is_taken_for_no_other(tmp_path: Path) -> None:
+def test_a_host_setting_at_the_top_of_the_file_gets_no_misleading_suggestion(tmp_path: Path) -> None:
     file = tmp_path / "jackfield.toml"
     for name in {each.name for each in fields(HostSettings)} - {"hosts"}:
         file.write_text(f"{name} = 1\n")
@@ -262,24 +265,24 @@ def test_a_setting_of_the_host_at_the_top_of_the_file_is_taken_for_no_other(tmp_
 
 
 def test_faults_of_kernel_and_host_are_reported_together(
-    workshop: Workshop, refused: Callable[..., str]
+    host_folder: HostFolder, refused: Callable[..., str]
 ) -> None:
-    toml(workshop, "prot = 1", 'provder = "openai"\ndeployment = "test"')
+    toml(host_folder, "prot = 1", 'provder = "openai"\ndeployment = "test"')
     assert refused().splitlines() == [
         "jackfield.toml provder: unknown setting; did you mean 'provider'?",
         "jackfield.toml deployment: expected one of 'development', 'production', got 'test'",
         "[host] prot: unknown setting; did you mean 'port'?",
     ]
     # A file that cannot be read as TOML is one fault.
-    (workshop.folder / "jackfield.toml").write_text("[host\n")
+    (host_folder.path / "jackfield.toml").write_text("[host\n")
     assert refused().startswith("jackfield.toml: Expected ']'")
 
 
-def test_faults_of_plugins_and_an_open_door_are_reported_together(
-    workshop: Workshop, refused: Callable[..., str]
+def test_faults_of_plugins_and_a_missing_token_are_reported_together(
+    host_folder: HostFolder, refused: Callable[..., str]
 ) -> None:
     tables = "[policies.loops]\nidentical = 1\n[observers.audit]\npth = 1\n[policies.lops]\n"
-    toml(workshop, 'address = "0.0.0.0"', tables=tables)
+    toml(host_folder, 'address = "0.0.0.0"', tables=tables)
     faults = refused("--port", "0").splitlines()
     assert [line.partition("; ")[0] for line in faults] == [
         "[host] address: others can reach '0.0.0.0', and no token is required",
@@ -290,13 +293,13 @@ def test_faults_of_plugins_and_an_open_door_are_reported_together(
 
 
 def test_faults_of_kernel_host_plugins_and_provider_are_reported_in_one_run(
-    workshop: Workshop, refused: Callable[..., str]
+    host_folder: HostFolder, refused: Callable[..., str]
 ) -> None:
     tables = (
         'vocie = 1\n[policies.loops]\nidentical = 1\n[policies.budgets]\nenabled = "no"\n[policies.lops]\n'
     )
     toml(
-        workshop,
+        host_folder,
         'prot = 1\naddress = "0.0.0.0"',
         'provider = "openai"\nstor = "memory"\ndeployment = "test"',
         tables,
@@ -315,12 +318,12 @@ def test_faults_of_kernel_host_plugins_and_provider_are_reported_in_one_run(
     ]
 
 
-def test_nine_faults_in_as_many_places_are_reported_by_one_run_of_the_real_command(
-    workshop: Workshop,
+def test_the_command_reports_nine_faults_in_nine_places_in_one_run(
+    host_folder: HostFolder,
 ) -> None:
-    workshop.create_store()
+    host_folder.create_store()
     toml(
-        workshop,
+        host_folder,
         host='port = "http"',
         top='provider = "openai"\nprompt_tokens = -1',
         tables=(
@@ -334,8 +337,8 @@ def test_nine_faults_in_as_many_places_are_reported_by_one_run_of_the_real_comma
     )
     done = subprocess.run(
         [sys.executable, "-m", "jackfield_cli", "serve"],
-        cwd=workshop.folder, capture_output=True, text=True, timeout=60, check=False,
-        env={**os.environ, "PYTHONPATH": str(workshop.site), "JACKFIELD_HOST_MAX_SESSIONS": "many"},
+        cwd=host_folder.path, capture_output=True, text=True, timeout=60, check=False,
+        env={**os.environ, "PYTHONPATH": str(host_folder.site), "JACKFIELD_HOST_MAX_SESSIONS": "many"},
     )  # fmt: skip
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.removeprefix("Error: ").splitlines() == [
@@ -351,47 +354,47 @@ def test_nine_faults_in_as_many_places_are_reported_by_one_run_of_the_real_comma
     ]
 
 
-def test_faults_of_plugins_do_not_hide_what_is_wrong_with_provider_and_store(
-    workshop: Workshop, refused: Callable[..., str]
+def test_faults_of_plugins_do_not_hide_faults_of_provider_and_store(
+    host_folder: HostFolder, refused: Callable[..., str]
 ) -> None:
     nowhere = '[stores.sqlite]\npath = "/proc/none/jackfield.db"\n'
     provider = "[transports.openai] vocie: unknown setting"
     store = "the store /proc/none/jackfield.db"
     for beside, told in (("[policies.loops]\nidentical = 1\n", ["[policies.loops] identical:"]), ("", [])):
-        toml(workshop, tables=f"vocie = 1\n{nowhere}{beside}")
+        toml(host_folder, tables=f"vocie = 1\n{nowhere}{beside}")
         faults = refused("--port", "0").splitlines()
         assert len(faults) == 2 + len(told)
         for line, begin in zip(faults, [*told, provider, store], strict=True):
             assert line.startswith(begin)
 
 
-def test_a_registry_that_is_missing_is_reported_next_to_wrong_settings_of_the_host(
-    workshop: Workshop, refused: Callable[..., str]
+def test_a_missing_registry_is_reported_with_invalid_host_settings(
+    host_folder: HostFolder, refused: Callable[..., str]
 ) -> None:
     for host in ("prot = 1", 'address = "0.0.0.0"'):
-        toml(workshop, host)
-        mistake, missing = refused("--registry", str(workshop.folder / "other.json")).splitlines()
+        toml(host_folder, host)
+        mistake, missing = refused("--registry", str(host_folder.path / "other.json")).splitlines()
         assert "prot" in mistake or "no token is required" in mistake
         assert "other.json" in missing
         assert "jackfield build" in missing
 
 
-def test_nothing_is_reported_that_may_only_follow_from_another_fault(
-    workshop: Workshop, refused: Callable[..., str]
+def test_faults_that_may_only_follow_from_another_are_not_reported(
+    host_folder: HostFolder, refused: Callable[..., str]
 ) -> None:
     digest = '[host.keys.phone]\ndigest = "hunter2"\nuser = "ada"'
-    toml(workshop, f'address = "0.0.0.0"\n{digest}')
+    toml(host_folder, f'address = "0.0.0.0"\n{digest}')
     (said,) = refused().splitlines()
     assert said.startswith("[host.keys.phone] digest: ")
-    config = workshop.folder / "jackfield.toml"
+    config = host_folder.path / "jackfield.toml"
     for wrong in ('registri = "elsewhere.json"', "registry = 1"):
         config.write_text(f"{wrong}\n")
         (said,) = refused().splitlines()
         assert "registr" in said
 
 
-def test_a_provider_without_its_key_is_told(workshop: Workshop, refused: Callable[..., str]) -> None:
-    config = toml(workshop)
+def test_a_provider_without_its_key_is_reported(host_folder: HostFolder, refused: Callable[..., str]) -> None:
+    config = toml(host_folder)
     config.write_text(config.read_text().replace("base_url", "#"))
     said = refused(OPENAI_API_KEY="")
     assert said.startswith("provider: openai cannot be used: the environment variable OPENAI_API_KEY")
@@ -400,17 +403,17 @@ def test_a_provider_without_its_key_is_told(workshop: Workshop, refused: Callabl
 
 
 @pytest.mark.parametrize("content", [None, "{", '{"schemaVersion": 1}'])
-def test_a_registry_that_cannot_be_read_says_how_to_make_one(
-    workshop: Workshop, refused: Callable[..., str], content: str | None
+def test_an_unreadable_registry_says_how_to_build_one(
+    host_folder: HostFolder, refused: Callable[..., str], content: str | None
 ) -> None:
-    toml(workshop)
-    registry = workshop.folder / "other.json"
+    toml(host_folder)
+    registry = host_folder.path / "other.json"
     if content is not None:
         registry.write_text(content)
     assert "jackfield build" in refused("--registry", str(registry))
 
 
-def test_flags_win_over_the_environment_and_that_over_the_file(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_flags_override_the_environment_which_overrides_the_file(monkeypatch: pytest.MonkeyPatch) -> None:
     table = {"port": 1, "max_sessions": 1, "idle_seconds": 1.0}
     monkeypatch.setenv("JACKFIELD_HOST_PORT", "2")
     monkeypatch.setenv("JACKFIELD_HOST_MAX_SESSIONS", "2")
@@ -418,7 +421,7 @@ def test_flags_win_over_the_environment_and_that_over_the_file(monkeypatch: pyte
     assert (options.port, options.max_sessions, options.idle_seconds) == (3, 2, 1.0)
 
 
-def test_a_list_in_the_environment_is_written_with_commas_or_as_json(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_list_in_the_environment_uses_commas_or_json(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JACKFIELD_HOST_ORIGINS", "https://a.example, https://b.example")
     monkeypatch.setenv("JACKFIELD_HOST_HOSTS", '["a.example"]')
     monkeypatch.setenv("JACKFIELD_HOST_JWT__ALGORITHMS", "RS256")
@@ -436,7 +439,7 @@ def test_a_list_in_the_environment_is_written_with_commas_or_as_json(monkeypatch
 
 @contextmanager
 def logged(**options: Any) -> Iterator[io.StringIO]:
-    """What is logged under these options; the loggers are put back as they were."""
+    """Capture the log with these options, and restore the loggers afterwards."""
     root = logging.getLogger()
     before, level = root.handlers[:], root.level
     written = io.StringIO()
@@ -444,7 +447,7 @@ def logged(**options: Any) -> Iterator[io.StringIO]:
     try:
         tables = {"transports": {"openai": {"api_key_env": "ODDLY_NAMED"}}}
         environ = {"ODDLY_NAMED": "a-secret-of-ours", "SOME_API_KEY": "another-secret", "HOME": "/nowhere"}
-        logs.set_up(HostSettings(**options), tables, environ)
+        logs.configure_logging(HostSettings(**options), tables, environ)
         yield written
     finally:
         sys.stderr = stderr
@@ -452,14 +455,14 @@ def logged(**options: Any) -> Iterator[io.StringIO]:
         root.setLevel(level)
 
 
-def test_a_record_is_one_line_and_cannot_steer_a_terminal() -> None:
+def test_a_log_record_is_one_line_and_cannot_control_a_terminal() -> None:
     with logged() as written:
         logging.getLogger("jackfield_host.x").info("said %s", "one\ntwo\x1b[2J\u2028three")
     (line,) = written.getvalue().splitlines()
     assert line.endswith(r" info    said one\ntwo\x1b[2J\u2028three")
 
 
-def test_machines_get_json_with_everything_in_it() -> None:
+def test_json_log_records_are_complete() -> None:
     with logged(log_format="json") as written:
         try:
             raise ValueError("the cause\nin two lines")
@@ -482,7 +485,7 @@ def test_secrets_of_the_environment_are_not_logged(form: str) -> None:
     assert "/nowhere" in written.getvalue()
 
 
-def test_libraries_are_heard_only_when_something_is_wrong_or_everything_is_asked_for() -> None:
+def test_libraries_are_logged_from_warnings_on_or_at_debug_level() -> None:
     for level, expected in (("info", ["bad"]), ("debug", ["request", "bad"])):
         with logged(log_level=level) as written:
             logging.getLogger("httpx").info("request")
@@ -493,9 +496,9 @@ def test_libraries_are_heard_only_when_something_is_wrong_or_everything_is_asked
     assert written.getvalue() == ""
 
 
-def test_requests_are_logged_when_asked_for_and_without_what_they_carry(workshop: Workshop) -> None:
+def test_the_access_log_is_optional_and_has_no_tokens(host_folder: HostFolder) -> None:
     async def drive(**options: Any) -> str:
-        async with provided(silent) as served, HostProcess(workshop, served, **options) as host:
+        async with scripted_provider(silent) as served, HostProcess(host_folder, served, **options) as host:
             async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{host.port}") as http:
                 await http.get("/health", params={"token": "do-not-tell-this"})
             async with host.client("text") as ada:
@@ -512,11 +515,14 @@ def test_requests_are_logged_when_asked_for_and_without_what_they_carry(workshop
     assert "do-not-tell-this" not in asked
 
 
-def test_a_start_for_machines_is_one_line_of_json(workshop: Workshop) -> None:
-    workshop.create_store()
+def test_the_json_startup_summary_is_one_line(host_folder: HostFolder) -> None:
+    host_folder.create_store()
 
     async def drive() -> list[Any]:
-        async with provided(silent) as served, HostProcess(workshop, served, log_format="json") as host:
+        async with (
+            scripted_provider(silent) as served,
+            HostProcess(host_folder, served, log_format="json") as host,
+        ):
             await host.kill(signal.SIGTERM)
             return [json.loads(line) for line in host.output.read_text().splitlines()]
 
@@ -527,15 +533,14 @@ def test_a_start_for_machines_is_one_line_of_json(workshop: Workshop) -> None:
     assert told[-1]["message"] == "drained"
 
 
-def test_a_host_is_ready_while_its_store_takes_something(
-    workshop: Workshop, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+def test_a_host_is_ready_while_its_store_accepts_writes(
+    host_folder: HostFolder, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(readiness, "TRUSTED_SECONDS", 0.0)
+    monkeypatch.setattr(health, "CACHE_SECONDS", 0.0)
 
     async def drive() -> None:
-        async with provided(silent) as served, hosted(workshop, served) as host:
-            assert host.house
-            look, store = host.house.readiness.look, host.house.sessions.runtime.store
+        async with scripted_provider(silent) as served, running_host(host_folder, served) as host:
+            look, store = host.host.health_check.run, host.sessions.runtime.store
             assert await look() == (True, False, {"registry": True, "provider": True, "store": True})
 
             async def away(*_: object, **__: object) -> None:
@@ -547,20 +552,19 @@ def test_a_host_is_ready_while_its_store_takes_something(
                     standing = await look()
                     assert (standing.ready, standing.parts["store"]) == (False, False)
             assert (await look()).ready
-            host.house.sessions.admission.closed = True
+            host.sessions.admission.closed = True
             assert (await look())[:2] == (False, True)
 
     with caplog.at_level(logging.INFO):
         asyncio.run(drive())
-    told = [each.message for each in caplog.records if each.name == readiness.__name__]
-    assert told == ["not ready: the store is gone", "ready again: the store takes what is written"]
+    told = [each.message for each in caplog.records if each.name == health.__name__]
+    assert told == ["not ready: the store is gone", "ready again: the store accepts writes"]
 
 
-def test_whoever_asks_often_does_not_keep_the_store_busy(workshop: Workshop) -> None:
+def test_frequent_health_checks_do_not_load_the_store(host_folder: HostFolder) -> None:
     async def drive() -> int:
-        async with provided(silent) as served, hosted(workshop, served) as host:
-            assert host.house
-            runtime = host.house.sessions.runtime
+        async with scripted_provider(silent) as served, running_host(host_folder, served) as host:
+            runtime = host.sessions.runtime
             store, written = runtime.store, 0
             put = store.put
 
@@ -570,16 +574,16 @@ def test_whoever_asks_often_does_not_keep_the_store_busy(workshop: Workshop) -> 
                 await put(*arguments, **options)
 
             store.put = counting  # type: ignore[method-assign]
-            await asyncio.gather(*(host.house.readiness.look() for _ in range(200)))
+            await asyncio.gather(*(host.host.health_check.run() for _ in range(200)))
             return written
 
     assert asyncio.run(drive()) == 1
 
 
-def test_a_service_manager_is_told_that_it_is_ready_alive_and_stopping(
-    workshop: Workshop, monkeypatch: pytest.MonkeyPatch
+def test_systemd_is_notified_of_ready_watchdog_and_stopping(
+    host_folder: HostFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # A name without a file: the path of a socket has room for a hundred characters only.
+    # An abstract socket, because the path of a socket file is limited to about 100 characters.
     name = f"jackfield-test-{os.getpid()}-{free_port()}"
     monkeypatch.setenv("NOTIFY_SOCKET", f"@{name}")
     monkeypatch.setenv("WATCHDOG_USEC", "100000")
@@ -594,7 +598,7 @@ def test_a_service_manager_is_told_that_it_is_ready_alive_and_stopping(
                 while not any(what in each for each in told):
                     told.append((await asyncio.get_running_loop().sock_recv(manager, 4096)).decode())
 
-            async with provided(silent) as served, HostProcess(workshop, served) as host:
+            async with scripted_provider(silent) as served, HostProcess(host_folder, served) as host:
                 async with asyncio.timeout(60):
                     await hears("READY=1")
                     assert f"STATUS=listening on 127.0.0.1:{host.port}" in told[-1]
@@ -609,13 +613,13 @@ def test_a_service_manager_is_told_that_it_is_ready_alive_and_stopping(
     asyncio.run(drive())
 
 
-def test_a_service_manager_that_is_gone_stops_nothing(
-    workshop: Workshop, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+def test_a_missing_service_manager_does_not_stop_the_host(
+    host_folder: HostFolder, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("NOTIFY_SOCKET", str(tmp_path / "gone"))
 
     async def drive() -> int:
-        async with provided(silent) as served, HostProcess(workshop, served) as host:
+        async with scripted_provider(silent) as served, HostProcess(host_folder, served) as host:
             return await host.kill(signal.SIGTERM)
 
     assert asyncio.run(drive()) == 0

@@ -1,4 +1,4 @@
-"""How a host stops: sessions are handed on with what was running, nothing runs twice, nobody is left."""
+"""How a host stops: it releases its sessions, nothing runs twice, and every client can resume."""
 
 from __future__ import annotations
 
@@ -8,14 +8,13 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from contextlib import AsyncExitStack
 from functools import partial
 from typing import Any
 
 import httpx
 import pytest
-from hosting import Client, HostProcess, Workshop, hosted, provided
+from host_harness import Client, HostFolder, HostProcess, running_host, scripted_provider, wait_until
 from jackfield_scripted import ScriptedCall, ScriptedModel
 from joserfc import jwt
 from joserfc.jwk import OctKey
@@ -25,7 +24,7 @@ SESSIONS = 6
 
 
 async def model(model: ScriptedModel) -> None:
-    """Calls the tool that the user names, and has something to say of whatever comes back."""
+    """Call the tool that the user names, and comment on its result."""
     while True:
         heard = (await model.hears()).text
         if heard.startswith("do "):
@@ -35,45 +34,38 @@ async def model(model: ScriptedModel) -> None:
 
 
 def outcomes(*clients: Client) -> list[dict[str, Any]]:
-    """What became of calls, over all connections of one user."""
+    """Return the outcomes of calls, over all connections of one user."""
     return [
         event for client in clients for kind in ("tool_complete", "tool_error") for event in client.of(kind)
     ]
 
 
 def answered(*clients: Client) -> bool:
-    """Whether the assistant has said something, in any of them."""
+    """Return whether any of these clients got an answer."""
     return any(client.said("assistant") for client in clients)
 
 
-async def comes_true(condition: Callable[[], object]) -> None:
-    """Wait for what another process does."""
-    async with asyncio.timeout(60):
-        while not condition():  # noqa: ASYNC110 - nobody could set an event
-            await asyncio.sleep(0.02)
+async def begun(host_folder: HostFolder, texts: list[str]) -> None:
+    """Wait until the tools are running."""
+    await wait_until(lambda: all(host_folder.effects(f"begun {text}") for text in texts))
 
 
-async def begun(workshop: Workshop, texts: list[str]) -> None:
-    """Wait until the tools are in the middle of it."""
-    await comes_true(lambda: all(workshop.effects(f"begun {text}") for text in texts))
-
-
-def test_a_host_that_is_told_to_stop_under_load_hands_every_session_on(workshop: Workshop) -> None:
+def test_a_host_that_drains_under_load_releases_every_session(host_folder: HostFolder) -> None:
     texts = [f"item-{number}" for number in range(SESSIONS)]
 
     async def drive() -> None:
         async with AsyncExitStack() as stack:
-            served = await stack.enter_async_context(provided(model))
-            old = await stack.enter_async_context(HostProcess(workshop, served, sessions_per_user=99))
-            new = await stack.enter_async_context(HostProcess(workshop, served, sessions_per_user=99))
+            served = await stack.enter_async_context(scripted_provider(model))
+            old = await stack.enter_async_context(HostProcess(host_folder, served, sessions_per_user=99))
+            new = await stack.enter_async_context(HostProcess(host_folder, served, sessions_per_user=99))
             users = [await stack.enter_async_context(old.client("text")) for _ in texts]
             for user, text in zip(users, texts, strict=True):
                 await user.say("text", text=f"do hst_note {text}")
-            await begun(workshop, texts)
+            await begun(host_folder, texts)
 
             os.kill(old.pid, signal.SIGTERM)
             for user in users:
-                await comes_true(partial(user.of, "going_away"))
+                await wait_until(partial(user.of, "going_away"))
             with pytest.raises(InvalidStatus) as refused:
                 async with old.connected("text"):
                     pass
@@ -83,7 +75,7 @@ def test_a_host_that_is_told_to_stop_under_load_hands_every_session_on(workshop:
                 assert (await http.get(f"http://127.0.0.1:{old.port}/health")).status_code == 503
                 assert (await http.get(f"http://127.0.0.1:{new.port}/health")).status_code == 200
 
-            workshop.open_gate("gate")
+            host_folder.open_gate("gate")
             for user in users:
                 assert await user.until_closed() == (1012, "the host is restarting")
             assert await old.ended() == 0
@@ -95,33 +87,35 @@ def test_a_host_that_is_told_to_stop_under_load_hands_every_session_on(workshop:
                 assert again.session
                 assert user.session
                 assert again.session["registry"] == user.session["registry"]
-                await comes_true(partial(answered, user, again))
+                await wait_until(partial(answered, user, again))
                 (outcome,) = outcomes(user, again)
                 assert (outcome["type"], outcome["data"]["text"]) == ("tool_complete", text)
                 await again.say("text", text="and now?")
                 await again.until_type("turn_complete")
 
     asyncio.run(drive())
-    assert [workshop.effects(f"begun {text}") for text in texts] == [1] * SESSIONS
-    assert [workshop.effects(f"done {text}") for text in texts] == [1] * SESSIONS
+    assert [host_folder.effects(f"begun {text}") for text in texts] == [1] * SESSIONS
+    assert [host_folder.effects(f"done {text}") for text in texts] == [1] * SESSIONS
 
 
-def test_a_tool_that_takes_too_long_is_in_doubt_and_not_run_again_while_a_read_is(workshop: Workshop) -> None:
+def test_after_a_drain_an_unfinished_write_is_in_doubt_and_an_unfinished_read_runs_again(
+    host_folder: HostFolder,
+) -> None:
     async def drive() -> None:
         async with AsyncExitStack() as stack:
-            served = await stack.enter_async_context(provided(model))
-            old = await stack.enter_async_context(HostProcess(workshop, served, drain_seconds=0.2))
+            served = await stack.enter_async_context(scripted_provider(model))
+            old = await stack.enter_async_context(HostProcess(host_folder, served, drain_seconds=0.2))
             writer = await stack.enter_async_context(old.client("text"))
             reader = await stack.enter_async_context(old.client("text"))
             await writer.say("text", text="do hst_note write")
             await reader.say("text", text="do hst_look read")
-            await begun(workshop, ["write", "read"])
+            await begun(host_folder, ["write", "read"])
             assert await old.kill(signal.SIGTERM) == 0
             assert (await writer.until_closed())[0] == 1012
             assert outcomes(writer, reader) == []
 
-            workshop.open_gate("gate")
-            new = await stack.enter_async_context(HostProcess(workshop, served))
+            host_folder.open_gate("gate")
+            new = await stack.enter_async_context(HostProcess(host_folder, served))
             for user, kind in ((writer, "tool_error"), (reader, "tool_complete")):
                 again = await stack.enter_async_context(
                     new.client("text", token=user.token, lastEvent=user.last_event)
@@ -133,19 +127,22 @@ def test_a_tool_that_takes_too_long_is_in_doubt_and_not_run_again_while_a_read_i
                 assert len(outcomes(user, again)) == 1
 
     asyncio.run(drive())
-    assert (workshop.effects("begun write"), workshop.effects("done write")) == (1, 0)
-    assert (workshop.effects("begun read"), workshop.effects("done read")) == (2, 1)
+    assert (host_folder.effects("begun write"), host_folder.effects("done write")) == (1, 0)
+    assert (host_folder.effects("begun read"), host_folder.effects("done read")) == (2, 1)
 
 
 @pytest.mark.parametrize("sig", [signal.SIGTERM, signal.SIGINT])
-def test_the_second_signal_ends_at_once(workshop: Workshop, sig: signal.Signals) -> None:
+def test_the_second_signal_stops_at_once(host_folder: HostFolder, sig: signal.Signals) -> None:
     async def drive() -> tuple[int, str]:
-        async with provided(model) as served, HostProcess(workshop, served, drain_seconds=600) as host:
+        async with (
+            scripted_provider(model) as served,
+            HostProcess(host_folder, served, drain_seconds=600) as host,
+        ):
             async with host.client("text") as ada:
                 await ada.say("text", text="do hst_note never")
-                await begun(workshop, ["never"])
+                await begun(host_folder, ["never"])
                 os.kill(host.pid, sig)
-                await comes_true(lambda: "told to stop: " in host.output.read_text())
+                await wait_until(lambda: "draining: " in host.output.read_text())
                 status = await host.kill(sig)
             return status, host.output.read_text()
 
@@ -155,9 +152,9 @@ def test_the_second_signal_ends_at_once(workshop: Workshop, sig: signal.Signals)
 
 
 @pytest.mark.parametrize("sig", [signal.SIGTERM, signal.SIGINT])
-def test_a_host_that_was_drained_has_done_well(workshop: Workshop, sig: signal.Signals) -> None:
+def test_a_drained_host_exits_with_status_0(host_folder: HostFolder, sig: signal.Signals) -> None:
     async def drive() -> str:
-        async with provided(model) as served, HostProcess(workshop, served) as host:
+        async with scripted_provider(model) as served, HostProcess(host_folder, served) as host:
             async with host.client("text") as ada, host.client("voice") as ben:
                 assert await host.kill(sig) == 0
                 for user in (ada, ben):
@@ -175,8 +172,8 @@ def token(secret: str, seconds: float) -> str:
     return jwt.encode({"alg": "HS256"}, claims, OctKey.import_key(secret))
 
 
-def test_a_client_whose_token_expires_is_let_go_and_comes_back_with_another(
-    workshop: Workshop, monkeypatch: pytest.MonkeyPatch
+def test_a_client_with_an_expired_token_is_disconnected_and_resumes_with_a_new_one(
+    host_folder: HostFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     secret = "0123456789abcdef0123456789abcdef"
     monkeypatch.setenv("HST_SECRET", secret)
@@ -186,7 +183,7 @@ def test_a_client_whose_token_expires_is_let_go_and_comes_back_with_another(
         return {"additional_headers": {"Authorization": f"Bearer {token(secret, seconds)}"}}
 
     async def drive() -> None:
-        async with provided(model) as served, hosted(workshop, served, jwt=access) as host:
+        async with scripted_provider(model) as served, running_host(host_folder, served, jwt=access) as host:
             async with host.connected("text", **bearing(3)) as ada:
                 await ada.say("start")
                 await ada.until(lambda: ada.session)
@@ -203,12 +200,12 @@ def test_a_client_whose_token_expires_is_let_go_and_comes_back_with_another(
     asyncio.run(drive())
 
 
-def test_a_tool_that_blocks_its_thread_does_not_hold_the_process() -> None:
+def test_a_tool_that_blocks_its_thread_does_not_keep_the_process_alive() -> None:
     program = (
         "import threading, time\n"
-        "from jackfield_host.serving import end_within\n"
+        "from jackfield_host.server import exit_after\n"
         "threading.Thread(target=time.sleep, args=(300,)).start()\n"
-        "end_within(0.1, 7)\n"
+        "exit_after(0.1, 7)\n"
     )
     done = subprocess.run([sys.executable, "-c", program], check=False, timeout=60)
     assert done.returncode == 7

@@ -1,4 +1,4 @@
-"""Endpoints of plugins: served behind the host's protections, described in its document."""
+"""Endpoints of plugins: authentication, limits and the OpenAPI document of the host."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from typing import Any
 
 import httpx
 import pytest
-from hosting import PATIENCE, Hosted, Workshop, hosted, make_site, provided
+from host_harness import PATIENCE, HostFolder, RunningHost, make_site, running_host, scripted_provider
 from jackfield.settings import SettingsError
-from jackfield_host.security.keys import digest, new_key
+from jackfield_host.security.api_keys import digest, new_key
 from websockets.asyncio.client import connect
 from websockets.exceptions import InvalidStatus
 
@@ -78,7 +78,7 @@ def describe():
     operation = {"summary": "Figures.", "responses": {"200": {"description": "Figures.", "content": content}}}
     return {
         "paths": {"/figures": {"get": operation}},
-        "components": {"schemas": {"Figures": {"type": "object"}, "Failed": {"type": "null"}}},
+        "components": {"schemas": {"Figures": {"type": "object"}, "ErrorResponse": {"type": "null"}}},
     }
 
 
@@ -114,11 +114,11 @@ def jackfield_endpoints():
     ]
 """
 
-Work = Callable[[Hosted, httpx.AsyncClient], Awaitable[None]]
+Work = Callable[[RunningHost, httpx.AsyncClient], Awaitable[None]]
 
 
 def example() -> str:
-    """The plugin in the documentation."""
+    """Return the plugin in the documentation."""
     if not DOCS.is_dir():
         pytest.skip("the pages are in the repository only")
     text = (DOCS / "hooks.md").read_text("utf-8")
@@ -129,23 +129,26 @@ def example() -> str:
 
 
 @pytest.fixture
-def extended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Workshop]:
-    """Makes a working folder whose registry has further plugins."""
+def extended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., HostFolder]:
+    """Return a function that creates a working folder whose registry has further plugins."""
 
-    def make(**plugins: str) -> Workshop:
+    def make(**plugins: str) -> HostFolder:
         site = make_site(tmp_path / "site", {f"hst-{name}": source for name, source in plugins.items()})
         monkeypatch.syspath_prepend(str(site))
         monkeypatch.setenv("HST_FOLDER", str(tmp_path))
         monkeypatch.setenv("HST_KEY", "k")
         monkeypatch.chdir(tmp_path)
-        return Workshop(tmp_path, site / "tool_registry.json", site)
+        return HostFolder(tmp_path, site / "tool_registry.json", site)
 
     return make
 
 
-def run(workshop: Workshop, work: Work, tables: Any = None, **options: Any) -> None:
+def run(host_folder: HostFolder, work: Work, tables: Any = None, **options: Any) -> None:
     async def main() -> None:
-        async with provided() as served, hosted(workshop, served, tables=tables, **options) as host:
+        async with (
+            scripted_provider() as served,
+            running_host(host_folder, served, tables=tables, **options) as host,
+        ):
             url = f"http://127.0.0.1:{host.port}"
             async with httpx.AsyncClient(base_url=url, timeout=PATIENCE) as client:
                 await work(host, client)
@@ -154,14 +157,16 @@ def run(workshop: Workshop, work: Work, tables: Any = None, **options: Any) -> N
 
 
 def keys(*users: str, roles: tuple[str, ...] = ()) -> tuple[dict[str, Any], dict[str, dict[str, str]]]:
-    """The setting `keys` for some users, and the headers that each sends."""
+    """Return the setting `keys` for some users, and the headers of each."""
     made = {user: new_key(user, user, list(roles)).key for user in users}
     table = {user: {"digest": digest(key), "user": user, "roles": list(roles)} for user, key in made.items()}
     return table, {user: {"Authorization": f"Bearer {key}"} for user, key in made.items()}
 
 
-def test_the_documented_plugin_is_served_described_and_set_up(extended: Callable[..., Workshop]) -> None:
-    async def work(_: Hosted, client: httpx.AsyncClient) -> None:
+def test_the_documented_plugin_is_served_described_and_configured(
+    extended: Callable[..., HostFolder],
+) -> None:
+    async def work(_: RunningHost, client: httpx.AsyncClient) -> None:
         answer = await client.get("/overview")
         assert answer.json() == {"title": "Ours", "user": "local", "live": 0}
         assert answer.headers["x-content-type-options"] == "nosniff"
@@ -174,10 +179,10 @@ def test_the_documented_plugin_is_served_described_and_set_up(extended: Callable
     run(extended(overview=example()), work, {"endpoints": {"overview": {"title": "Ours"}}})
 
 
-def test_an_endpoint_needs_a_token_where_the_host_does(extended: Callable[..., Workshop]) -> None:
+def test_an_endpoint_requires_a_token_if_the_host_does(extended: Callable[..., HostFolder]) -> None:
     table, headers = keys("ada")
 
-    async def work(_: Hosted, client: httpx.AsyncClient) -> None:
+    async def work(_: RunningHost, client: httpx.AsyncClient) -> None:
         refused = await client.get("/overview")
         assert (refused.status_code, refused.json()["error"]["code"]) == (401, "missing_token")
         assert refused.headers["www-authenticate"].startswith("Bearer")
@@ -188,26 +193,25 @@ def test_an_endpoint_needs_a_token_where_the_host_does(extended: Callable[..., W
     run(extended(overview=example()), work, keys=table)
 
 
-def test_an_endpoint_has_the_rate_limit_and_the_bans_of_the_host(extended: Callable[..., Workshop]) -> None:
-    async def limited(_: Hosted, client: httpx.AsyncClient) -> None:
+def test_an_endpoint_has_the_rate_limit_and_the_bans_of_the_host(extended: Callable[..., HostFolder]) -> None:
+    async def limited(_: RunningHost, client: httpx.AsyncClient) -> None:
         assert (await client.get("/overview")).status_code == 200
         limited = await client.get("/overview")
         assert (limited.status_code, limited.json()["error"]["code"]) == (429, "too_many_requests")
         assert int(limited.headers["retry-after"]) > 0
 
-    async def banned(host: Hosted, client: httpx.AsyncClient) -> None:
-        assert host.house
-        await host.house.sessions.runtime.capabilities["bans"].add("local", 60)
+    async def banned(host: RunningHost, client: httpx.AsyncClient) -> None:
+        await host.sessions.runtime.capabilities["bans"].add("local", 60)
         answer = await client.get("/overview")
         assert (answer.status_code, answer.json()["error"]["code"]) == (403, "banned")
 
-    workshop = extended(overview=example())
-    run(workshop, limited, requests_per_minute=1)
-    run(workshop, banned)
+    host_folder = extended(overview=example())
+    run(host_folder, limited, requests_per_minute=1)
+    run(host_folder, banned)
 
 
-def test_methods_paths_mounts_and_failures(extended: Callable[..., Workshop]) -> None:
-    async def work(_: Hosted, client: httpx.AsyncClient) -> None:
+def test_methods_paths_mounts_and_errors(extended: Callable[..., HostFolder]) -> None:
+    async def work(_: RunningHost, client: httpx.AsyncClient) -> None:
         put = await client.put("/parts/items/lamp", content=b"bright")
         assert put.json() == {"item": "lamp", "body": "bright"}
         assert (await client.get("/parts/mounted/deep")).json() == {"deep": True}
@@ -224,12 +228,12 @@ def test_methods_paths_mounts_and_failures(extended: Callable[..., Workshop]) ->
     run(extended(parts=SECTIONS), work, request_bytes=2048)
 
 
-def test_a_public_endpoint_needs_no_token_and_is_not_for_other_sites(
-    extended: Callable[..., Workshop],
+def test_a_public_endpoint_requires_no_token_and_refuses_other_sites(
+    extended: Callable[..., HostFolder],
 ) -> None:
     table, _ = keys("ada")
 
-    async def work(_: Hosted, client: httpx.AsyncClient) -> None:
+    async def work(_: RunningHost, client: httpx.AsyncClient) -> None:
         assert (await client.get("/open/hello")).json() == {"identity": None}
         for headers in ({"Origin": "https://evil.example"}, {"Host": "evil.example"}):
             answer = await client.get("/open/hello", headers=headers)
@@ -240,11 +244,11 @@ def test_a_public_endpoint_needs_no_token_and_is_not_for_other_sites(
     run(extended(parts=SECTIONS), work, keys=table)
 
 
-def test_an_operators_endpoint_is_refused_to_other_users(extended: Callable[..., Workshop]) -> None:
+def test_an_operator_endpoint_refuses_other_users(extended: Callable[..., HostFolder]) -> None:
     users, ada = keys("ada")
     operators, grace = keys("grace", roles=("operator",))
 
-    async def work(_: Hosted, client: httpx.AsyncClient) -> None:
+    async def work(_: RunningHost, client: httpx.AsyncClient) -> None:
         refused = await client.get("/figures", headers=ada["ada"])
         assert (refused.status_code, refused.json()["error"]["code"]) == (403, "not_operator")
         figures = (await client.get("/figures", headers=grace["grace"])).json()
@@ -254,24 +258,24 @@ def test_an_operators_endpoint_is_refused_to_other_users(extended: Callable[...,
         assert document["paths"]["/figures"]["get"]["summary"] == "Figures."
         schemas = document["components"]["schemas"]
         assert schemas["Figures"] == {"type": "object"}
-        assert schemas["Failed"]["type"] == "object", "a plugin replaced a schema of the host"
+        assert schemas["ErrorResponse"]["type"] == "object", "a plugin replaced a schema of the host"
 
     run(extended(parts=SECTIONS), work, keys={**users, **operators})
 
 
 @asynccontextmanager
-async def socket(host: Hosted, path: str, **headers: str) -> AsyncIterator[Any]:
+async def socket(host: RunningHost, path: str, **headers: str) -> AsyncIterator[Any]:
     own: Any = f"http://127.0.0.1:{host.port}"
     async with connect(f"ws://127.0.0.1:{host.port}{path}", origin=own, additional_headers=headers) as line:
         yield line
 
 
 def test_a_websocket_of_a_plugin_is_authenticated_before_it_is_accepted(
-    extended: Callable[..., Workshop],
+    extended: Callable[..., HostFolder],
 ) -> None:
     table, headers = keys("ada")
 
-    async def work(host: Hosted, _: httpx.AsyncClient) -> None:
+    async def work(host: RunningHost, _: httpx.AsyncClient) -> None:
         async with socket(host, "/parts/echo", **headers["ada"]) as line:
             await line.send("hello")
             assert await line.recv() == "ada: hello"
@@ -283,16 +287,16 @@ def test_a_websocket_of_a_plugin_is_authenticated_before_it_is_accepted(
     run(extended(parts=SECTIONS), work, keys=table)
 
 
-def test_an_endpoint_can_be_switched_off(extended: Callable[..., Workshop]) -> None:
-    async def work(_: Hosted, client: httpx.AsyncClient) -> None:
+def test_an_endpoint_can_be_disabled(extended: Callable[..., HostFolder]) -> None:
+    async def work(_: RunningHost, client: httpx.AsyncClient) -> None:
         assert (await client.get("/overview")).status_code == 404
         assert "/overview" not in (await client.get("/openapi.json")).json()["paths"]
 
     run(extended(overview=example()), work, {"endpoints": {"overview": {"enabled": False}}})
 
 
-def test_every_fault_of_the_endpoints_stops_the_start_at_once(extended: Callable[..., Workshop]) -> None:
-    async def work(_: Hosted, __: httpx.AsyncClient) -> None:
+def test_every_fault_of_the_endpoints_stops_the_start_at_once(extended: Callable[..., HostFolder]) -> None:
+    async def work(_: RunningHost, __: httpx.AsyncClient) -> None:
         raise AssertionError("it started")
 
     with pytest.raises(SettingsError) as refused:
@@ -308,8 +312,8 @@ def test_every_fault_of_the_endpoints_stops_the_start_at_once(extended: Callable
         assert fault in told, told
 
 
-def test_without_the_console_the_host_serves_everything_else(extended: Callable[..., Workshop]) -> None:
-    async def work(_: Hosted, client: httpx.AsyncClient) -> None:
+def test_without_the_console_the_host_serves_everything_else(extended: Callable[..., HostFolder]) -> None:
+    async def work(_: RunningHost, client: httpx.AsyncClient) -> None:
         page = await client.get("/")
         assert page.status_code == 200
         assert page.headers["content-type"].startswith("text/plain")

@@ -10,10 +10,9 @@ from typing import Any
 
 import httpx
 import pytest
-from asking import until
-from hosting import Provider, Workshop, hosted, provided
+from host_harness import HostFolder, Provider, running_host, scripted_provider, wait_until
 from jackfield.settings import Settings
-from jackfield_host.lifecycle.announcement import announcement
+from jackfield_host.startup import startup_summary
 from jackfield_scripted import ScriptedCall, ScriptedModel
 from jackfield_sessions import session_factory
 from jackfield_sessions.admission import Identity
@@ -23,13 +22,13 @@ VARIES = "\n\n## Just now\n\n"
 
 
 def with_settings(monkeypatch: pytest.MonkeyPatch, **given: Any) -> None:
-    """Hosts in this workshop run with these settings besides."""
-    plain = Workshop.settings
+    """Run the hosts of this folder with further settings."""
+    plain = HostFolder.settings
 
-    def extended(self: Workshop, served: Provider, tables: Any = None) -> Settings:
+    def extended(self: HostFolder, served: Provider, tables: Any = None) -> Settings:
         return replace(plain(self, served, tables), **given)
 
-    monkeypatch.setattr(Workshop, "settings", extended)
+    monkeypatch.setattr(HostFolder, "settings", extended)
 
 
 async def listens(model: ScriptedModel) -> None:
@@ -38,15 +37,15 @@ async def listens(model: ScriptedModel) -> None:
 
 
 async def asked(models: list[Any], number: int) -> Any:
-    """The model of a conversation, once it has been asked something."""
-    await until(lambda: len(models) > number and getattr(models[number], "exchanges", True))
+    """Wait until a model has been asked, and return it."""
+    await wait_until(lambda: len(models) > number and getattr(models[number], "exchanges", True))
     return models[number]
 
 
 @pytest.mark.parametrize("provider", ["openai", "gemini"])
 @pytest.mark.parametrize("mode", ["text", "voice"])
-def test_every_session_begins_with_the_same_bytes_for_every_user_time_and_host(
-    provider: str, mode: Any, workshop: Workshop, monkeypatch: pytest.MonkeyPatch
+def test_every_prompt_starts_with_the_same_bytes_for_every_user_time_and_host(
+    provider: str, mode: Any, host_folder: HostFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Later(datetime):
         days = 0
@@ -62,12 +61,13 @@ def test_every_session_begins_with_the_same_bytes_for_every_user_time_and_host(
     async def visit(tls: bool) -> None:
         users = [("ada", "Asia/Tokyo"), ("bob", "Europe/Berlin")]
         async with (
-            provided(listens, listens, provider=provider, **({"tls": True} if tls else {})) as served,
-            hosted(workshop, served) as host,
+            scripted_provider(
+                listens, listens, provider=provider, **({"tls": True} if tls else {})
+            ) as served,
+            running_host(host_folder, served) as host,
         ):
-            assert host.house
             for user, zone in users:
-                live = await host.house.sessions.open(mode, Identity(user), ClientLocale(zone, "en-GB"))
+                live = await host.sessions.open(mode, Identity(user), ClientLocale(zone, "en-GB"))
                 await live.send_text("Hello.")
                 model = await asked(served.server.models, users.index((user, zone)))
                 fixed, separator, varies = model.instructions.partition(VARIES)
@@ -89,8 +89,8 @@ def test_every_session_begins_with_the_same_bytes_for_every_user_time_and_host(
     assert list(json.loads(began[0][1])) == sorted(json.loads(began[0][1]))
 
 
-def test_a_guide_that_did_not_fit_comes_with_the_first_error_and_is_not_recorded(
-    workshop: Workshop, monkeypatch: pytest.MonkeyPatch
+def test_an_omitted_guide_is_sent_with_the_first_error_and_not_recorded(
+    host_folder: HostFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with_settings(monkeypatch, prompt_tokens=1000)
 
@@ -108,8 +108,8 @@ def test_a_guide_that_did_not_fit_comes_with_the_first_error_and_is_not_recorded
 
     async def main() -> None:
         async with (
-            provided(fails_twice) as served,
-            hosted(workshop, served) as host,
+            scripted_provider(fails_twice) as served,
+            running_host(host_folder, served) as host,
             host.client("text") as ada,
         ):
             await ada.say("text", text="Do it.")
@@ -121,15 +121,18 @@ def test_a_guide_that_did_not_fit_comes_with_the_first_error_and_is_not_recorded
     asyncio.run(main())
 
 
-def test_a_budget_that_is_too_small_is_told_at_the_start_with_the_numbers_and_the_host_serves(
-    workshop: Workshop, monkeypatch: pytest.MonkeyPatch
+def test_a_prompt_budget_that_is_too_small_is_reported_at_startup_and_the_host_serves(
+    host_folder: HostFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with_settings(monkeypatch, prompt_tokens=1000)
 
     async def main() -> None:
-        async with provided(listens) as served, hosted(workshop, served) as host, host.client("text") as ada:
-            assert host.house
-            said = list(announcement(host.house, workshop.settings(served), host.port, ()).lines())
+        async with (
+            scripted_provider(listens) as served,
+            running_host(host_folder, served) as host,
+            host.client("text") as ada,
+        ):
+            said = list(startup_summary(host.host, host_folder.settings(served), host.port, ()).lines())
             told = [line for line in said if line.startswith("  prompt    ")]
             assert [line.split()[1] for line in told] == ["text", "voice"]
             assert all("prompt_tokens allows 1,000" in line for line in told)
@@ -140,11 +143,11 @@ def test_a_budget_that_is_too_small_is_told_at_the_start_with_the_numbers_and_th
     asyncio.run(main())
 
 
-def test_tools_tells_what_each_costs_and_what_sessions_begin_with(workshop: Workshop) -> None:
+def test_the_tools_endpoint_reports_the_tokens_of_tools_and_prompts(host_folder: HostFolder) -> None:
     async def main() -> None:
         async with (
-            provided() as served,
-            hosted(workshop, served) as host,
+            scripted_provider() as served,
+            running_host(host_folder, served) as host,
             httpx.AsyncClient(base_url=f"http://127.0.0.1:{host.port}") as client,
         ):
             answer = (await client.get("/tools")).json()
@@ -164,12 +167,16 @@ def test_tools_tells_what_each_costs_and_what_sessions_begin_with(workshop: Work
 
 @pytest.mark.parametrize("mode", ["text", "voice"])
 def test_the_length_of_an_answer_is_limited(
-    mode: str, workshop: Workshop, monkeypatch: pytest.MonkeyPatch
+    mode: str, host_folder: HostFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with_settings(monkeypatch, answer_tokens=300)
 
     async def main() -> None:
-        async with provided(listens) as served, hosted(workshop, served) as host, host.client(mode) as ada:
+        async with (
+            scripted_provider(listens) as served,
+            running_host(host_folder, served) as host,
+            host.client(mode) as ada,
+        ):
             await ada.say("text", text="Hello.")
             await ada.until_type("turn_complete")
             if mode == "text":

@@ -1,4 +1,4 @@
-"""The rooms together in a real server: handshakes, headers, sizes, and the access log."""
+"""Security in a real server: handshakes, headers, size limits and the access log."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from typing import Any
 import httpx
 import pytest
 import uvicorn
-from jackfield_host.security.gate import Arrival, Gate, spoken
+from host_harness import token_protocol
+from jackfield_host.logs import install_redaction
+from jackfield_host.security.api_keys import digest, new_key
+from jackfield_host.security.auth_errors import AuthError
+from jackfield_host.security.authenticator import Authenticator, RequestInfo, accepted_subprotocol
 from jackfield_host.security.headers import SecurityHeaders
-from jackfield_host.security.identity import Refused
-from jackfield_host.security.keys import digest, new_key
 from jackfield_host.security.limits import SizeLimits
-from jackfield_host.security.redaction import hide_secrets
-from jackfield_host.security.wire import BoundedHttp
 from jackfield_host.settings import AccessSettings, KeySettings
-from offers import token_protocol
+from jackfield_host.uvicorn_protocols import BoundedHttpProtocol
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.requests import Request
@@ -37,29 +37,29 @@ from websockets.sync.client import connect
 from websockets.typing import Origin, Subprotocol
 
 KEY = new_key("phone", "ada").key
-GATE = Gate(AccessSettings(keys={"phone": KeySettings(digest(KEY), "ada")}))
-OPEN = Gate(AccessSettings())
+GUARDED = Authenticator(AccessSettings(keys={"phone": KeySettings(digest(KEY), "ada")}))
+OPEN = Authenticator(AccessSettings())
 
 LIMIT = 1000
 
 
 async def talk(websocket: WebSocket) -> None:
-    gate = OPEN if websocket.url.path == "/open" else GATE
+    authenticator = OPEN if websocket.url.path == "/open" else GUARDED
     try:
-        identity = gate.admit(Arrival.of(websocket.scope))
-    except Refused as refused:
+        identity = authenticator.authenticate(RequestInfo.from_scope(websocket.scope))
+    except AuthError as refused:
         answer = JSONResponse({"error": refused.code}, refused.status, headers=refused.headers)
         await websocket.send_denial_response(answer)
         return
-    await websocket.accept(spoken(websocket.headers))
+    await websocket.accept(accepted_subprotocol(websocket.headers))
     await websocket.send_text(identity.user)
     await websocket.close()
 
 
 async def whoami(request: Request) -> Response:
     try:
-        return JSONResponse({"user": GATE.admit(Arrival.of(request.scope)).user})
-    except Refused as refused:
+        return JSONResponse({"user": GUARDED.authenticate(RequestInfo.from_scope(request.scope)).user})
+    except AuthError as refused:
         return JSONResponse({"error": refused.code}, refused.status, headers=refused.headers)
 
 
@@ -86,12 +86,12 @@ async def kept(_: Request) -> Response:
     return Response("x", headers={"Cache-Control": "max-age=60", "X-Content-Type-Options": "nosniff"})
 
 
-class Quick(BoundedHttp):
+class Quick(BoundedHttpProtocol):
     head_seconds = 0.3
 
 
-class Unhurried(BoundedHttp):
-    """Enough for a head that a busy machine is slow to bring, and soon over for what follows it."""
+class ShortHeadTimeout(BoundedHttpProtocol):
+    """Long enough for a head on a busy machine, and short enough for the tests."""
 
     head_seconds = 1.0
 
@@ -131,7 +131,7 @@ def serving(app: Any, **config: Any) -> Iterator[int]:
 
 @pytest.fixture(scope="module")
 def port() -> Iterator[int]:
-    with serving(APP, http=BoundedHttp, log_config=None) as bound:
+    with serving(APP, http=BoundedHttpProtocol, log_config=None) as bound:
         yield bound
 
 
@@ -153,18 +153,18 @@ def refused(port: int, path: str = "/talk", **options: Any) -> tuple[int, str]:
     return response.status_code, json.loads(response.body)["error"]
 
 
-def test_a_handshake_with_a_token_in_the_header(port: int) -> None:
+def test_a_handshake_with_a_token_in_the_header_is_accepted(port: int) -> None:
     assert hears(port, additional_headers={"Authorization": f"Bearer {KEY}"}) == ("ada", None)
 
 
-def test_a_handshake_as_browsers_make_it(port: int) -> None:
+def test_a_handshake_of_a_browser_is_accepted(port: int) -> None:
     offers = [Subprotocol("jackfield.1"), Subprotocol(token_protocol(KEY))]
     own = Origin(f"http://127.0.0.1:{port}")
     assert hears(port, subprotocols=offers, origin=own) == ("ada", "jackfield.1")
     assert refused(port, subprotocols=offers, origin=Origin("http://evil.example")) == (403, "foreign_origin")
 
 
-def test_a_handshake_without_or_with_a_bad_token_is_refused(port: int) -> None:
+def test_a_handshake_without_a_valid_token_is_refused(port: int) -> None:
     assert refused(port) == (401, "missing_token")
     assert refused(port, path=f"/talk?token={KEY}") == (401, "missing_token")
     assert refused(port, additional_headers={"Authorization": "Bearer jf_phone_guess"}) == (401, "bad_token")
@@ -173,13 +173,13 @@ def test_a_handshake_without_or_with_a_bad_token_is_refused(port: int) -> None:
     assert refused(port, additional_headers={"Authorization": f"Bearer {unsigned}"}) == (401, "bad_token")
 
 
-def test_a_handshake_on_an_open_host_names_its_origin(port: int) -> None:
+def test_a_handshake_with_a_host_without_tokens_requires_an_origin(port: int) -> None:
     assert refused(port, "/open") == (403, "missing_origin")
     assert refused(port, "/open", origin=Origin("null")) == (403, "foreign_origin")
     assert hears(port, "/open", origin=Origin(f"http://localhost:{port}")) == ("local", None)
 
 
-def test_a_name_that_was_pointed_here_is_refused(port: int) -> None:
+def test_dns_rebinding_is_refused_by_the_server(port: int) -> None:
     with socket.create_connection(("127.0.0.1", port)) as raw:
         page = Origin(f"http://rebound.example:{port}")
         with pytest.raises(InvalidStatus) as error:
@@ -187,14 +187,14 @@ def test_a_name_that_was_pointed_here_is_refused(port: int) -> None:
     assert json.loads(error.value.response.body) == {"error": "foreign_host"}
 
 
-def test_a_request_says_who_and_how_to_ask_again(client: httpx.Client) -> None:
+def test_a_request_is_authenticated_and_a_refusal_says_how(client: httpx.Client) -> None:
     assert client.get("/whoami", headers={"Authorization": f"Bearer {KEY}"}).json() == {"user": "ada"}
     answer = client.get("/whoami")
     assert (answer.status_code, answer.headers["www-authenticate"]) == (401, 'Bearer realm="jackfield"')
     assert client.get("/whoami", headers={"Origin": "http://evil.example"}).status_code == 403
 
 
-def test_every_answer_carries_the_headers(client: httpx.Client) -> None:
+def test_every_response_has_the_security_headers(client: httpx.Client) -> None:
     for answer in (
         client.get("/whoami"),
         client.get("/nowhere"),
@@ -211,19 +211,19 @@ def test_every_answer_carries_the_headers(client: httpx.Client) -> None:
         assert "strict-transport-security" not in answer.headers
 
 
-def test_what_an_answer_says_itself_stands(client: httpx.Client) -> None:
+def test_headers_of_the_response_are_not_overridden(client: httpx.Client) -> None:
     answer = client.get("/kept")
     assert answer.headers.get_list("cache-control") == ["max-age=60"]
     assert answer.headers.get_list("x-content-type-options") == ["nosniff"]
 
 
-def test_https_is_asked_for_only_where_it_is_spoken(client: httpx.Client) -> None:
-    # Uvicorn believes a proxy on this machine.
+def test_strict_transport_security_is_sent_only_over_https(client: httpx.Client) -> None:
+    # uvicorn trusts a proxy on this machine.
     answer = client.get("/kept", headers={"X-Forwarded-Proto": "https"})
     assert answer.headers["strict-transport-security"] == "max-age=31536000"
 
 
-def test_a_page_may_be_allowed_more() -> None:
+def test_the_content_security_policy_can_be_extended() -> None:
     async def app(_: Scope, __: Receive, send: Send) -> None:
         await send({"type": "http.response.start", "status": 200, "headers": []})
 
@@ -256,14 +256,14 @@ def test_a_body_within_its_limit_is_read(
 
 
 @pytest.mark.parametrize("path", ["/size", "/careless", "/whoami"])
-def test_a_body_that_announces_too_much_is_refused(client: httpx.Client, path: str) -> None:
+def test_a_body_with_a_large_content_length_is_refused(client: httpx.Client, path: str) -> None:
     answer = client.post(path, content=b"x" * (LIMIT + 1))
     assert (answer.status_code, answer.json()["error"]["code"]) == (413, "body_too_large")
     assert answer.headers["connection"] == "close"
 
 
 @pytest.mark.parametrize("path", ["/size", "/careless"])
-def test_a_body_that_streams_too_much_is_refused(
+def test_a_streamed_body_above_the_limit_is_refused(
     client: httpx.Client, path: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     answer = client.post(path, content=chunked(LIMIT + 100))
@@ -274,7 +274,7 @@ def test_a_body_that_streams_too_much_is_refused(
 
 
 def exchange(port: int, *sent: bytes) -> bytes:
-    """What the server says to these bytes until it closes the connection."""
+    """Send bytes, and return the response until the server closes the connection."""
     with socket.create_connection(("127.0.0.1", port), timeout=30) as raw:
         for part in sent:
             raw.sendall(part)
@@ -285,12 +285,12 @@ def exchange(port: int, *sent: bytes) -> bytes:
         return heard
 
 
-def test_an_endless_body_is_cut_off_without_being_read(port: int) -> None:
+def test_an_endless_body_is_not_read(port: int) -> None:
     head = b"POST /size HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n\r\n"
     assert exchange(port, head, b"2000\r\n" + b"x" * 0x2000 + b"\r\n").startswith(b"HTTP/1.1 413")
 
 
-def test_an_answer_that_has_begun_is_broken_off(port: int) -> None:
+def test_a_response_that_has_started_is_aborted(port: int) -> None:
     head = b"POST /echo/ HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n\r\n"
     heard = exchange(port, head, b"2000\r\n" + b"x" * 0x2000 + b"\r\n")
     assert heard.startswith(b"HTTP/1.1 200")
@@ -312,26 +312,26 @@ def test_headers_that_are_too_large_are_refused(client: httpx.Client) -> None:
 
 
 @pytest.mark.parametrize("endless", [b"x-filler: ", b"", b"GET /"], ids=["header", "name", "target"])
-def test_a_head_without_an_end_is_cut_off_while_it_arrives(port: int, endless: bytes) -> None:
+def test_an_endless_head_is_refused_while_it_arrives(port: int, endless: bytes) -> None:
     start = endless if endless.startswith(b"GET") else b"GET / HTTP/1.1\r\nhost: localhost\r\n" + endless
     assert exchange(port, start + b"x" * 150_000).startswith(b"HTTP/1.1 431")
 
 
 @pytest.mark.parametrize("begun", [b"", b"GET / HT", b"GET / HTTP/1.1\r\nhost: localhost\r\n"])
-def test_a_head_that_does_not_come_ends_its_connection(begun: bytes) -> None:
+def test_a_head_that_does_not_arrive_closes_the_connection(begun: bytes) -> None:
     with serving(APP, http=Quick, log_config=None) as port:
         assert exchange(port, begun).startswith(b"HTTP/1.1 408")
 
 
-def test_a_connection_is_kept_for_the_next_request_and_for_a_long_body() -> None:
+def test_a_connection_stays_open_for_the_next_request_and_for_a_long_body() -> None:
     head = b"POST /size HTTP/1.1\r\nhost: localhost\r\ncontent-length: 3\r\n\r\n"
     with (
-        serving(APP, http=Unhurried, log_config=None) as port,
+        serving(APP, http=ShortHeadTimeout, log_config=None) as port,
         socket.create_connection(("127.0.0.1", port), timeout=30) as raw,
     ):
         for _ in range(2):
             raw.sendall(head)
-            # Longer than a head may take; the body has no such limit.
+            # Longer than the limit for a head; the body has no such limit.
             threading.Event().wait(1.2)
             raw.sendall(b"abc")
             answer = HTTPResponse(raw)
@@ -339,17 +339,19 @@ def test_a_connection_is_kept_for_the_next_request_and_for_a_long_body() -> None
             assert (answer.status, json.loads(answer.read())) == (200, {"size": 3})
 
 
-def test_a_websocket_outlives_the_time_of_a_head() -> None:
+def test_a_websocket_is_not_subject_to_the_head_timeout() -> None:
     async def patient(websocket: WebSocket) -> None:
         await websocket.accept()
         await asyncio.sleep(1.2)
         await websocket.send_text("still here")
 
-    with serving(Starlette(routes=[WebSocketRoute("/", patient)]), http=Unhurried, log_config=None) as port:
+    with serving(
+        Starlette(routes=[WebSocketRoute("/", patient)]), http=ShortHeadTimeout, log_config=None
+    ) as port:
         assert hears(port, "/")[0] == "still here"
 
 
-def test_the_access_log_tells_no_secrets() -> None:
+def test_the_access_log_contains_no_secrets() -> None:
     stream = io.StringIO()
     config: dict[str, Any] = json.loads(json.dumps(uvicorn.config.LOGGING_CONFIG))
     for handler in config["handlers"].values():
@@ -357,11 +359,11 @@ def test_the_access_log_tells_no_secrets() -> None:
     loggers = [logging.getLogger(name) for name in ("uvicorn", "uvicorn.error", "uvicorn.access")]
     before = [(logger.handlers[:], logger.level, logger.propagate) for logger in loggers]
     try:
-        with serving(APP, http=BoundedHttp, log_config=config) as port:
+        with serving(APP, http=BoundedHttpProtocol, log_config=config) as port:
             for logger in loggers:
                 for stream_handler in logger.handlers:
                     stream_handler.setStream(stream)  # type: ignore[attr-defined]
-            hide_secrets()
+            install_redaction()
             httpx.get(f"http://127.0.0.1:{port}/whoami?token={KEY}&q=1")
             httpx.get(f"http://127.0.0.1:{port}/confirmations/{KEY[9:]}")
             refused(port, f"/talk?token={KEY[9:]}")

@@ -1,4 +1,4 @@
-"""How a host listens and speaks, and how often it clears its store, as its settings say."""
+"""The settings for speech and for pruning the store take effect."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ import asyncio
 from typing import Any
 
 import pytest
-from asking import until
-from hosting import Workshop, hosted, provided
+from host_harness import HostFolder, running_host, scripted_provider, wait_until
 from jackfield_scripted import ScriptedModel
 from jackfield_sessions import manager
 
@@ -17,17 +16,20 @@ async def waits(model: ScriptedModel) -> None:
 
 
 def audio(model: ScriptedModel) -> Any:
-    """What the provider was told about sound."""
+    """Return the audio settings that the provider got."""
     (update,) = [each for each in model.received if each["type"] == "session.update"]
     return update["session"]["audio"]
 
 
-def test_voice_language_and_silence_reach_the_provider_and_a_client_knows_its_language_best(
-    workshop: Workshop,
+def test_voice_language_and_silence_reach_the_provider_and_the_clients_language_wins(
+    host_folder: HostFolder,
 ) -> None:
     async def main() -> None:
         spoken: dict[str, Any] = {"voice": "cedar", "language": "de", "silence_ms": 900}
-        async with provided(waits, waits) as served, hosted(workshop, served, **spoken) as host:
+        async with (
+            scripted_provider(waits, waits) as served,
+            running_host(host_folder, served, **spoken) as host,
+        ):
             async with host.client("voice"):
                 told = audio(served.server.models[0])
                 assert told["output"]["voice"] == "cedar"
@@ -39,16 +41,18 @@ def test_voice_language_and_silence_reach_the_provider_and_a_client_knows_its_la
     asyncio.run(main())
 
 
-def test_the_store_is_cleared_of_what_has_expired_as_often_as_said(
-    workshop: Workshop, monkeypatch: pytest.MonkeyPatch
+def test_expired_entries_are_removed_at_the_configured_interval(
+    host_folder: HostFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(manager, "MAINTENANCE_SECONDS", 0.01)
 
     async def main() -> None:
         for seconds, cleared in ((0.01, True), (3600.0, False)):
-            async with provided(waits) as served, hosted(workshop, served, prune_seconds=seconds) as host:
-                assert host.house
-                store = host.house.sessions.runtime.store
+            async with (
+                scripted_provider(waits) as served,
+                running_host(host_folder, served, prune_seconds=seconds) as host,
+            ):
+                store = host.sessions.runtime.store
                 pruned: list[int] = []
 
                 async def prune(pruned: list[int] = pruned) -> int:
@@ -57,7 +61,7 @@ def test_the_store_is_cleared_of_what_has_expired_as_often_as_said(
 
                 monkeypatch.setattr(store, "prune", prune)
                 if cleared:
-                    await until(lambda pruned=pruned: len(pruned) >= 2)  # type: ignore[misc]
+                    await wait_until(lambda pruned=pruned: len(pruned) >= 2)  # type: ignore[misc]
                 else:
                     await asyncio.sleep(0.2)
                     assert not pruned

@@ -1,4 +1,4 @@
-"""Forms over the wire: a client that shows them completes a tool's arguments; the call is like any other."""
+"""Forms: a client completes a tool's arguments, and the call is governed like any other."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from asking import NAMED, asking, told
-from hosting import Client, Provider, Workshop, check, hosted, make_site
+from host_harness import Client, HostFolder, Provider, check, make_site, running_host
+from http_client import SESSION, http_client, stream_events
 from jackfield_host.transcripts import as_text
 from jackfield_sessions.archive import find, session_record
 from jackfield_testkit.sites import Site
@@ -21,32 +21,32 @@ ASK = 'form hst_note {"seconds": 0}'
 
 @pytest.fixture(scope="session")
 def forms_site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The tools of these tests, with a transport that asks with forms."""
+    """Create the tools of these tests, with a transport that supports forms."""
     folder = tmp_path_factory.mktemp("forms-site")
     Site(folder).plugin("hst-forms", "from jackfield_scripted.form_transport import *\n")
     return make_site(folder)
 
 
 @pytest.fixture
-def workshop(forms_site: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workshop:
-    """A working folder for the hosts of one test."""
+def host_folder(forms_site: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> HostFolder:
+    """Return a working folder for the hosts of one test."""
     monkeypatch.syspath_prepend(str(forms_site))
     monkeypatch.setenv("HST_FOLDER", str(tmp_path))
     monkeypatch.chdir(tmp_path)
-    return Workshop(tmp_path, forms_site / "tool_registry.json", forms_site)
+    return HostFolder(tmp_path, forms_site / "tool_registry.json", forms_site)
 
 
 async def asked(client: Client, text: str = ASK) -> dict[str, Any]:
-    """Have the host ask with a form; its event."""
+    """Make the host show a form; return its event."""
     forms, turns = len(client.of("form_request")), len(client.of("turn_complete"))
     await client.say("text", text=text)
     await client.until_type("turn_complete", turns + 1)
     return await client.until_type("form_request", forms + 1)
 
 
-def test_a_completed_form_runs_its_tool_once_however_often_it_is_sent(workshop: Workshop) -> None:
+def test_a_completed_form_runs_its_tool_once_even_if_sent_repeatedly(host_folder: HostFolder) -> None:
     async def main() -> None:
-        async with hosted(workshop, FORMS) as host, host.client("text", forms=True) as ada:
+        async with running_host(host_folder, FORMS) as host, host.client("text", forms=True) as ada:
             form = await asked(ada)
             assert (form["tool"], form["values"]) == ("hst_note", {"seconds": 0})
             assert form["parameters"]["required"] == ["text"]
@@ -66,27 +66,27 @@ def test_a_completed_form_runs_its_tool_once_however_often_it_is_sent(workshop: 
             assert ada.of("error") == []
 
     asyncio.run(main())
-    assert workshop.effects("done buy oil") == 1
+    assert host_folder.effects("done buy oil") == 1
 
 
-def test_a_form_does_not_get_around_the_confirmation(workshop: Workshop) -> None:
+def test_a_form_does_not_bypass_the_confirmation(host_folder: HostFolder) -> None:
     async def main() -> None:
-        async with hosted(workshop, FORMS) as host, host.client("text", forms=True) as ada:
+        async with running_host(host_folder, FORMS) as host, host.client("text", forms=True) as ada:
             form = await asked(ada, "form hst_book")
             await ada.say("form_submit", formId=form["formId"], values={"text": "a table"})
             card = await ada.until_type("confirmation_required")
             assert card["preview"] == "Book a table?"
-            assert workshop.effects("done a table") == 0
+            assert host_folder.effects("done a table") == 0
             await ada.say("approve", token=card["token"])
             await ada.until_type("tool_complete")
 
     asyncio.run(main())
-    assert workshop.effects("done a table") == 1
+    assert host_folder.effects("done a table") == 1
 
 
-def test_values_that_do_not_fit_come_back_with_their_faults(workshop: Workshop) -> None:
+def test_invalid_form_values_are_returned_with_their_faults(host_folder: HostFolder) -> None:
     async def main() -> None:
-        async with hosted(workshop, FORMS) as host, host.client("text", forms=True) as ada:
+        async with running_host(host_folder, FORMS) as host, host.client("text", forms=True) as ada:
             form = await asked(ada)
             wrong = {"seconds": "soon"}
             await ada.say("form_submit", formId=form["formId"], values=wrong, clientId="c-1")
@@ -98,12 +98,12 @@ def test_values_that_do_not_fit_come_back_with_their_faults(workshop: Workshop) 
             await ada.until_type("tool_complete")
 
     asyncio.run(main())
-    assert workshop.effects("done now") == 1
+    assert host_folder.effects("done now") == 1
 
 
-def test_an_unknown_or_closed_form_is_refused(workshop: Workshop) -> None:
+def test_an_unknown_or_closed_form_is_refused(host_folder: HostFolder) -> None:
     async def main() -> None:
-        async with hosted(workshop, FORMS) as host, host.client("text", forms=True) as ada:
+        async with running_host(host_folder, FORMS) as host, host.client("text", forms=True) as ada:
             await ada.say("form_submit", formId="made-up", values={"text": "no"})
             refused = await ada.until_type("error")
             assert (refused["code"], refused["formId"]) == ("unknown_form", "made-up")
@@ -123,7 +123,7 @@ def test_an_unknown_or_closed_form_is_refused(workshop: Workshop) -> None:
                 assert (await other.until_type("error"))["code"] == "unknown_form"
 
     asyncio.run(main())
-    assert workshop.effects("done no") == 0
+    assert host_folder.effects("done no") == 0
 
 
 @pytest.mark.parametrize(
@@ -139,18 +139,18 @@ def test_an_unknown_or_closed_form_is_refused(workshop: Workshop) -> None:
     ],
     ids=["long id", "no id", "many values", "no object", "no values", "long clientId", "a tool"],
 )
-def test_a_form_message_has_its_limits(workshop: Workshop, members: dict[str, Any]) -> None:
+def test_a_form_message_has_size_limits(host_folder: HostFolder, members: dict[str, Any]) -> None:
     async def main() -> None:
-        async with hosted(workshop, FORMS) as host, host.client("text", forms=True) as ada:
+        async with running_host(host_folder, FORMS) as host, host.client("text", forms=True) as ada:
             await ada.raw.send(json.dumps({"type": "form_submit", **members}))
             assert (await ada.until_type("error"))["code"] == "invalid_message"
 
     asyncio.run(main())
 
 
-def test_a_client_that_does_not_ask_for_forms_is_asked_in_words(workshop: Workshop) -> None:
+def test_a_client_without_forms_is_asked_in_text(host_folder: HostFolder) -> None:
     async def main() -> None:
-        async with hosted(workshop, FORMS) as host, asking(host) as http:
+        async with running_host(host_folder, FORMS) as host, http_client(host) as http:
             async with host.client("text") as old:
                 await old.say("text", text=ASK)
                 await old.until_type("turn_complete")
@@ -158,7 +158,7 @@ def test_a_client_that_does_not_ask_for_forms_is_asked_in_words(workshop: Worksh
                 assert old.of("form_request") == []
                 token = old.token
             answer = await http.post(
-                "/chat", json={"message": ASK}, headers={NAMED: token, "accept": "application/json"}
+                "/chat", json={"message": ASK}, headers={SESSION: token, "accept": "application/json"}
             )
             assert answer.json()["text"] == "Which values shall I use for hst_note?"
             async with host.client("text", token=token, forms=True) as new:
@@ -167,9 +167,11 @@ def test_a_client_that_does_not_ask_for_forms_is_asked_in_words(workshop: Worksh
     asyncio.run(main())
 
 
-def test_a_form_is_told_again_and_answered_after_the_session_changed_hosts(workshop: Workshop) -> None:
+def test_a_form_is_shown_again_and_answered_after_the_session_moved_to_another_host(
+    host_folder: HostFolder,
+) -> None:
     async def main() -> None:
-        async with hosted(workshop, FORMS) as here, hosted(workshop, FORMS) as there:
+        async with running_host(host_folder, FORMS) as here, running_host(host_folder, FORMS) as there:
             async with here.client("text", forms=True) as ada:
                 form, token = await asked(ada), ada.token
             async with here.client("text", token=token, forms=True) as back:
@@ -190,17 +192,18 @@ def test_a_form_is_told_again_and_answered_after_the_session_changed_hosts(works
                 assert (await again.until_type("error"))["code"] == "already_closed"
 
     asyncio.run(main())
-    assert workshop.effects("done over there") == 1
+    assert host_folder.effects("done over there") == 1
 
 
-def test_a_form_whose_end_was_kept_and_not_told_is_closed_by_the_next_host(workshop: Workshop) -> None:
+def test_a_form_whose_end_was_saved_but_not_published_is_closed_by_the_next_host(
+    host_folder: HostFolder,
+) -> None:
     async def main() -> None:
-        async with hosted(workshop, FORMS) as here, hosted(workshop, FORMS) as there:
+        async with running_host(host_folder, FORMS) as here, running_host(host_folder, FORMS) as there:
             async with here.client("text", forms=True) as ada:
                 form, token = await asked(ada), ada.token
-                assert here.house
-                # As if the host had died between the two.
-                checkpoint = here.house.sessions.live[token.partition(".")[0]].checkpoint
+                # This is the state after a crash between the two steps.
+                checkpoint = here.sessions.live[token.partition(".")[0]].checkpoint
                 checkpoint.forms.close(form["formId"], submitted=False)
                 await checkpoint.save()
             async with there.client("text", token=token, forms=True) as back:
@@ -210,13 +213,13 @@ def test_a_form_whose_end_was_kept_and_not_told_is_closed_by_the_next_host(works
     asyncio.run(main())
 
 
-def test_a_client_that_only_reads_events_is_told_of_forms(workshop: Workshop) -> None:
+def test_a_client_of_the_event_stream_sees_forms(host_folder: HostFolder) -> None:
     async def main() -> None:
         async with (
-            hosted(workshop, FORMS) as host,
-            asking(host) as http,
+            running_host(host_folder, FORMS) as host,
+            http_client(host) as http,
             host.client("text", forms=True) as ada,
-            http.stream("GET", "/events", headers={NAMED: ada.token}) as response,
+            http.stream("GET", "/events", headers={SESSION: ada.token}) as response,
         ):
             first = await asked(ada)
             second = await asked(ada)
@@ -224,7 +227,7 @@ def test_a_client_that_only_reads_events_is_told_of_forms(workshop: Workshop) ->
             await ada.until_type("form_closed", 2)
             await ada.say("end")
             await ada.until_closed()
-            events = [each.data async for each in told(response) if each.name.startswith("form_")]
+            events = [each.data async for each in stream_events(response) if each.name.startswith("form_")]
         for each in events:
             check(each, by_host=True)
         assert [(each["type"], each["formId"]) for each in events] == [
@@ -238,19 +241,18 @@ def test_a_client_that_only_reads_events_is_told_of_forms(workshop: Workshop) ->
     asyncio.run(main())
 
 
-def test_an_exported_session_tells_of_its_forms(workshop: Workshop) -> None:
+def test_an_exported_session_contains_its_forms(host_folder: HostFolder) -> None:
     async def main() -> str:
-        async with hosted(workshop, FORMS) as host, host.client("text", forms=True) as ada:
+        async with running_host(host_folder, FORMS) as host, host.client("text", forms=True) as ada:
             form = await asked(ada)
             await ada.say("form_submit", formId=form["formId"], values={"text": "buy oil"})
             await ada.until_type("tool_complete")
-            assert host.house
-            store, session_id = host.house.sessions.runtime.store, ada.token.partition(".")[0]
+            store, session_id = host.sessions.runtime.store, ada.token.partition(".")[0]
             kept = await find(store, session_id)
             assert kept
             return "\n".join(as_text(kept, await session_record(store, session_id)))
 
     text = asyncio.run(main())
-    assert "asked      the form of hst_note" in text
+    assert "host       showed the form of hst_note" in text
     assert "user       hst_note: text buy oil" in text
     assert "host       the form was closed" in text

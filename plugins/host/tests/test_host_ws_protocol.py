@@ -1,4 +1,4 @@
-"""The protocol as it is published and documented: one truth, in the classes that read and write it."""
+"""The protocol is published and documented as the host implements it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 import httpx
 import jsonschema_rs
 import pytest
-from hosting import Workshop, check, hosted, provided
+from host_harness import HostFolder, check, running_host, scripted_provider
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from jackfield.protocol.close_codes import CLOSE_REASONS
@@ -33,7 +33,7 @@ needs_pages = pytest.mark.skipif(not DOCS.is_dir(), reason="the pages are in the
 
 
 def section(name: str) -> str:
-    """What the page says about one message."""
+    """Return the section of the page about one message."""
     found = re.search(rf"^### `{name}`\n(.*?)(?=^##|\Z)", PAGE, re.MULTILINE | re.DOTALL)
     assert found, f"docs/protocol.md does not describe {name}"
     return found[1]
@@ -45,7 +45,7 @@ def names(message: type[Message]) -> set[str]:
 
 @pytest.mark.parametrize("message", ALL_MESSAGES, ids=lambda message: message.__name__)
 @needs_pages
-def test_every_message_and_member_is_documented_and_none_that_is_not_there(message: type[Message]) -> None:
+def test_exactly_the_existing_messages_and_members_are_documented(message: type[Message]) -> None:
     rows = re.findall(r"^\| (`.*?) \|", section(message_type(message)), re.MULTILINE)
     documented = {name for row in rows for name in re.findall(r"`(\w+)`", row)}
     assert documented == names(message)
@@ -59,24 +59,24 @@ def test_the_parts_of_a_session_are_documented() -> None:
 
 
 @needs_pages
-def test_no_message_is_documented_that_is_not_there() -> None:
+def test_every_documented_message_exists() -> None:
     documented = re.findall(r"^### `(\w+)`$", PAGE, re.MULTILINE)
     assert sorted(documented) == sorted(map(message_type, ALL_MESSAGES))
 
 
 @needs_pages
-def test_every_close_code_is_documented_with_what_to_do() -> None:
+def test_every_close_code_is_documented_with_its_advice() -> None:
     rows = re.findall(r"^\| (\d{4}) \| `(\w+)` \| (.*?) \| (.*?) \|$", PAGE, re.MULTILINE)
     assert {(int(code), name, reason, advice) for code, name, reason, advice in rows} == {
         (each.code, each.name, each.reason, each.advice) for each in CLOSE_REASONS
     }
     assert len({each.code for each in CLOSE_REASONS}) == len(CLOSE_REASONS)
-    # A close frame has room for so much.
+    # The reason of a close frame is limited to 123 bytes.
     assert all(len(each.reason.encode()) <= 123 for each in CLOSE_REASONS)
 
 
 @needs_pages
-def test_every_example_is_a_message_as_published() -> None:
+def test_every_example_matches_the_published_schema() -> None:
     examples = [json.loads(text) for text in re.findall(r"```json\n(.*?)```", PAGE, re.DOTALL)]
     ours = {message_type(message) for message in HOST_MESSAGES}
     assert len(examples) >= 6
@@ -85,8 +85,8 @@ def test_every_example_is_a_message_as_published() -> None:
 
 
 @needs_pages
-def test_the_example_of_a_handshake_runs_and_without_an_origin_it_is_refused(
-    workshop: Workshop, tmp_path: Path
+def test_the_handshake_example_works_and_is_refused_without_an_origin(
+    host_folder: HostFolder, tmp_path: Path
 ) -> None:
     (example,) = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
 
@@ -100,7 +100,7 @@ def test_the_example_of_a_handshake_runs_and_without_an_origin_it_is_refused(
         return out.decode(), err.decode()
 
     async def main() -> None:
-        async with provided() as served, hosted(workshop, served) as host:
+        async with scripted_provider() as served, running_host(host_folder, served) as host:
             out, err = await played(example, host.port)
             assert re.fullmatch(r"[0-9a-f]{32}\n", out), err
             _, err = await played(example.replace("origin=own, ", ""), host.port)
@@ -117,30 +117,30 @@ def test_the_example_of_a_handshake_runs_and_without_an_origin_it_is_refused(
         ('{"type": "strat"}', "type: there is no such type here; did you mean 'start'?"),
         ('{"lastEvent": 1}', "type: it is missing"),
         ('{"type": "resume"}', "token: it is missing"),
-        ('{"type": "resume", "token": "a", "lastEvent": -1}', "lastEvent: at least 0 is wanted"),
-        ('{"type": "resume", "token": "a", "lastEvent": "b"}', "lastEvent: a whole number is wanted"),
-        ('{"type": "start", "language": 5}', "language: a text is wanted"),
+        ('{"type": "resume", "token": "a", "lastEvent": -1}', "lastEvent: expected at least 0"),
+        ('{"type": "resume", "token": "a", "lastEvent": "b"}', "lastEvent: expected an integer"),
+        ('{"type": "start", "language": 5}', "language: expected a string"),
         ('{"type": "start", "timeZone": "Europe/Berlim"}',
          "timeZone: there is no such time zone; did you mean 'Europe/Berlin'?"),
         ('{"type": "start", "timeZone": "Europe"}', "timeZone: there is no such time zone; did you mean"),
         ('{"type": "start", "timeZone": "../../etc/passwd"}', "timeZone: there is no such time zone; "),
-        ('"start"', "a table (in JSON an object) is wanted"),
-        ("start", "this is no JSON: "),
+        ('"start"', "expected an object"),
+        ("start", "this is not JSON: "),
     ],
 )  # fmt: skip
-def test_what_is_no_message_is_explained_in_plain_words(said: str, sentence: str) -> None:
+def test_invalid_messages_are_described_in_plain_words(said: str, sentence: str) -> None:
     with pytest.raises(InvalidMessageError) as caught:
         parse_first_message(said)
     assert str(caught.value).startswith(sentence)
 
 
-def test_a_browser_that_does_not_know_its_time_zone_is_let_in() -> None:
+def test_a_browser_without_a_known_time_zone_is_accepted() -> None:
     assert parse_first_message('{"type": "start", "timeZone": "Etc/Unknown"}').time_zone == "Etc/Unknown"
 
 
-def test_a_time_zone_that_does_not_exist_is_misunderstood(workshop: Workshop) -> None:
+def test_an_unknown_time_zone_is_an_invalid_message(host_folder: HostFolder) -> None:
     async def main() -> None:
-        async with provided() as served, hosted(workshop, served) as host:
+        async with scripted_provider() as served, running_host(host_folder, served) as host:
             async with host.connected("text") as ada:
                 await ada.say("start", timeZone="Mars/Olympus")
                 assert (await ada.until_closed())[0] == 4004
@@ -151,9 +151,9 @@ def test_a_time_zone_that_does_not_exist_is_misunderstood(workshop: Workshop) ->
     asyncio.run(main())
 
 
-def test_the_document_is_served_and_its_references_lead_somewhere(workshop: Workshop) -> None:
+def test_the_asyncapi_document_is_served_and_its_references_resolve(host_folder: HostFolder) -> None:
     async def main() -> None:
-        async with provided() as served, hosted(workshop, served) as host:
+        async with scripted_provider() as served, running_host(host_folder, served) as host:
             url = f"http://127.0.0.1:{host.port}/asyncapi.json"
             async with httpx.AsyncClient() as client:
                 answer = await client.get(url)
@@ -169,11 +169,11 @@ def test_the_document_is_served_and_its_references_lead_somewhere(workshop: Work
                 place = place[step]
         assert {each["name"] for each in document["components"]["messages"].values()} == {
             *map(message_type, ALL_MESSAGES),
-            "sound",
+            "audio_frame",
         }
         for channel in ("text", "voice"):
             said = document["operations"][f"receive{channel.title()}"]["messages"]
-            assert ({"$ref": "#/channels/voice/messages/Sound"} in said) == (channel == "voice")
+            assert ({"$ref": "#/channels/voice/messages/AudioFrame"} in said) == (channel == "voice")
 
     asyncio.run(main())
 
@@ -186,10 +186,10 @@ KINDS = st.sampled_from([*map(message_type, CLIENT_MESSAGES), "sing"])
 
 @settings(max_examples=300, deadline=None)
 @given(st.dictionaries(NAMES, VALUES, max_size=4), KINDS)
-def test_the_host_takes_exactly_what_the_schemas_say(fields: dict[str, Any], kind: str) -> None:
+def test_the_host_accepts_exactly_what_the_schemas_allow(fields: dict[str, Any], kind: str) -> None:
     message = {**fields, "type": kind}
     if isinstance(message.get("timeZone"), str):
-        message["timeZone"] = "Europe/Berlin"  # Which of them exist, no schema can say.
+        message["timeZone"] = "Europe/Berlin"  # A schema cannot tell which time zones exist.
     opening = kind in ("start", "resume")
     try:
         (parse_first_message if opening else parse_client_message)(json.dumps(message))
@@ -204,7 +204,7 @@ def test_the_host_takes_exactly_what_the_schemas_say(fields: dict[str, Any], kin
     assert taken == published
 
 
-def test_schemas_are_valid_ones() -> None:
+def test_the_message_schemas_are_valid() -> None:
     for name in message_schemas():
         reference = {"$ref": f"#/components/schemas/{name}", "components": {"schemas": message_schemas()}}
         jsonschema_rs.validator_for(reference)
@@ -221,5 +221,5 @@ def test_schemas_are_valid_ones() -> None:
         (Path("a/b"), "a/b"),
     ],
 )
-def test_what_json_cannot_carry_is_written_as_nearly_as_it_can_be(value: Any, read: Any) -> None:
+def test_values_that_json_cannot_represent_are_approximated(value: Any, read: Any) -> None:
     assert json.loads(encode({"value": value})) == {"value": read}

@@ -1,4 +1,4 @@
-"""A session outlives connections, hosts and their death: no event lost or doubled, no effect twice."""
+"""A session survives connections, hosts and crashes: no event lost or duplicated, no effect twice."""
 
 from __future__ import annotations
 
@@ -6,18 +6,21 @@ import asyncio
 import json
 
 import pytest
-from coming_back import echo, notes_behind_a_gate, numbered, types, view, whole
-from hosting import Client, HostProcess, Workshop, hosted, provided
+from host_harness import Client, HostFolder, HostProcess, running_host, scripted_provider
 from jackfield_scripted import ScriptedCall, ScriptedModel
+from session_views import echo, notes_behind_a_gate, numbered, saw_everything, seen_events, types
 
 
-def test_a_connection_that_breaks_in_mid_answer_is_taken_up_where_it_was(workshop: Workshop) -> None:
+def test_a_connection_lost_during_an_answer_resumes_where_it_was(host_folder: HostFolder) -> None:
     async def slow(model: ScriptedModel) -> None:
         await model.hears()
         await model.says("word " * 600, pieces=600)
 
     async def main() -> None:
-        async with provided(slow, split=500, delay=0.02) as served, hosted(workshop, served) as host:
+        async with (
+            scripted_provider(slow, split=500, delay=0.02) as served,
+            running_host(host_folder, served) as host,
+        ):
             async with host.client("text") as ada:
                 await ada.say("text", text="go on")
                 await ada.until_type("text_delta", 2)
@@ -27,7 +30,7 @@ def test_a_connection_that_breaks_in_mid_answer_is_taken_up_where_it_was(worksho
                 assert back.session
                 assert back.session["resumed"]
                 await back.until_type("turn_complete")
-                # What had come before and what came since make up the answer.
+                # The deltas before and after the break make up the answer.
                 partial = back.session["partial"]
                 assert partial
                 written = partial["text"]
@@ -36,16 +39,18 @@ def test_a_connection_that_breaks_in_mid_answer_is_taken_up_where_it_was(worksho
                     written = written[: piece["offset"]] + piece["text"]
                 answer = back.said("assistant")[0]
                 assert written.strip() == answer
-                assert await whole(host, ada, back)
+                assert await saw_everything(host, ada, back)
 
     asyncio.run(main())
 
 
-def test_two_connections_of_one_session_are_one_line_and_the_newer_one_has_it(workshop: Workshop) -> None:
+def test_a_second_connection_replaces_the_first(
+    host_folder: HostFolder,
+) -> None:
     async def main() -> None:
         async with (
-            provided(echo) as served,
-            hosted(workshop, served) as host,
+            scripted_provider(echo) as served,
+            running_host(host_folder, served) as host,
             host.client("text") as first,
         ):
             async with host.client("text", token=first.token, lastEvent=first.last_event) as second:
@@ -58,9 +63,9 @@ def test_two_connections_of_one_session_are_one_line_and_the_newer_one_has_it(wo
     asyncio.run(main())
 
 
-def test_positions_that_are_old_unknown_or_of_another_session(workshop: Workshop) -> None:
+def test_old_unknown_and_foreign_positions_are_handled(host_folder: HostFolder) -> None:
     async def main() -> None:
-        async with provided(echo) as served, hosted(workshop, served) as host:
+        async with scripted_provider(echo) as served, running_host(host_folder, served) as host:
             async with host.client("text") as ada, host.client("text") as bob:
                 for client, words, turn in ((ada, "my secret", 1), (bob, "hello", 1), (bob, "again", 2)):
                     await client.say("text", text=words)
@@ -82,14 +87,14 @@ def test_positions_that_are_old_unknown_or_of_another_session(workshop: Workshop
     asyncio.run(main())
 
 
-def test_a_session_is_taken_up_at_its_own_endpoint_only_and_is_not_taken_away_by_the_attempt(
-    workshop: Workshop,
+def test_a_session_resumes_only_at_the_endpoint_of_its_mode_and_a_wrong_attempt_changes_nothing(
+    host_folder: HostFolder,
 ) -> None:
     async def main() -> None:
         async with (
-            provided(echo) as served,
-            hosted(workshop, served) as host,
-            hosted(workshop, served) as other,
+            scripted_provider(echo) as served,
+            running_host(host_folder, served) as host,
+            running_host(host_folder, served) as other,
             host.client("text") as ada,
         ):
             for there in (host, other):
@@ -105,7 +110,7 @@ def test_a_session_is_taken_up_at_its_own_endpoint_only_and_is_not_taken_away_by
 
 
 MOMENTS = {
-    # when it dies: what the tool waits for, what was done by then, what the client and the model are told
+    # when the host dies: the gate of the tool, what was done by then, what the client and the model get
     "before the call": ({}, 0, "tool_complete"),
     "before the effect": ({"before": "go"}, 0, "tool_error"),
     "after the effect": ({"after": "go"}, 1, "tool_error"),
@@ -113,20 +118,20 @@ MOMENTS = {
 }
 
 
-async def reached(moment: str, client: Client, workshop: Workshop) -> None:
-    """Wait for the moment at which a host is to die."""
+async def reached(moment: str, client: Client, host_folder: HostFolder) -> None:
+    """Wait for the moment at which the host is killed."""
     if moment == "before the effect":
-        await client.until(lambda: workshop.effects("begun it"))
+        await client.until(lambda: host_folder.effects("begun it"))
     elif moment == "after the effect":
-        await client.until(lambda: workshop.effects("done it"))
+        await client.until(lambda: host_folder.effects("done it"))
     elif moment == "after the answer":
         await client.until_type("tool_complete")
         await asyncio.sleep(0.1)
 
 
 @pytest.mark.parametrize("moment", MOMENTS)
-def test_a_host_killed_around_a_write_runs_it_once_and_never_hides_a_doubt(
-    workshop: Workshop, moment: str
+def test_a_write_around_a_host_crash_runs_once_and_a_doubt_is_reported(
+    host_folder: HostFolder, moment: str
 ) -> None:
     gates, done, outcome = MOMENTS[moment]
     told: list[str] = []
@@ -140,7 +145,7 @@ def test_a_host_killed_around_a_write_runs_it_once_and_never_hides_a_doubt(
                 await model.calls(ScriptedCall("hst_note", {"text": "it", **gates}, id="call_note_0001"))
                 await asyncio.Event().wait()
             await killed.wait()
-            # A request that repeats another word for word is the same conversation to a scripted model.
+            # The scripted provider takes two identical requests for the same conversation.
             await model.hears()
         told.append(str(model.received))
         if moment == "before the call":
@@ -148,37 +153,37 @@ def test_a_host_killed_around_a_write_runs_it_once_and_never_hides_a_doubt(
         await model.says("That is what happened.")
 
     async def main() -> None:
-        async with provided(script) as served, HostProcess(workshop, served) as host:
+        async with scripted_provider(script) as served, HostProcess(host_folder, served) as host:
             async with host.client("text") as ada:
                 await ada.say("text", text="note it")
                 await ada.until(arrived.is_set)
-                await reached(moment, ada, workshop)
+                await reached(moment, ada, host_folder)
                 await ada.until_type("message")
                 await host.kill()
                 killed.set()
                 await ada.until_closed()
-            assert workshop.effects("done it") == done
-            workshop.open_gate("go")
+            assert host_folder.effects("done it") == done
+            host_folder.open_gate("go")
             await host.start()
             async with host.client("text", token=ada.token, lastEvent=ada.last_event) as back:
                 await back.until(lambda: back.said("assistant"))
-                seen = view(ada, back)
+                seen = seen_events(ada, back)
                 assert types(seen, "tool_complete", "tool_error") == [outcome]
-                assert await whole(host, ada, back)
+                assert await saw_everything(host, ada, back)
                 if outcome == "tool_error":
                     (error,) = [each for each in seen if each["type"] == "tool_error"]
                     assert "may or may not have taken effect" in error["message"]
                     assert "may or may not have taken effect" in told[0]
                 elif moment == "after the answer":
                     assert "hst_note" in told[0]
-            assert workshop.effects("begun it") == 1
-            assert workshop.effects("done it") == (done if outcome == "tool_error" else 1)
+            assert host_folder.effects("begun it") == 1
+            assert host_folder.effects("done it") == (done if outcome == "tool_error" else 1)
 
     asyncio.run(main())
 
 
-def test_a_read_that_was_under_way_is_read_again_and_a_confirmation_outlives_its_host(
-    workshop: Workshop,
+def test_after_a_host_crash_a_pending_read_runs_again_and_a_confirmation_survives(
+    host_folder: HostFolder,
 ) -> None:
     told: list[str] = []
 
@@ -190,16 +195,19 @@ def test_a_read_that_was_under_way_is_read_again_and_a_confirmation_outlives_its
         await model.calls(ScriptedCall("hst_look", {"text": "it", "before": "go"}, id="call_look_0001"))
 
     async def main() -> None:
-        async with provided(first, numbered(told)) as served, HostProcess(workshop, served) as host:
+        async with (
+            scripted_provider(first, numbered(told)) as served,
+            HostProcess(host_folder, served) as host,
+        ):
             async with host.client("text") as ada:
                 await ada.say("text", text="book a table")
                 await ada.until_type("turn_complete")
                 (asked,) = ada.of("confirmation_required")
                 assert asked["preview"] == "Book a table?"
                 await ada.say("text", text="look meanwhile")
-                await ada.until(lambda: workshop.effects("begun it"))
+                await ada.until(lambda: host_folder.effects("begun it"))
                 await host.kill()
-            workshop.open_gate("go")
+            host_folder.open_gate("go")
             await host.start()
             async with host.client("text", token=ada.token) as back:
                 await back.until(lambda: back.said("assistant")[1:])
@@ -211,8 +219,8 @@ def test_a_read_that_was_under_way_is_read_again_and_a_confirmation_outlives_its
                 (settled,) = [await back.until_type("confirmation_settled")]
                 assert settled["approved"]
                 await back.until(lambda: back.said("assistant")[2:])
-            assert workshop.effects("done a table") == 1
-            store = b"".join(path.read_bytes() for path in workshop.folder.glob("jackfield.db*"))
+            assert host_folder.effects("done a table") == 1
+            store = b"".join(path.read_bytes() for path in host_folder.path.glob("jackfield.db*"))
             assert asked["token"].encode() not in store
             assert ada.token.split(".")[1].encode() not in store
 
@@ -221,52 +229,52 @@ def test_a_read_that_was_under_way_is_read_again_and_a_confirmation_outlives_its
     assert "approved" in told[-1]
 
 
-def test_another_host_takes_over_in_mid_call_and_the_first_lets_go(workshop: Workshop) -> None:
-    """Both live, and share a store; the write runs where it began, and its answer goes where the user is."""
+def test_another_host_takes_over_during_a_call_and_the_first_releases_the_session(
+    host_folder: HostFolder,
+) -> None:
+    """The write completes on the first host, and its result reaches the user on the second."""
     told: list[str] = []
 
     async def main() -> None:
         async with (
-            provided(notes_behind_a_gate, numbered(told)) as served,
-            hosted(workshop, served) as here,
-            hosted(workshop, served) as there,
+            scripted_provider(notes_behind_a_gate, numbered(told)) as served,
+            running_host(host_folder, served) as here,
+            running_host(host_folder, served) as there,
             here.client("text") as ada,
         ):
             await ada.say("text", text="note it")
-            await ada.until(lambda: workshop.effects("begun it"))
-            # Nothing is on its way to the first connection when the second one says what was seen.
+            await ada.until(lambda: host_folder.effects("begun it"))
+            # No event is in transit to the first connection when the second one sends its last event id.
             await ada.until(lambda: ada.of("tool_start") and ada.states[-1:] == ["executing_tool"])
             async with there.client("text", token=ada.token, lastEvent=ada.last_event) as moved:
                 seen_here = list(ada.events)
-                workshop.open_gate("go")
+                host_folder.open_gate("go")
                 await moved.until_type("turn_complete")
                 assert (await ada.until_closed())[0] == 4006
                 assert list(ada.events) == seen_here
-                seen = view(ada, moved)
+                seen = seen_events(ada, moved)
                 assert types(seen, "tool_complete", "tool_error") == ["tool_complete"]
-                assert await whole(there, ada, moved)
-                assert workshop.effects("done it") == 1
-                assert here.house
-                await moved.until(lambda: not here.house.sessions.live)  # type: ignore[union-attr]
-            # And back to the first one, which knows nothing of what was said since.
+                assert await saw_everything(there, ada, moved)
+                assert host_folder.effects("done it") == 1
+                await moved.until(lambda: not here.sessions.live)
+            # Back to the first host, whose copy of the session is outdated.
             async with here.client("text", token=ada.token, lastEvent=moved.last_event) as home:
                 await home.say("text", text="and now?")
                 await home.until(lambda: home.said("assistant"))
                 assert "Answer 1." in told[-1]
-                assert await whole(here, ada, moved, home)
+                assert await saw_everything(here, ada, moved, home)
 
     asyncio.run(main())
     assert "hst_note" in told[0]
 
 
-def test_a_session_of_another_version_is_refused_with_a_sentence(workshop: Workshop) -> None:
+def test_a_session_of_another_format_version_is_refused_with_a_message(host_folder: HostFolder) -> None:
     async def main() -> None:
-        async with provided(echo) as served:
-            async with hosted(workshop, served) as host, host.client("text") as ada:
+        async with scripted_provider(echo) as served:
+            async with running_host(host_folder, served) as host, host.client("text") as ada:
                 token, session_id = ada.token, ada.token.partition(".")[0]
-            async with hosted(workshop, served) as host:
-                assert host.house
-                store = host.house.sessions.runtime.store
+            async with running_host(host_folder, served) as host:
+                store = host.sessions.runtime.store
                 saved = json.loads(await store.get(f"session/{session_id}") or b"")
                 del saved["format"]
                 await store.put(f"session/{session_id}", json.dumps(saved).encode())
@@ -278,10 +286,10 @@ def test_a_session_of_another_version_is_refused_with_a_sentence(workshop: Works
     asyncio.run(main())
 
 
-def test_a_host_that_lost_a_session_without_knowing_it_goes_on_with_nothing_out_of_date(
-    workshop: Workshop,
+def test_a_host_that_lost_a_session_unknowingly_publishes_nothing_stale(
+    host_folder: HostFolder,
 ) -> None:
-    """The user returns to a host that still holds the session as it was before another one had it."""
+    """The user returns to a host with an outdated copy of the session."""
     heard: list[str] = []
 
     async def script(model: ScriptedModel) -> None:
@@ -291,9 +299,9 @@ def test_a_host_that_lost_a_session_without_knowing_it_goes_on_with_nothing_out_
 
     async def main() -> None:
         async with (
-            provided(script) as served,
-            hosted(workshop, served) as here,
-            hosted(workshop, served) as there,
+            scripted_provider(script) as served,
+            running_host(host_folder, served) as here,
+            running_host(host_folder, served) as there,
         ):
             async with here.client("text") as ada:
                 await ada.say("text", text="first")
@@ -305,6 +313,6 @@ def test_a_host_that_lost_a_session_without_knowing_it_goes_on_with_nothing_out_
                 await home.say("text", text="third")
                 await home.until_type("turn_complete")
                 assert "second" in heard[-1]
-                assert await whole(here, ada, moved, home)
+                assert await saw_everything(here, ada, moved, home)
 
     asyncio.run(main())

@@ -1,4 +1,4 @@
-"""Voice as a client has it: states, barge-in, what is kept from being heard, context, slow tools, the end."""
+"""Voice sessions: states, barge-in, suppressed output, context, slow tools, the end."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import json
 from typing import Any
 
 import pytest
-from hosting import Workshop, eventually, hosted, provided
+from host_harness import HostFolder, running_host, scripted_provider, wait_until
 from jackfield.runtime import Runtime
 from jackfield.session.session import State, can_transition
 from jackfield_scripted import ScriptedCall, ScriptedModel
@@ -22,7 +22,9 @@ def legal(states: list[str]) -> bool:
 
 
 @PROVIDERS
-def test_states_are_told_and_go_legal_ways_only(workshop: Workshop, provider: str) -> None:
+def test_states_are_published_and_only_legal_transitions_occur(
+    host_folder: HostFolder, provider: str
+) -> None:
     heard = asyncio.Event()
 
     async def script(model: ScriptedModel) -> None:
@@ -39,15 +41,15 @@ def test_states_are_told_and_go_legal_ways_only(workshop: Workshop, provider: st
 
     async def main() -> None:
         async with (
-            provided(script, provider=provider) as served,
-            hosted(workshop, served) as host,
+            scripted_provider(script, provider=provider) as served,
+            running_host(host_folder, served) as host,
             host.client("voice") as ada,
         ):
             await ada.speak()
             await ada.until_type("turn_complete")
-            before = ada.sound_ms()
+            before = ada.audio_ms()
             await ada.speak()
-            await ada.until(lambda: ada.sound_ms() >= before + 1000)
+            await ada.until(lambda: ada.audio_ms() >= before + 1000)
             heard.set()
             await ada.speak()
             await ada.until(lambda: ada.said("assistant")[-1:] == ["Done."])
@@ -63,8 +65,8 @@ def test_states_are_told_and_go_legal_ways_only(workshop: Workshop, provider: st
 
 
 @PROVIDERS
-def test_a_barge_in_is_told_at_once_cuts_where_it_was_heard_and_nothing_more_of_it_comes(
-    workshop: Workshop, provider: str
+def test_a_barge_in_interrupts_at_once_truncates_at_the_playback_position_and_stops_the_audio(
+    host_folder: HostFolder, provider: str
 ) -> None:
     seen: dict[str, Any] = {}
     heard = asyncio.Event()
@@ -81,16 +83,15 @@ def test_a_barge_in_is_told_at_once_cuts_where_it_was_heard_and_nothing_more_of_
 
     async def main() -> None:
         async with (
-            provided(script, provider=provider) as served,
-            hosted(workshop, served) as host,
+            scripted_provider(script, provider=provider) as served,
+            running_host(host_folder, served) as host,
             host.client("voice", plays=False) as ada,
         ):
             await ada.speak()
-            await ada.until(lambda: ada.sound_ms() >= 2000)
-            item = ada.of("sound")[0]["item"]
+            await ada.until(lambda: ada.audio_ms() >= 2000)
+            item = ada.of("audio_frame")[0]["item"]
             await ada.say("playback", item=item, ms=700)
-            assert host.house
-            (live,) = host.house.sessions.live.values()
+            (live,) = host.sessions.live.values()
             await ada.until(lambda: live.playback.played_ms == 700)
             heard.set()
             await ada.speak()
@@ -98,9 +99,9 @@ def test_a_barge_in_is_told_at_once_cuts_where_it_was_heard_and_nothing_more_of_
             begins = [
                 at for at, each in enumerate(ada.got) if each["type"] in ("speech_started", "interrupted")
             ]
-            (at,) = [at for at in begins if ada.got[at - 1]["type"] == "sound"] or begins[1:2]
+            (at,) = [at for at in begins if ada.got[at - 1]["type"] == "audio_frame"] or begins[1:2]
             after = ada.got[at:]
-            assert not [each for each in after if each["type"] == "sound" and each["item"] == item]
+            assert not [each for each in after if each["type"] == "audio_frame" and each["item"] == item]
             cut = next(each for each in ada.of("message") if each.get("interrupted"))
             assert cut["text"].startswith("Once upon")
             assert "lighthouse" not in cut["text"]
@@ -109,10 +110,10 @@ def test_a_barge_in_is_told_at_once_cuts_where_it_was_heard_and_nothing_more_of_
     assert abs(seen["ms"] - 700) <= 20
 
 
-def test_who_stops_speech_that_was_sent_faster_than_it_plays_stops_what_the_model_remembers(
-    workshop: Workshop,
+def test_stopping_buffered_speech_truncates_the_models_memory(
+    host_folder: HostFolder,
 ) -> None:
-    """The model has said everything, and the user hears only the beginning."""
+    """The model has sent its whole answer, and the user hears only the beginning."""
     seen: dict[str, Any] = {}
 
     async def script(model: ScriptedModel) -> None:
@@ -123,13 +124,13 @@ def test_who_stops_speech_that_was_sent_faster_than_it_plays_stops_what_the_mode
 
     async def main() -> None:
         async with (
-            provided(script) as served,
-            hosted(workshop, served) as host,
+            scripted_provider(script) as served,
+            running_host(host_folder, served) as host,
             host.client("voice", plays=False) as ada,
         ):
             await ada.speak()
             await ada.until_type("turn_complete")
-            await ada.say("playback", item=ada.of("sound")[0]["item"], ms=200)
+            await ada.say("playback", item=ada.of("audio_frame")[0]["item"], ms=200)
             await ada.say("interrupt")
             await ada.until(lambda: seen)
             last = await ada.until(lambda: [m for m in ada.of("message") if m.get("interrupted")])
@@ -145,8 +146,8 @@ def test_who_stops_speech_that_was_sent_faster_than_it_plays_stops_what_the_mode
 
 @pytest.mark.parametrize("intent", ["SUPPRESS_AUDIO", "SUPPRESS_TRANSCRIPT"])
 @PROVIDERS
-def test_what_is_suppressed_goes_neither_over_the_wire_nor_into_the_transcript(
-    workshop: Workshop, provider: str, intent: str
+def test_suppressed_output_is_neither_sent_nor_transcribed(
+    host_folder: HostFolder, provider: str, intent: str
 ) -> None:
     async def script(model: ScriptedModel) -> None:
         await model.hears_speech("one")
@@ -158,14 +159,14 @@ def test_what_is_suppressed_goes_neither_over_the_wire_nor_into_the_transcript(
 
     async def main() -> None:
         async with (
-            provided(script, provider=provider) as served,
-            hosted(workshop, served) as host,
+            scripted_provider(script, provider=provider) as served,
+            running_host(host_folder, served) as host,
             host.client("voice") as ada,
         ):
             await ada.speak()
             await ada.until_type("turn_complete")
             first = json.dumps(ada.got)
-            silent = ada.sound_ms() == 0
+            silent = ada.audio_ms() == 0
             await ada.speak()
             await ada.until_type("turn_complete", 2)
             assert ada.said("assistant")[-1] == "And now aloud."
@@ -182,18 +183,18 @@ def test_what_is_suppressed_goes_neither_over_the_wire_nor_into_the_transcript(
             else:
                 assert not silent
                 assert "heron" not in first + replayed + str(kept)
-            # It holds for that turn alone.
-            assert ada.sound_ms() > 0
+            # It applies to that turn only.
+            assert ada.audio_ms() > 0
             assert "And now aloud." in kept
 
     asyncio.run(main())
 
 
 def _store(host: Any) -> Any:
-    return host.house.sessions.runtime.store
+    return host.sessions.runtime.store
 
 
-def test_transcripts_hold_what_both_sides_said(workshop: Workshop) -> None:
+def test_transcripts_contain_both_sides(host_folder: HostFolder) -> None:
     async def script(model: ScriptedModel) -> None:
         await model.hears_speech("what is the weather")
         await model.says("It rains.")
@@ -201,8 +202,8 @@ def test_transcripts_hold_what_both_sides_said(workshop: Workshop) -> None:
 
     async def main() -> None:
         async with (
-            provided(script) as served,
-            hosted(workshop, served) as host,
+            scripted_provider(script) as served,
+            running_host(host_folder, served) as host,
             host.client("voice") as ada,
         ):
             await ada.speak()
@@ -217,8 +218,8 @@ def test_transcripts_hold_what_both_sides_said(workshop: Workshop) -> None:
 
 
 @PROVIDERS
-def test_context_of_high_priority_goes_in_at_once_and_of_low_priority_at_the_next_break(
-    workshop: Workshop, provider: str
+def test_high_priority_context_is_added_at_once_and_low_priority_context_at_the_next_break(
+    host_folder: HostFolder, provider: str
 ) -> None:
     seen: dict[str, Any] = {}
     spoken = asyncio.Event()
@@ -226,24 +227,24 @@ def test_context_of_high_priority_goes_in_at_once_and_of_low_priority_at_the_nex
     async def script(model: ScriptedModel) -> None:
         await model.hears_speech("one")
         await model.speaks("Listen to this", ms=300)
-        # What is said to Gemini stops its answer, so its transport waits for the end of it by itself.
-        await eventually(lambda: provider == "gemini" or "URGENT" in str(model.received))
+        # Input interrupts Gemini's answer, so its transport waits for the end of the answer itself.
+        await wait_until(lambda: provider == "gemini" or "URGENT" in str(model.received))
         await asyncio.sleep(0.1)
         seen["during"] = str(model.received)
         await model.ends_speaking()
-        await eventually(lambda: "LATER" in str(model.received))
+        await wait_until(lambda: "LATER" in str(model.received))
         seen["after"] = str(model.received)
         spoken.set()
         await asyncio.Event().wait()
 
     async def main() -> None:
         async with (
-            provided(script, provider=provider) as served,
-            hosted(workshop, served) as host,
+            scripted_provider(script, provider=provider) as served,
+            running_host(host_folder, served) as host,
             host.client("voice") as ada,
         ):
             await ada.speak()
-            await ada.until(lambda: ada.sound_ms() >= 300)
+            await ada.until(lambda: ada.audio_ms() >= 300)
             await ada.say("context", text="LATER: the page shows lamps")
             await ada.say("context", text="URGENT: the basket is empty", priority="high")
             await ada.until(spoken.is_set)
@@ -254,8 +255,8 @@ def test_context_of_high_priority_goes_in_at_once_and_of_low_priority_at_the_nex
 
 
 @pytest.mark.parametrize("mode", ["text", "voice"])
-def test_a_long_answer_of_a_tool_is_cut_for_model_and_client_and_says_so(
-    workshop: Workshop, mode: str
+def test_a_long_tool_result_is_truncated_for_model_and_client_and_marked(
+    host_folder: HostFolder, mode: str
 ) -> None:
     got: list[Any] = []
 
@@ -265,7 +266,11 @@ def test_a_long_answer_of_a_tool_is_cut_for_model_and_client_and_says_so(
         await model.says("Much.")
 
     async def main() -> None:
-        async with provided(script) as served, hosted(workshop, served) as host, host.client(mode) as ada:
+        async with (
+            scripted_provider(script) as served,
+            running_host(host_folder, served) as host,
+            host.client(mode) as ada,
+        ):
             await (ada.speak() if mode == "voice" else ada.say("text", text="all"))
             done = await ada.until_type("tool_complete")
             await ada.until_type("turn_complete")
@@ -279,7 +284,7 @@ def test_a_long_answer_of_a_tool_is_cut_for_model_and_client_and_says_so(
 
 
 @pytest.mark.parametrize("mode", ["text", "voice"])
-def test_a_slow_tool_is_told_of_and_can_be_cancelled(workshop: Workshop, mode: str) -> None:
+def test_a_slow_tool_is_announced_and_can_be_cancelled(host_folder: HostFolder, mode: str) -> None:
     got: list[Any] = []
 
     async def script(model: ScriptedModel) -> None:
@@ -291,8 +296,8 @@ def test_a_slow_tool_is_told_of_and_can_be_cancelled(workshop: Workshop, mode: s
 
     async def main() -> None:
         async with (
-            provided(script) as served,
-            hosted(workshop, served, dead_air_seconds=0.05) as host,
+            scripted_provider(script) as served,
+            running_host(host_folder, served, dead_air_seconds=0.05) as host,
             host.client(mode) as ada,
         ):
             await (ada.speak() if mode == "voice" else ada.say("text", text="wait"))
@@ -311,12 +316,12 @@ def test_a_slow_tool_is_told_of_and_can_be_cancelled(workshop: Workshop, mode: s
     asyncio.run(main())
     assert not got[0]["ok"]
     assert not got[0]["error"]["partialSideEffects"]
-    assert workshop.effects("done slow") == 0
+    assert host_folder.effects("done slow") == 0
 
 
 @pytest.mark.parametrize("mode", ["text", "voice"])
-def test_a_model_that_calls_and_calls_is_stopped_and_goes_on_when_the_user_says_so(
-    workshop: Workshop, mode: str
+def test_a_model_that_keeps_calling_tools_is_stopped_and_continues_on_request(
+    host_folder: HostFolder, mode: str
 ) -> None:
     calls = 0
 
@@ -336,7 +341,11 @@ def test_a_model_that_calls_and_calls_is_stopped_and_goes_on_when_the_user_says_
         await model.says("Found it.")
 
     async def main() -> None:
-        async with provided(script) as served, hosted(workshop, served) as host, host.client(mode) as ada:
+        async with (
+            scripted_provider(script) as served,
+            running_host(host_folder, served) as host,
+            host.client(mode) as ada,
+        ):
             await (ada.speak() if mode == "voice" else ada.say("text", text="look everywhere"))
             await ada.until_type("turn_complete")
             assert [each["code"] for each in ada.of("notification")] == ["endless_calls"]
@@ -349,7 +358,7 @@ def test_a_model_that_calls_and_calls_is_stopped_and_goes_on_when_the_user_says_
     asyncio.run(main())
 
 
-def test_an_answer_in_text_can_be_stopped_and_the_next_question_is_answered(workshop: Workshop) -> None:
+def test_a_text_answer_can_be_interrupted_and_the_next_question_is_answered(host_folder: HostFolder) -> None:
     async def script(model: ScriptedModel) -> None:
         await model.hears()
         await model.says("word " * 4000, pieces=4000)
@@ -359,8 +368,8 @@ def test_an_answer_in_text_can_be_stopped_and_the_next_question_is_answered(work
 
     async def main() -> None:
         async with (
-            provided(script, split=500, delay=0.01) as served,
-            hosted(workshop, served) as host,
+            scripted_provider(script, split=500, delay=0.01) as served,
+            running_host(host_folder, served) as host,
             host.client("text") as ada,
         ):
             await ada.say("text", text="go on and on")
@@ -379,15 +388,19 @@ def test_an_answer_in_text_can_be_stopped_and_the_next_question_is_answered(work
     asyncio.run(main())
 
 
-def test_what_json_cannot_carry_does_not_hold_up_what_comes_after_it(workshop: Workshop) -> None:
+def test_values_that_json_cannot_represent_do_not_block_later_messages(host_folder: HostFolder) -> None:
     async def script(model: ScriptedModel) -> None:
         await model.hears()
         (answer,) = (await model.calls(ScriptedCall("hst_odd", {"text": "x"}))).values()
         assert answer["ok"]
-        await model.says("Told.")
+        await model.says("StreamEvent.")
 
     async def main() -> None:
-        async with provided(script) as served, hosted(workshop, served) as host, host.client("text") as ada:
+        async with (
+            scripted_provider(script) as served,
+            running_host(host_folder, served) as host,
+            host.client("text") as ada,
+        ):
             await ada.say("text", text="tell")
             await ada.until_type("turn_complete")
             (odd,) = ada.of("custom")
@@ -401,24 +414,23 @@ def test_what_json_cannot_carry_does_not_hold_up_what_comes_after_it(workshop: W
     asyncio.run(main())
 
 
-def test_a_client_that_hangs_up_ends_the_session_for_good(workshop: Workshop) -> None:
+def test_a_client_that_sends_end_ends_the_session_permanently(host_folder: HostFolder) -> None:
     async def main() -> None:
-        async with provided() as served, hosted(workshop, served) as host:
+        async with scripted_provider() as served, running_host(host_folder, served) as host:
             async with host.client("text") as ada:
                 await ada.say("end")
                 assert await ada.until_closed() == (4000, "the session has ended")
             async with host.connected("text") as again:
                 await again.say("resume", token=ada.token)
                 assert (await again.until_closed())[0] == 4000
-            assert host.house
-            talks = host.house.sessions.live
-            await eventually(lambda: not talks)
+            talks = host.sessions.live
+            await wait_until(lambda: not talks)
 
     asyncio.run(main())
 
 
-def test_who_comes_back_before_the_end_is_written_down_finds_the_session_ended(
-    workshop: Workshop, monkeypatch: pytest.MonkeyPatch
+def test_a_client_that_resumes_before_the_end_is_saved_finds_the_session_ended(
+    host_folder: HostFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     written = asyncio.Event()
     end_session = Runtime.end_session
@@ -430,7 +442,7 @@ def test_who_comes_back_before_the_end_is_written_down_finds_the_session_ended(
     monkeypatch.setattr(Runtime, "end_session", late)
 
     async def main() -> None:
-        async with provided() as served, hosted(workshop, served) as host:
+        async with scripted_provider() as served, running_host(host_folder, served) as host:
             try:
                 async with host.client("text") as ada:
                     await ada.say("end")
@@ -446,7 +458,9 @@ def test_who_comes_back_before_the_end_is_written_down_finds_the_session_ended(
     asyncio.run(main())
 
 
-def test_the_provider_going_away_for_good_is_told_and_the_session_can_be_resumed(workshop: Workshop) -> None:
+def test_the_loss_of_the_provider_is_reported_and_the_session_can_be_resumed(
+    host_folder: HostFolder,
+) -> None:
     async def script(model: ScriptedModel) -> None:
         await model.hears()
         await model.fails("invalid_api_key", "the key was withdrawn")
@@ -456,7 +470,7 @@ def test_the_provider_going_away_for_good_is_told_and_the_session_can_be_resumed
         await model.says("Back again.")
 
     async def main() -> None:
-        async with provided(script, back) as served, hosted(workshop, served) as host:
+        async with scripted_provider(script, back) as served, running_host(host_folder, served) as host:
             async with host.client("text") as ada:
                 await ada.say("text", text="hello")
                 told = await ada.until_type("notification")

@@ -1,4 +1,4 @@
-"""An exchange for every test, and the audit of one."""
+"""Fixtures: hosts whose calls are observed, and their audit."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ import pytest
 from jackfield_observability.audit import Audit
 from jackfield_observability.settings import AuditSettings
 
-_EXCHANGE = Path(__file__).with_name("exchange.py")
+_MODULE = Path(__file__).with_name("audited_host.py")
 
 
 @pytest.fixture(scope="session")
-def exchange() -> ModuleType:
-    """The module beside this one; test folders are not packages."""
-    spec = importlib.util.spec_from_file_location("observability_exchange", _EXCHANGE)
+def audited_host() -> ModuleType:
+    """Import the module next to this one; test folders are not packages."""
+    spec = importlib.util.spec_from_file_location("observability_audited_host", _MODULE)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -30,12 +30,12 @@ def exchange() -> ModuleType:
 
 
 @pytest.fixture
-def opened(exchange: ModuleType) -> Iterator[Callable[..., Any]]:
-    """Opens exchanges, and closes them with their observers when the test is over."""
+def opened(audited_host: ModuleType) -> Iterator[Callable[..., Any]]:
+    """Return a function that opens hosts, and close them with their observers after the test."""
     all_opened: list[Any] = []
 
     def open_one(*tools: Any, **options: Any) -> Any:
-        all_opened.append(exchange.Exchange(*tools, **options))
+        all_opened.append(audited_host.AuditedHost(*tools, **options))
         return all_opened[-1]
 
     yield open_one
@@ -52,7 +52,7 @@ def path(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def audited(opened: Callable[..., Any], path: Path) -> Callable[..., Any]:
-    """Opens an exchange whose calls are audited, and lends it `audit` and `lines()`."""
+    """Return a function that opens an audited host with `audit` and `lines()`."""
 
     def open_one(*tools: Any, policies: Any = (), **options: Any) -> Any:
         audit = Audit(AuditSettings(path, **{"arguments": True, **options}))
@@ -71,13 +71,13 @@ def audited(opened: Callable[..., Any], path: Path) -> Callable[..., Any]:
 
 @pytest.fixture
 def host(path: Path) -> Iterator[Callable[[str], subprocess.Popen[str]]]:
-    """Starts a process that audits its calls into `path`; `how` it goes about it is told in exchange.py."""
+    """Start processes that audit their calls into `path`; audited_host.py explains `how`."""
     started: list[subprocess.Popen[str]] = []
 
     def start(how: str) -> subprocess.Popen[str]:
         started.append(
             subprocess.Popen(
-                [sys.executable, str(_EXCHANGE), str(path), how],
+                [sys.executable, str(_MODULE), str(path), how],
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 text=True,

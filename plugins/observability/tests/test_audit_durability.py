@@ -25,7 +25,7 @@ def recorded(path: Path) -> list[int]:
 
 
 def finished(talk: Any, **arguments: Any) -> tuple[Call, ToolResponse]:
-    """A call made without an event loop, which a forked child must not touch."""
+    """Return a finished call made without an event loop, which a forked child must not use."""
     call = Call(talk.orchestrator.registry.get("echo"), talk.session, arguments, b"", None)
     response = ok()
     call.seal(response)
@@ -33,7 +33,7 @@ def finished(talk: Any, **arguments: Any) -> tuple[Call, ToolResponse]:
 
 
 def grown(path: Path, size: int = 0) -> int:
-    """Wait until a file is longer than this; how long it is."""
+    """Wait until a file is longer than this; return its length."""
     deadline = time.monotonic() + 60
     while not path.exists() or path.stat().st_size <= size:
         assert time.monotonic() < deadline, f"nothing more was written to {path}"
@@ -104,12 +104,12 @@ def test_a_killed_process_loses_only_its_last_interval(host: Host, path: Path, r
     written = recorded(path)
     assert written == list(range(len(written)))
     assert written
-    # What was done before it wrote for the last time but one was written then, or the last time.
+    # Calls before the last flush but one are in the file.
     lost = [number for number, when in finished.items() if number >= len(written) and when < before]
     assert lost == []
 
 
-# Python warns because a lock may be held by what the child has no copy of, which is what is tried here.
+# Python warns because the parent may hold a lock that the child cannot release; this is what is tested.
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
 def test_a_forked_child_writes_its_own_lines_and_not_its_parents(
     audited: Callable[..., Any], path: Path
@@ -123,7 +123,7 @@ def test_a_forked_child_writes_its_own_lines_and_not_its_parents(
             try:
                 talk.audit.call_finished(*finished(talk, number=2))
                 for _ in range(6000):
-                    # In the file, not only out of the queue: the child ends as soon as this is so.
+                    # In the file, not only out of the queue: the child then exits at once.
                     if b'"number":2' in path.read_bytes():
                         code = 0
                         break

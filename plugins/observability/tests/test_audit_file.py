@@ -26,7 +26,7 @@ Host = Callable[[str], subprocess.Popen[str]]
 
 
 def numbers(*paths: Path) -> list[int]:
-    """The numbers in lines that `write` made."""
+    """Return the numbers in lines made by `write`."""
     return [orjson.loads(line)["n"] for path in paths for line in path.read_bytes().splitlines()]
 
 
@@ -35,14 +35,14 @@ def line(number: int, width: int = 90) -> bytes:
 
 
 def append(file: AuditFile, lines: list[bytes]) -> tuple[int, OSError | None]:
-    """How many of the lines are in the file, and what kept out the others."""
+    """Append lines; return how many are in the file, and why the others are not."""
     given = b"".join(lines)
     written, fault = file.append(given)
     return given.count(b"\n", 0, written), fault
 
 
 def backups(path: Path) -> list[Path]:
-    """Oldest first, the file itself last."""
+    """Return the rotated files, oldest first, and the file itself last."""
     numbered = [each for each in path.parent.iterdir() if each.name.startswith(f"{path.name}.")]
     return [*sorted(numbered, key=lambda each: -int(each.suffix[1:])), path]
 
@@ -186,7 +186,7 @@ def test_lines_wait_while_another_process_holds_the_lock(path: Path) -> None:
 def test_processes_that_share_a_file_lose_nothing_when_it_rotates(path: Path, host: Host) -> None:
     hosts = [host("rotating") for _ in range(3)]
     for process in hosts:
-        # A busy process may have to wait for the next beat, and says so; what counts is that nothing is lost.
+        # A busy process may have to wait for the next interval and reports it; no line may be lost.
         process.communicate(timeout=60)
         assert process.returncode == 0
 

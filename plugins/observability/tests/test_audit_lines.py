@@ -1,4 +1,4 @@
-"""What an audit line says about a call."""
+"""The content of an audit line."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from jackfield.offers import Stage
 from jackfield_observability.audit import MAX_LINE
 
 
-class Lets:
-    """A policy that lets pass, or says what it did."""
+class PassPolicy:
+    """A policy that passes a call, with or without a note."""
 
     def __init__(self, name: str, decision: str | None = None, *, refuses: bool = False) -> None:
         self._name, self._decision, self._refuses = name, decision, refuses
@@ -35,17 +35,17 @@ class Lets:
 
 
 def test_a_call_is_one_line_with_everything_about_it(
-    audited: Callable[..., Any], exchange: ModuleType
+    audited: Callable[..., Any], audited_host: ModuleType
 ) -> None:
     async def handler(args: dict[str, Any], ctx: Any) -> Any:
         ctx.audit("looked up", source="cache")
         return ok({"said": args["text"]})
 
     talk = audited(
-        exchange.tool(handler),
+        audited_host.tool(handler),
         policies=[
-            ("modes", Stage.ADMIT, Lets("modes")),
-            ("clamping", Stage.SHAPE, Lets("clamping", "top_k 9 -> 3")),
+            ("modes", Stage.ADMIT, PassPolicy("modes")),
+            ("clamping", Stage.SHAPE, PassPolicy("clamping", "top_k 9 -> 3")),
         ],
     )
     before = datetime.now(UTC)
@@ -59,8 +59,8 @@ def test_a_call_is_one_line_with_everything_about_it(
         "event": "call",
         "tool": "echo",
         "toolVersion": "2.3.4",
-        "registryVersion": exchange.VERSION,
-        "pinnedVersion": exchange.VERSION,
+        "registryVersion": audited_host.VERSION,
+        "pinnedVersion": audited_host.VERSION,
         "category": "utility",
         "ok": True,
         "error": None,
@@ -85,9 +85,9 @@ def test_a_call_is_one_line_with_everything_about_it(
 def test_a_refused_call_names_the_policy_and_those_not_reached(audited: Callable[..., Any]) -> None:
     talk = audited(
         policies=[
-            ("modes", Stage.ADMIT, Lets("modes")),
-            ("budgets", Stage.ADMIT, Lets("budgets", "refused", refuses=True)),
-            ("loops", Stage.ADMIT, Lets("loops")),
+            ("modes", Stage.ADMIT, PassPolicy("modes")),
+            ("budgets", Stage.ADMIT, PassPolicy("budgets", "refused", refuses=True)),
+            ("loops", Stage.ADMIT, PassPolicy("loops")),
         ]
     )
     talk.call()
@@ -103,10 +103,10 @@ def test_a_refused_call_names_the_policy_and_those_not_reached(audited: Callable
 
 
 def test_invalid_and_malformed_arguments_are_audited(
-    audited: Callable[..., Any], exchange: ModuleType
+    audited: Callable[..., Any], audited_host: ModuleType
 ) -> None:
     strict = {"type": "object", "properties": {"n": {"type": "integer"}}, "additionalProperties": False}
-    talk = audited(exchange.tool(parameters=strict))
+    talk = audited(audited_host.tool(parameters=strict))
     talk.call(n="many")
     talk.send("echo", b"{")
     broken, malformed = talk.lines()
@@ -115,9 +115,9 @@ def test_invalid_and_malformed_arguments_are_audited(
     assert (malformed["error"], malformed["arguments"]) == ("VALIDATION", {})
 
 
-def test_filled_in_defaults_are_audited(audited: Callable[..., Any], exchange: ModuleType) -> None:
+def test_filled_in_defaults_are_audited(audited: Callable[..., Any], audited_host: ModuleType) -> None:
     with_default = {"type": "object", "properties": {"n": {"type": "integer", "default": 5}}}
-    talk = audited(exchange.tool(parameters=with_default))
+    talk = audited(audited_host.tool(parameters=with_default))
     talk.call()
     (line,) = talk.lines()
 
@@ -125,12 +125,12 @@ def test_filled_in_defaults_are_audited(audited: Callable[..., Any], exchange: M
     assert line["arguments"] == {"n": 5}
 
 
-def test_a_call_made_by_a_tool_names_the_tool(audited: Callable[..., Any], exchange: ModuleType) -> None:
+def test_a_call_made_by_a_tool_names_the_tool(audited: Callable[..., Any], audited_host: ModuleType) -> None:
     async def outer(args: dict[str, Any], ctx: Any) -> Any:
         await ctx.call_tool("made_up", {})
         return await ctx.call_tool("echo", {"text": "inner"})
 
-    talk = audited(exchange.tool(), exchange.tool(outer, "outer"))
+    talk = audited(audited_host.tool(), audited_host.tool(outer, "outer"))
     talk.call("outer")
 
     assert [(line["tool"], line["parent"]) for line in talk.lines()] == [
@@ -199,13 +199,13 @@ def _circle() -> list[Any]:
     ids=lambda value: type(value).__name__,
 )
 def test_a_note_may_contain_any_object(
-    audited: Callable[..., Any], exchange: ModuleType, value: Any, shown: Any
+    audited: Callable[..., Any], audited_host: ModuleType, value: Any, shown: Any
 ) -> None:
     async def handler(args: dict[str, Any], ctx: Any) -> Any:
         ctx.audit("noted", value=value, circle=_circle())
         return ok()
 
-    talk = audited(exchange.tool(handler))
+    talk = audited(audited_host.tool(handler))
     talk.call()
     (line,) = talk.lines()
 
@@ -224,7 +224,7 @@ def test_a_line_over_the_limit_keeps_its_facts(audited: Callable[..., Any], path
 
 
 def test_a_call_that_cannot_be_encoded_is_counted_and_reported(
-    audited: Callable[..., Any], exchange: ModuleType, caplog: pytest.LogCaptureFixture
+    audited: Callable[..., Any], audited_host: ModuleType, caplog: pytest.LogCaptureFixture
 ) -> None:
     class Explosive(dict[str, Any]):
         def items(self) -> Any:
@@ -234,7 +234,7 @@ def test_a_call_that_cannot_be_encoded_is_counted_and_reported(
         ctx.audit("noted", value=Explosive(a=1))
         return ok()
 
-    talk = audited(exchange.tool(handler), exchange.tool(tool_id="fine"))
+    talk = audited(audited_host.tool(handler), audited_host.tool(tool_id="fine"))
     talk.call()
     talk.call("fine")
     fine, dropped = talk.lines()
@@ -244,9 +244,9 @@ def test_a_call_that_cannot_be_encoded_is_counted_and_reported(
     assert "a call of echo could not be encoded" in caplog.text
 
 
-def test_a_line_counts_violations_of_returns(audited: Callable[..., Any], exchange: ModuleType) -> None:
+def test_a_line_counts_violations_of_returns(audited: Callable[..., Any], audited_host: ModuleType) -> None:
     returns = {"type": "object", "properties": {"a": {"type": "integer"}, "b": {"type": "integer"}}}
-    talk = audited(exchange.tool(returns=returns))
+    talk = audited(audited_host.tool(returns=returns))
     talk.call(a=1, b=2)
     talk.call(a="one", b="two")
     kept, broken = talk.lines()

@@ -1,4 +1,4 @@
-"""What must not be in the audit is not in it, whatever its shape."""
+"""Secrets never appear in the audit, in any form."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from jackfield_observability.audit import Audit
 from jackfield_observability.redaction import REDACTED, Redactor, sensitive_properties, text
 from jackfield_observability.settings import AuditSettings
 
-SECRET = "tr0ub4dor"  # what no line may hold
+SECRET = "tr0ub4dor"  # secrets that no line may contain
 NAMES = st.sampled_from(
     ["who", "pin", "card", "items", "properties", "$ref", "Zwölf", "a/b", "~tilde", "%25"]
 )
@@ -88,7 +88,7 @@ def audit(tmp_path_factory: pytest.TempPathFactory) -> Any:
 @settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(shape=SHAPES, other_place=st.booleans())
 def test_a_sensitive_value_is_never_in_the_file(
-    shape: Shape, other_place: bool, opened: Callable[..., Any], exchange: ModuleType, audit: Audit
+    shape: Shape, other_place: bool, opened: Callable[..., Any], audited_host: ModuleType, audit: Audit
 ) -> None:
     schema, value, definitions = shape
     parameters = {"properties": {"value": schema}, "$defs": definitions}
@@ -97,7 +97,7 @@ def test_a_sensitive_value_is_never_in_the_file(
         ctx.audit("given", **args)
         return ok()
 
-    talk = exchange.Exchange(exchange.tool(handler, parameters=parameters), observers=[audit])
+    talk = audited_host.AuditedHost(audited_host.tool(handler, parameters=parameters), observers=[audit])
     talk.call(value=value)
     if other_place:
         talk.call(somewhere=[{"else": {"value": value}}])
@@ -135,7 +135,7 @@ def test_sensitive_parameters_hide_all_arguments() -> None:
     assert redactor.shown(["something", 12345, 6], secrets) == [REDACTED, REDACTED, 6]
 
 
-def test_only_sensitive_values_are_hidden(audited: Callable[..., Any], exchange: ModuleType) -> None:
+def test_only_sensitive_values_are_hidden(audited: Callable[..., Any], audited_host: ModuleType) -> None:
     parameters = {
         "properties": {
             "pin": {"type": "string", "writeOnly": True},
@@ -143,7 +143,7 @@ def test_only_sensitive_values_are_hidden(audited: Callable[..., Any], exchange:
             "cards": {"items": {"properties": {"number": {"x-sensitive": True}, "name": {}}}},
         }
     }
-    talk = audited(exchange.tool(parameters=parameters))
+    talk = audited(audited_host.tool(parameters=parameters))
     talk.call(pin="1234", not_so="seen", cards=[{"number": 4111, "name": "Ada"}], Pin="5678")
     (line,) = talk.lines()
 
@@ -156,13 +156,13 @@ def test_only_sensitive_values_are_hidden(audited: Callable[..., Any], exchange:
 
 
 def test_a_repeated_secret_is_hidden_everywhere(
-    audited: Callable[..., Any], exchange: ModuleType, path: Path
+    audited: Callable[..., Any], audited_host: ModuleType, path: Path
 ) -> None:
     async def handler(args: dict[str, Any], ctx: Any) -> Any:
         ctx.audit("tried", line=f"login with {args['password']}", length=len(args["password"]))
         return ok()
 
-    talk = audited(exchange.tool(handler))
+    talk = audited(audited_host.tool(handler))
     talk.call(password=SECRET, command=f"login {SECRET}", comment="nothing to hide")
     (line,) = talk.lines()
 
@@ -210,7 +210,7 @@ def test_other_names_keep_their_value(name: str) -> None:
 )
 def test_a_text_like_a_secret_is_removed_from_its_sentence(secret: str) -> None:
     assert text(f"run it with {secret} please") == f"run it with {REDACTED} please"
-    # Also where the cut would have gone through it.
+    # Also where truncation would split it.
     assert secret[-6:] not in text("x " * 245 + secret + " y" * 100)
 
 
@@ -238,7 +238,7 @@ def test_a_secret_after_its_name_is_removed(written: str) -> None:
 
 @pytest.mark.parametrize("secret", ['tr0ub"4dor', "tr0ub\n4dor", "tr0ub\\4dor", "trüb4dor", "tr0ub'4\"dor"])
 def test_a_secret_is_hidden_in_every_text_form_of_an_object(
-    audited: Callable[..., Any], exchange: ModuleType, path: Path, secret: str
+    audited: Callable[..., Any], audited_host: ModuleType, path: Path, secret: str
 ) -> None:
     async def handler(args: dict[str, Any], ctx: Any) -> Any:
         ctx.audit(
@@ -246,7 +246,7 @@ def test_a_secret_is_hidden_in_every_text_form_of_an_object(
         )
         return ok()
 
-    talk = audited(exchange.tool(handler, parameters={"properties": {"pin": {"x-sensitive": True}}}))
+    talk = audited(audited_host.tool(handler, parameters={"properties": {"pin": {"x-sensitive": True}}}))
     talk.call(pin=secret)
     (line,) = talk.lines()
     (note,) = line["notes"]
@@ -254,7 +254,7 @@ def test_a_secret_is_hidden_in_every_text_form_of_an_object(
 
 
 def test_unvalidated_arguments_are_searched_for_secrets(
-    audited: Callable[..., Any], exchange: ModuleType
+    audited: Callable[..., Any], audited_host: ModuleType
 ) -> None:
     class Broken:
         def applies_to(self, tool: Any, session: Any) -> bool:
@@ -265,7 +265,7 @@ def test_unvalidated_arguments_are_searched_for_secrets(
 
     closed = {"type": "object", "properties": {"who": {}}, "additionalProperties": False}
     broken = [("broken", Stage.ADMIT, Broken())]
-    talk = audited(exchange.tool(parameters=closed), policies=broken)
+    talk = audited(audited_host.tool(parameters=closed), policies=broken)
     talk.call(who="ada", cookie=SECRET)
     (line,) = talk.lines()
     assert line["arguments"] == {"who": "ada", "cookie": REDACTED}

@@ -1,4 +1,4 @@
-"""The latest lines of the audit, as somebody asks for them."""
+"""Reading the latest lines of the audit."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from jackfield_observability.settings import AuditSettings
 
 
 def test_the_latest_come_first_and_filters_narrow_them_down(
-    audited: Callable[..., Any], exchange: ModuleType
+    audited: Callable[..., Any], audited_host: ModuleType
 ) -> None:
     async def broken(args: dict[str, Any], ctx: Any) -> Any:
         return fail(ErrorType.PERMANENT, "No.")
 
-    talk = audited(exchange.tool(), exchange.tool(broken, "broken"))
+    talk = audited(audited_host.tool(), audited_host.tool(broken, "broken"))
     for number in range(3):
         talk.call(number=number)
     talk.call("broken", number=3)
@@ -80,9 +80,9 @@ def test_no_cut_between_blocks_loses_or_splits_a_line(
     assert [line["text"] for line in found] == texts[::-1]
 
 
-def test_a_line_can_be_read_as_soon_as_its_call_ends(exchange: ModuleType, path: Path) -> None:
+def test_a_line_can_be_read_as_soon_as_its_call_ends(audited_host: ModuleType, path: Path) -> None:
     audit = Audit(AuditSettings(path))
-    talk = exchange.Exchange(observers=[audit])
+    talk = audited_host.AuditedHost(observers=[audit])
     talk.call()
     assert len(audit.tail(1).lines) == 1
     talk.run(audit.close())

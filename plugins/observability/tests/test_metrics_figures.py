@@ -1,4 +1,4 @@
-"""The figures are right, and the warnings come when they should."""
+"""The figures of the metrics, and their warnings."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 
 def scraped(metrics: Metrics) -> dict[tuple[str, ...], float]:
-    """Every sample by its name and labels, as a Prometheus server would read it."""
+    """Return every sample by name and labels, as a Prometheus server would read it."""
     return {
         (sample.name, *(f"{key}={value}" for key, value in sorted(sample.labels.items()))): sample.value
         for family in text_string_to_metric_families(metrics.prometheus())
@@ -71,8 +71,8 @@ async def _varied(args: dict[str, Any], ctx: Any) -> Any:
 
 
 @pytest.fixture
-def talk(opened: Callable[..., Any], exchange: ModuleType, metrics: Metrics) -> Any:
-    return opened(exchange.tool(_varied, "varied"), exchange.tool(), observers=[metrics])
+def talk(opened: Callable[..., Any], audited_host: ModuleType, metrics: Metrics) -> Any:
+    return opened(audited_host.tool(_varied, "varied"), audited_host.tool(), observers=[metrics])
 
 
 def test_calls_errors_and_sizes_are_counted_by_tool(talk: Any, metrics: Metrics) -> None:
@@ -94,9 +94,9 @@ def test_calls_errors_and_sizes_are_counted_by_tool(talk: Any, metrics: Metrics)
 
 
 def test_a_call_over_its_tools_budget_is_late(
-    opened: Callable[..., Any], exchange: ModuleType, metrics: Metrics
+    opened: Callable[..., Any], audited_host: ModuleType, metrics: Metrics
 ) -> None:
-    opened(exchange.tool(latency_budget_ms=0), observers=[metrics]).call()
+    opened(audited_host.tool(latency_budget_ms=0), observers=[metrics]).call()
 
     assert scraped(metrics)["jackfield_late_calls_total", "tool=echo"] == 1
 
@@ -268,11 +268,11 @@ def test_an_empty_host_can_be_scraped(metrics: Metrics) -> None:
 
 
 def test_calls_that_break_returns_are_counted_by_tool(
-    opened: Callable[..., Any], exchange: ModuleType
+    opened: Callable[..., Any], audited_host: ModuleType
 ) -> None:
     metrics = Metrics()
-    strict = exchange.tool(tool_id="strict", returns={"type": "object", "maxProperties": 0})
-    talk = opened(strict, exchange.tool(), observers=[metrics])
+    strict = audited_host.tool(tool_id="strict", returns={"type": "object", "maxProperties": 0})
+    talk = opened(strict, audited_host.tool(), observers=[metrics])
     for name in ("strict", "strict", "echo"):
         talk.call(name, text="x")
     talk.call("strict")

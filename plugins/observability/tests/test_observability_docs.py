@@ -1,4 +1,4 @@
-"""What the plugin offers, and that its page tells all of it."""
+"""The offers of the plugin, and their documentation."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ PAGE = (DOCS / "observability.md").read_text("utf-8")
 
 
 def rows(heading: str) -> dict[str, list[str]]:
-    """The table under a heading: what stands in backquotes in the first column, and the other columns."""
+    """Return the table under a heading: the code in the first column, and the other columns."""
     _, _, rest = PAGE.partition(f"# {heading}\n")
     section = re.split(r"^#+ ", rest, maxsplit=1, flags=re.MULTILINE)[0]
     cells = [
@@ -52,7 +52,7 @@ def test_every_field_of_a_line_is_documented_and_no_other(audited: Callable[...,
     talk = audited()
     talk.call()
     (line,) = talk.lines()
-    # What a call has only when a policy, the handler or a broken `returns` added it.
+    # Fields added only by a policy, the handler or violated `returns`.
     assert set(rows("The lines")) == {*line, "meta", "notes", "returnsViolations"}
     assert set(rows("Lines that are missing")) == set(orjson.loads(dropped_line(1)))
 

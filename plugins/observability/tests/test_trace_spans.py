@@ -1,4 +1,4 @@
-"""Spans as the conventions want them, seen by the SDK's own exporter."""
+"""Spans that follow the OpenTelemetry conventions, seen by the SDK's own exporter."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from opentelemetry.trace import SpanKind, StatusCode
 
 
 class Telemetry:
-    """Providers that keep what they are given."""
+    """Providers that keep their spans and metrics."""
 
     def __init__(self, *, batched: bool = False) -> None:
         self.exporter = InMemorySpanExporter()
@@ -47,7 +47,7 @@ def telemetry() -> Any:
     made.tracers.shutdown()
 
 
-def test_a_call_is_a_span(telemetry: Telemetry, opened: Callable[..., Any], exchange: ModuleType) -> None:
+def test_a_call_is_a_span(telemetry: Telemetry, opened: Callable[..., Any], audited_host: ModuleType) -> None:
     talk = opened(observers=[telemetry.traces])
     before = time.time_ns()
     talk.call(text="hello", call_id="call-1")
@@ -69,7 +69,7 @@ def test_a_call_is_a_span(telemetry: Telemetry, opened: Callable[..., Any], exch
         "gen_ai.tool.call.id": "call-1",
         "gen_ai.conversation.id": "session-1",
         "jackfield.tool.version": "2.3.4",
-        "jackfield.registry.version": exchange.VERSION,
+        "jackfield.registry.version": audited_host.VERSION,
         "jackfield.session.mode": "text",
         "jackfield.turn": 1,
     }
@@ -85,12 +85,12 @@ def test_a_declined_call_is_no_span_because_nothing_ran(
 
 
 def test_a_failure_is_an_error_by_its_type_and_quotes_nothing(
-    telemetry: Telemetry, opened: Callable[..., Any], exchange: ModuleType
+    telemetry: Telemetry, opened: Callable[..., Any], audited_host: ModuleType
 ) -> None:
     async def handler(args: dict[str, Any], ctx: Any) -> Any:
         return fail(ErrorType.AUTH, f"{args['password']} is wrong")
 
-    opened(exchange.tool(handler), observers=[telemetry.traces]).call(password="hunter2")
+    opened(audited_host.tool(handler), observers=[telemetry.traces]).call(password="hunter2")
     (span,) = telemetry.spans().values()
 
     assert (span.status.status_code, span.status.description) == (StatusCode.ERROR, "AUTH")
@@ -101,12 +101,12 @@ def test_a_failure_is_an_error_by_its_type_and_quotes_nothing(
 
 
 def test_durations_are_a_histogram_in_seconds(
-    telemetry: Telemetry, opened: Callable[..., Any], exchange: ModuleType
+    telemetry: Telemetry, opened: Callable[..., Any], audited_host: ModuleType
 ) -> None:
     async def handler(args: dict[str, Any], ctx: Any) -> Any:
         return fail(ErrorType.TRANSIENT, "No.") if args else ok()
 
-    talk = opened(exchange.tool(handler), observers=[telemetry.traces])
+    talk = opened(audited_host.tool(handler), observers=[telemetry.traces])
     talk.call()
     talk.call()
     talk.call(no=True)
@@ -131,7 +131,7 @@ def test_unknown_tools_share_one_series(telemetry: Telemetry, opened: Callable[.
         talk.call(f"made_up_{number}", call_id="half of a pair: \ud800")
     spans = telemetry.spans()
     assert set(spans) == {f"execute_tool made_up_{number}" for number in range(5)}
-    # What cannot be written as UTF-8 would cost an exporter its whole batch.
+    # Text that is not UTF-8 would make an exporter lose its whole batch.
     assert {str((span.attributes or {})["gen_ai.tool.call.id"]) for span in spans.values()} == {
         "half of a pair: ?"
     }
@@ -154,7 +154,7 @@ def test_a_span_belongs_to_the_callers_trace(telemetry: Telemetry, opened: Calla
 
 
 def test_a_call_made_by_a_tool_is_a_child_of_its_span(
-    telemetry: Telemetry, opened: Callable[..., Any], exchange: ModuleType
+    telemetry: Telemetry, opened: Callable[..., Any], audited_host: ModuleType
 ) -> None:
     def calling(inner: str) -> Any:
         async def handler(args: dict[str, Any], ctx: Any) -> Any:
@@ -165,9 +165,9 @@ def test_a_call_made_by_a_tool_is_a_child_of_its_span(
         return handler
 
     talk = opened(
-        exchange.tool(),
-        exchange.tool(calling("echo"), "middle"),
-        exchange.tool(calling("middle"), "outer"),
+        audited_host.tool(),
+        audited_host.tool(calling("echo"), "middle"),
+        audited_host.tool(calling("middle"), "outer"),
         observers=[telemetry.traces],
     )
     talk.call("outer")
@@ -189,7 +189,10 @@ def test_a_call_made_by_a_tool_is_a_child_of_its_span(
 
 
 def test_the_span_of_a_cancelled_caller_is_discarded(
-    telemetry: Telemetry, opened: Callable[..., Any], exchange: ModuleType, monkeypatch: pytest.MonkeyPatch
+    telemetry: Telemetry,
+    opened: Callable[..., Any],
+    audited_host: ModuleType,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(traces_module, "MAX_BEGUN", 3)
     talk = opened(observers=[telemetry.traces])

@@ -1,4 +1,4 @@
-"""`jackfield bans`, as whoever runs a host uses it beside a running one."""
+"""`jackfield bans`, used next to a running host."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Jackfield = Callable[..., Result]
 
 @pytest.fixture
 def jackfield(site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Jackfield:
-    """Runs commands in a deployment of one tool, the policies and a store that lasts."""
+    """Return a function that runs commands in a deployment of one tool, the policies and a durable store."""
     monkeypatch.chdir(tmp_path)
     site.tool("echo")
     Path("jackfield.toml").write_text(
@@ -34,7 +34,7 @@ def jackfield(site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ja
     return run
 
 
-def test_bans_are_seen_and_lifted_while_a_host_holds_the_store(jackfield: Jackfield) -> None:
+def test_bans_are_listed_and_lifted_while_a_host_uses_the_store(jackfield: Jackfield) -> None:
     async def main() -> None:
         host = await SqliteStore.open(Path("kept.db"))
         try:
@@ -121,7 +121,7 @@ def test_bans_in_memory_cannot_be_listed(jackfield: Jackfield, monkeypatch: pyte
     monkeypatch.setenv("JACKFIELD_STORE", "memory")
     done = jackfield("bans", "list")
     assert done.exit_code == 1
-    assert "the store of this deployment is `memory`, which ends with its host" in done.stderr
+    assert "this deployment uses the `memory` store, which no other process can read" in done.stderr
 
 
 def test_a_missing_registry_is_reported_with_a_remedy(jackfield: Jackfield) -> None:

@@ -1,4 +1,4 @@
-"""The entry point `intents`: a handler for every intent of the kernel, which can be switched off."""
+"""The entry point `intents`: a handler for every intent of the kernel, which can be disabled."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Each policy by what a user or an operator would miss without it."""
+"""The observable effect of each policy."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ ANY = {
 }
 
 
-class Counted:
-    """A handler that counts its runs and answers with whatever it is told to."""
+class CountingHandler:
+    """A handler that counts its runs and returns given answers."""
 
     def __init__(self, *answers: ToolResponse) -> None:
         self.answers = list(answers) or [ok({"items": [1]})]
@@ -37,7 +37,7 @@ class Counted:
         return self.answers[min(len(self.runs), len(self.answers)) - 1]
 
 
-def bench(handler: Any, *, settings: Any = None, store: Any = None, **fields: Any) -> TestRuntime:
+def make_runtime(handler: Any, *, settings: Any = None, store: Any = None, **fields: Any) -> TestRuntime:
     fields.setdefault("parameters", ANY)
     return TestRuntime(
         make_tool("tool", handler, **fields),
@@ -64,9 +64,9 @@ def kind(answer: Any) -> str:
 # duplicates
 
 
-def test_the_same_call_id_runs_once_and_is_answered_byte_for_byte() -> None:
-    handler = Counted(ok({"n": 1}), ok({"n": 2}))
-    work = bench(handler)
+def test_a_repeated_call_id_runs_once_and_gets_identical_bytes() -> None:
+    handler = CountingHandler(ok({"n": 1}), ok({"n": 2}))
+    work = make_runtime(handler)
     session = work.session()
 
     async def main() -> list[bytes]:
@@ -80,9 +80,9 @@ def test_the_same_call_id_runs_once_and_is_answered_byte_for_byte() -> None:
     assert len(handler.runs) == 1
 
 
-def test_an_unstable_id_counts_by_tool_arguments_and_turn() -> None:
-    handler = Counted()
-    work = bench(handler)
+def test_calls_with_unstable_ids_are_matched_by_tool_arguments_and_turn() -> None:
+    handler = CountingHandler()
+    work = make_runtime(handler)
     session = work.session()
 
     async def main() -> None:
@@ -98,8 +98,8 @@ def test_an_unstable_id_counts_by_tool_arguments_and_turn() -> None:
 
 
 def test_the_same_id_with_other_arguments_is_a_conflict() -> None:
-    handler = Counted()
-    work = bench(handler)
+    handler = CountingHandler()
+    work = make_runtime(handler)
     session = work.session()
 
     async def main() -> Any:
@@ -110,9 +110,9 @@ def test_the_same_id_with_other_arguments_is_a_conflict() -> None:
     assert len(handler.runs) == 1
 
 
-def test_another_session_is_another_call() -> None:
-    handler = Counted()
-    work = bench(handler)
+def test_the_same_id_in_another_session_is_another_call() -> None:
+    handler = CountingHandler()
+    work = make_runtime(handler)
 
     async def main() -> None:
         for _ in range(2):
@@ -122,8 +122,8 @@ def test_another_session_is_another_call() -> None:
     assert len(handler.runs) == 2
 
 
-class Died(MemoryStore):
-    """A store in which whoever claimed first has died."""
+class DeadHolderStore(MemoryStore):
+    """A store in which the first holder of a claim has died."""
 
     async def claim(self, key: str, fingerprint: bytes, **options: Any) -> Claim:
         claim = await super().claim(key, fingerprint, **options)
@@ -134,12 +134,10 @@ class Died(MemoryStore):
 
 
 @pytest.mark.parametrize(("idempotent", "runs"), [(True, 1), (False, 0)])
-def test_a_call_whose_process_died_is_told_honestly_or_run_again_where_that_does_no_harm(
-    idempotent: bool, runs: int
-) -> None:
-    handler = Counted()
-    store = Died()
-    work = bench(handler, store=store, sideEffects="writes", idempotent=idempotent)
+def test_a_call_of_a_dead_process_is_reported_or_repeated_if_harmless(idempotent: bool, runs: int) -> None:
+    handler = CountingHandler()
+    store = DeadHolderStore()
+    work = make_runtime(handler, store=store, sideEffects="writes", idempotent=idempotent)
     session = work.session()
 
     async def main() -> list[Any]:
@@ -168,8 +166,8 @@ def _fingerprint(work: TestRuntime, arguments: str) -> bytes:
     return Call(tool, work.session(), *parse_arguments(arguments), None).fingerprint
 
 
-class Gone(MemoryStore):
-    """A store that cannot be reached while `gone` is set."""
+class UnavailableStore(MemoryStore):
+    """A store that is unavailable while `gone` is set."""
 
     gone = True
 
@@ -179,10 +177,10 @@ class Gone(MemoryStore):
         return await super().claim(key, fingerprint, **options)
 
 
-def test_without_the_store_nothing_runs_and_with_it_everything_does_again() -> None:
-    handler = Counted()
-    store = Gone()
-    work = bench(handler, store=store)
+def test_calls_fail_without_the_store_and_run_again_with_it() -> None:
+    handler = CountingHandler()
+    store = UnavailableStore()
+    work = make_runtime(handler, store=store)
     session = work.session()
 
     async def main() -> tuple[Any, Any]:
@@ -202,8 +200,8 @@ def test_without_the_store_nothing_runs_and_with_it_everything_does_again() -> N
 
 
 def test_a_tool_is_refused_in_a_mode_it_does_not_allow() -> None:
-    handler = Counted()
-    work = bench(handler, allowedModes=["text"])
+    handler = CountingHandler()
+    work = make_runtime(handler, allowedModes=["text"])
     assert kind(run(work.call(work.session("voice"), "tool"))) == ErrorType.MODE_RESTRICTED
     assert kind(run(work.call(work.session("text"), "tool"))) == "ok"
     assert len(handler.runs) == 1
@@ -222,15 +220,15 @@ def test_a_tool_is_refused_in_a_mode_it_does_not_allow() -> None:
         ({"capabilities": ["bans"]}, {}, "ok"),
     ],
 )
-def test_availability(availability: Any, facts: Any, expected: str) -> None:
-    work = bench(Counted(), availability=availability)
+def test_unavailable_tools_are_refused_with_the_reason(availability: Any, facts: Any, expected: str) -> None:
+    work = make_runtime(CountingHandler(), availability=availability)
     assert kind(run(work.call(work.session(**facts), "tool"))) == expected
 
 
-def test_a_ban_holds_for_the_user_in_every_session_and_says_how_long() -> None:
+def test_a_ban_applies_to_all_sessions_of_a_user_and_says_how_long() -> None:
     now = 1000.0
     store = MemoryStore(clock=lambda: now)
-    work = bench(Counted(), store=store)
+    work = make_runtime(CountingHandler(), store=store)
     bans = Bans(store)
 
     async def main() -> None:
@@ -248,10 +246,10 @@ def test_a_ban_holds_for_the_user_in_every_session_and_says_how_long() -> None:
     run(main())
 
 
-def test_a_rate_limit_holds_over_sessions_of_one_user_until_its_window_is_over() -> None:
+def test_a_rate_limit_applies_across_sessions_of_a_user_until_its_window_ends() -> None:
     now = 1000.0
     store = MemoryStore(clock=lambda: now)
-    work = bench(Counted(), store=store, rateLimit={"calls": 2, "windowMs": 60_000})
+    work = make_runtime(CountingHandler(), store=store, rateLimit={"calls": 2, "windowMs": 60_000})
 
     async def main() -> list[str]:
         nonlocal now
@@ -267,7 +265,7 @@ def test_a_rate_limit_holds_over_sessions_of_one_user_until_its_window_is_over()
 
 
 def turn_of(mode: Any, category: str, count: int, settings: Any = None) -> list[str]:
-    work = bench(Counted(), category=category, settings=settings)
+    work = make_runtime(CountingHandler(), category=category, settings=settings)
     session = work.session(mode)
 
     async def main() -> list[str]:
@@ -282,14 +280,14 @@ def test_the_third_retrieval_and_the_fourth_call_of_a_voice_turn_are_refused() -
     assert turn_of("voice", "utility", 4) == ["ok", "ok", "ok", "BUDGET_EXCEEDED"]
 
 
-def test_text_may_search_five_times_and_compute_as_often_as_it_likes() -> None:
+def test_text_turns_allow_five_searches_and_unlimited_computations() -> None:
     assert turn_of("text", "retrieval", 6) == ["ok"] * 5 + ["BUDGET_EXCEEDED"]
     assert turn_of("text", "utility", 12) == ["ok"] * 12
 
 
-def test_budgets_are_settings_and_a_new_turn_starts_afresh() -> None:
+def test_budgets_are_configurable_and_reset_with_a_new_turn() -> None:
     assert turn_of("text", "retrieval", 2, {"budgets": {"text_retrievals": 1}}) == ["ok", "BUDGET_EXCEEDED"]
-    work = bench(Counted(), category="retrieval")
+    work = make_runtime(CountingHandler(), category="retrieval")
     session = work.session("voice")
 
     async def main() -> None:
@@ -300,9 +298,9 @@ def test_budgets_are_settings_and_a_new_turn_starts_afresh() -> None:
     run(main())
 
 
-def test_budgets_hold_for_calls_made_side_by_side() -> None:
-    handler = Counted()
-    work = bench(handler, category="retrieval")
+def test_budgets_apply_to_concurrent_calls() -> None:
+    handler = CountingHandler()
+    work = make_runtime(handler, category="retrieval")
     session = work.session("voice")
     calls = [ToolCall("tool", json.dumps({"q": str(n)})) for n in range(10)]
     answers = run(work.orchestrator.handle(session, calls))
@@ -310,8 +308,8 @@ def test_budgets_hold_for_calls_made_side_by_side() -> None:
     assert len(handler.runs) == 2
 
 
-def test_a_turn_that_took_too_long_is_told() -> None:
-    work = bench(Counted(), settings={"budgets": {"voice_tool_ms": 0.000001}})
+def test_an_overlong_turn_is_reported() -> None:
+    work = make_runtime(CountingHandler(), settings={"budgets": {"voice_tool_ms": 0.000001}})
     answer = run(work.call(work.session("voice"), "tool"))
     assert json.loads(answer.wire)["meta"]["turnTime"]["budgetMs"] == 0.000001
 
@@ -320,8 +318,8 @@ def test_a_turn_that_took_too_long_is_told() -> None:
 
 
 def test_the_third_identical_call_of_a_turn_is_a_loop() -> None:
-    handler = Counted()
-    work = bench(handler)
+    handler = CountingHandler()
+    work = make_runtime(handler)
     session = work.session()
 
     async def main() -> list[str]:
@@ -348,7 +346,7 @@ def test_the_third_identical_call_of_a_turn_is_a_loop() -> None:
     ],
 )
 def test_a_second_empty_result_of_a_tool_is_a_loop(data: Any, empty: bool) -> None:
-    work = bench(Counted(ok(data)))
+    work = make_runtime(CountingHandler(ok(data)))
     session = work.session()
 
     async def main() -> list[str]:
@@ -358,13 +356,13 @@ def test_a_second_empty_result_of_a_tool_is_a_loop(data: Any, empty: bool) -> No
 
 
 @pytest.mark.parametrize("does", ["writes", "asks for a change"])
-def test_a_tool_that_did_something_and_has_nothing_to_say_is_no_loop(does: str) -> None:
+def test_an_action_with_an_empty_result_is_not_a_loop(does: str) -> None:
     effects = "writes" if does == "writes" else "none"
     intents = () if does == "writes" else (Intent("END_VOICE_SESSION"),)
     work = TestRuntime(
-        make_tool("tool", Counted(ok(None, *intents)), sideEffects=effects, parameters=ANY),
+        make_tool("tool", CountingHandler(ok(None, *intents)), sideEffects=effects, parameters=ANY),
         policies=POLICIES,
-        intents=[IntentHandlerOffer("END_VOICE_SESSION", lambda settings, services: Willing())],
+        intents=[IntentHandlerOffer("END_VOICE_SESSION", lambda settings, services: AcceptingHandler())],
     )
     session = work.session()
 
@@ -374,7 +372,7 @@ def test_a_tool_that_did_something_and_has_nothing_to_say_is_no_loop(does: str) 
     assert run(main()) == ["ok"] * 3
 
 
-class Willing:
+class AcceptingHandler:
     def refusal(self, session: Any, params: Any) -> str | None:
         return None
 
@@ -382,9 +380,9 @@ class Willing:
         return None
 
 
-def test_voice_clamps_top_k_defaults_included_and_says_so() -> None:
-    handler = Counted()
-    work = bench(handler)
+def test_voice_clamps_top_k_and_its_default_and_says_so() -> None:
+    handler = CountingHandler()
+    work = make_runtime(handler)
 
     async def main() -> list[Any]:
         return [
@@ -413,27 +411,29 @@ PASSING = fail(ErrorType.TRANSIENT, "Busy.", retryable=True)
         ("text", fail(ErrorType.PERMANENT, "No.", retryable=True), True, 1, "PERMANENT"),
     ],
 )
-def test_recovery(mode: Any, first: ToolResponse, idempotent: bool, runs: int, expected: str) -> None:
-    handler = Counted(first, ok({"fine": 1}))
-    work = bench(handler, idempotent=idempotent, settings={"recovery": {"pause_ms": 1}})
+def test_only_retryable_transient_failures_in_text_are_retried(
+    mode: Any, first: ToolResponse, idempotent: bool, runs: int, expected: str
+) -> None:
+    handler = CountingHandler(first, ok({"fine": 1}))
+    work = make_runtime(handler, idempotent=idempotent, settings={"recovery": {"pause_ms": 1}})
     assert kind(run(work.call(work.session(mode), "tool"))) == expected
     assert len(handler.runs) == runs
 
 
-def test_a_late_tool_is_noted() -> None:
+def test_a_slow_tool_is_noted() -> None:
     async def slow(args: Any, ctx: Any) -> ToolResponse:
         await asyncio.sleep(0.02)
         return ok(1)
 
-    work = bench(slow, latencyBudgetMs=1)
+    work = make_runtime(slow, latencyBudgetMs=1)
     assert json.loads(run(work.call(work.session(), "tool")).wire)["meta"]["late"]["budgetMs"] == 1
 
 
 # confirmation
 
 
-def confirmed_bench(handler: Any, **fields: Any) -> TestRuntime:
-    return bench(
+def make_confirmed_runtime(handler: Any, **fields: Any) -> TestRuntime:
+    return make_runtime(
         handler,
         sideEffects="writes",
         idempotent=False,
@@ -449,9 +449,9 @@ def token_of(work: TestRuntime) -> str:
     return str(fields["token"])
 
 
-def test_a_call_waits_for_the_user_and_the_model_never_sees_the_token() -> None:
-    handler = Counted(ok({"done": True}))
-    work = confirmed_bench(handler)
+def test_a_call_waits_for_confirmation_and_the_model_never_sees_the_token() -> None:
+    handler = CountingHandler(ok({"done": True}))
+    work = make_confirmed_runtime(handler)
     session = work.session(user="ada")
 
     async def main() -> None:
@@ -483,9 +483,9 @@ def test_a_call_waits_for_the_user_and_the_model_never_sees_the_token() -> None:
     run(main())
 
 
-def test_of_a_hundred_who_use_one_token_one_wins() -> None:
-    handler = Counted(ok({"done": True}))
-    work = confirmed_bench(handler)
+def test_only_one_of_a_hundred_redemptions_of_a_token_succeeds() -> None:
+    handler = CountingHandler(ok({"done": True}))
+    work = make_confirmed_runtime(handler)
     session = work.session()
 
     async def main() -> list[Any]:
@@ -498,9 +498,9 @@ def test_of_a_hundred_who_use_one_token_one_wins() -> None:
     assert sum(not answer.replayed for answer in answers) == 1
 
 
-def test_of_those_who_approve_and_those_who_decline_at_once_one_decides_for_all() -> None:
-    handler = Counted(ok({"done": True}))
-    work = confirmed_bench(handler)
+def test_one_of_many_concurrent_decisions_applies_to_all() -> None:
+    handler = CountingHandler(ok({"done": True}))
+    work = make_confirmed_runtime(handler)
     session = work.session()
 
     async def main() -> list[Any]:
@@ -516,8 +516,8 @@ def test_of_those_who_approve_and_those_who_decline_at_once_one_decides_for_all(
 
 
 @pytest.mark.parametrize("stranger", [{"user": "grace"}, {"user": "ada"}, {}])
-def test_a_token_of_another_session_or_user_does_nothing_and_stays_good(stranger: Any) -> None:
-    work = confirmed_bench(Counted())
+def test_a_token_is_rejected_for_another_session_or_user_and_stays_valid(stranger: Any) -> None:
+    work = make_confirmed_runtime(CountingHandler())
     session = work.session(user="ada")
 
     async def main() -> None:
@@ -534,8 +534,8 @@ def test_a_token_of_another_session_or_user_does_nothing_and_stays_good(stranger
 
 def test_a_token_expires() -> None:
     now = 1000.0
-    handler = Counted()
-    work = confirmed_bench(handler, store=MemoryStore(clock=lambda: now))
+    handler = CountingHandler()
+    work = make_confirmed_runtime(handler, store=MemoryStore(clock=lambda: now))
     session = work.session()
 
     async def main() -> list[Any]:
@@ -552,9 +552,9 @@ def test_a_token_expires() -> None:
     assert handler.runs == []
 
 
-def test_a_declined_call_stays_declined_whoever_asks() -> None:
-    handler = Counted()
-    work = confirmed_bench(handler)
+def test_a_declined_call_stays_declined() -> None:
+    handler = CountingHandler()
+    work = make_confirmed_runtime(handler)
     session = work.session()
 
     async def main() -> list[Any]:
@@ -569,14 +569,14 @@ def test_a_declined_call_stays_declined_whoever_asks() -> None:
 
 
 @pytest.mark.parametrize(("trusted", "expected"), [([], "CONFIRMATION_REQUIRED"), (["tool"], "ok")])
-def test_a_tool_that_leaves_it_to_the_policy_is_asked_for_unless_it_is_trusted(
-    trusted: Any, expected: str
-) -> None:
-    work = bench(Counted(), requiresConfirmation="policy", settings={"confirmation": {"trusted": trusted}})
+def test_a_tool_with_policy_confirmation_asks_unless_trusted(trusted: Any, expected: str) -> None:
+    work = make_runtime(
+        CountingHandler(), requiresConfirmation="policy", settings={"confirmation": {"trusted": trusted}}
+    )
     assert kind(run(work.call(work.session(), "tool"))) == expected
 
 
-# settings and the trail
+# settings and the policy trace
 
 
 @pytest.mark.parametrize(
@@ -591,12 +591,12 @@ def test_a_tool_that_leaves_it_to_the_policy_is_asked_for_unless_it_is_trusted(
         ("modes", {"anything": 1}),
     ],
 )
-def test_a_setting_that_makes_no_sense_is_refused_with_its_name(policy: str, settings: Any) -> None:
+def test_an_invalid_setting_is_rejected_with_its_name(policy: str, settings: Any) -> None:
     with pytest.raises(SettingsError, match=f"policies.{policy}"):
-        bench(Counted(), settings={policy: settings})
+        make_runtime(CountingHandler(), settings={policy: settings})
 
 
-def test_the_trail_says_who_refused_and_who_was_not_asked() -> None:
+def test_the_policy_trace_shows_who_refused_and_who_was_not_reached() -> None:
     seen: list[dict[str, str]] = []
 
     class Watcher:
@@ -604,7 +604,7 @@ def test_the_trail_says_who_refused_and_who_was_not_asked() -> None:
             seen.append(call.policy_trace())
 
     work = TestRuntime(
-        make_tool("tool", Counted(), category="retrieval"),
+        make_tool("tool", CountingHandler(), category="retrieval"),
         policies=POLICIES,
         settings={"budgets": {"text_retrievals": 1}},
         observers=[Watcher()],  # type: ignore[list-item]
@@ -628,7 +628,7 @@ def test_the_trail_says_who_refused_and_who_was_not_asked() -> None:
     }
 
 
-# what others get wrong
+# faults of handlers, policies and observers
 
 
 @pytest.mark.parametrize(
@@ -645,9 +645,9 @@ def test_the_trail_says_who_refused_and_who_was_not_asked() -> None:
     ],
     ids=["set", "object", "int key", "long", "surrogate", "meta", "message", "details"],
 )
-def test_an_answer_that_is_not_json_is_the_tools_failure(returned: ToolResponse) -> None:
-    # Few milliseconds, because a repetition waits so long for a first call that never settles.
-    work = bench(Counted(returned), sideEffects="writes", idempotent=False, timeoutMs=50)
+def test_an_answer_that_is_not_json_is_a_failure_of_the_tool(returned: ToolResponse) -> None:
+    # A few milliseconds, because a repetition waits that long for a first call that never settles.
+    work = make_runtime(CountingHandler(returned), sideEffects="writes", idempotent=False, timeoutMs=50)
     session = work.session()
 
     async def main() -> list[bytes]:
@@ -660,10 +660,10 @@ def test_an_answer_that_is_not_json_is_the_tools_failure(returned: ToolResponse)
     assert json.loads(first)["error"]["partialSideEffects"] is True
 
 
-def test_what_an_envelope_says_of_its_call_is_not_the_tools_to_say() -> None:
+def test_a_tool_cannot_set_the_metadata_of_its_envelope() -> None:
     claimed = {"toolId": "another", "registryVersion": "9.9.9", "duration": -1, "cached": True}
-    work = bench(Counted(ok({}).with_meta(**claimed)))
-    # Strictly, because a name that is given twice means something else to every reader.
+    work = make_runtime(CountingHandler(ok({}).with_meta(**claimed)))
+    # Strictly, because parsers disagree about duplicate names.
     meta = strict_json.loads(run(work.call(work.session(), "tool")).text)["meta"]
     assert (meta["toolId"], meta["cached"]) == ("tool", True)
     assert meta["registryVersion"] != "9.9.9"
@@ -671,26 +671,26 @@ def test_what_an_envelope_says_of_its_call_is_not_the_tools_to_say() -> None:
 
 
 @pytest.mark.parametrize("value", [None, float("nan"), float("inf"), float("-inf")])
-def test_what_is_no_number_reaches_the_model_as_null(value: float | None) -> None:
-    work = bench(Counted(ok({"score": value, "scores": [0.5, value]})))
+def test_nan_reaches_the_model_as_null(value: float | None) -> None:
+    work = make_runtime(CountingHandler(ok({"score": value, "scores": [0.5, value]})))
     data = json.loads(run(work.call(work.session(), "tool")).wire)["data"]
     assert data == {"score": None, "scores": [0.5, None]}
 
 
-def test_a_handler_that_exits_ends_its_call_and_not_the_host() -> None:
+def test_a_handler_that_calls_exit_ends_only_its_call() -> None:
     async def handler(args: Any, ctx: Any) -> ToolResponse:
         raise SystemExit(3)
 
-    work = bench(handler)
+    work = make_runtime(handler)
     assert kind(run(work.call(work.session(), "tool"))) == "INTERNAL"
 
 
-def test_a_failure_type_may_be_given_by_its_name() -> None:
-    work = bench(Counted(fail("CONFLICT", "Taken.")))  # type: ignore[arg-type]
+def test_an_error_type_may_be_given_by_name() -> None:
+    work = make_runtime(CountingHandler(fail("CONFLICT", "Taken.")))  # type: ignore[arg-type]
     assert kind(run(work.call(work.session(), "tool"))) == "CONFLICT"
 
 
-class Breaks:
+class RaisingPolicy:
     def __init__(self, how: str) -> None:
         self.how = how
 
@@ -708,9 +708,9 @@ class Breaks:
 
 @pytest.mark.parametrize("how", ["raises", "concerns raises", "returns nothing", "returns a dict"])
 @pytest.mark.parametrize("stage", list(Stage))
-def test_a_policy_that_breaks_is_answered_for_and_runs_nothing_twice(how: str, stage: Stage) -> None:
-    handler = Counted()
-    offer = PolicyOffer("broken", stage, 99, lambda settings, services: Breaks(how))
+def test_a_policy_that_raises_gives_an_answer_and_runs_nothing_twice(how: str, stage: Stage) -> None:
+    handler = CountingHandler()
+    offer = PolicyOffer("broken", stage, 99, lambda settings, services: RaisingPolicy(how))
     tool = make_tool("tool", handler, sideEffects="writes", idempotent=False)
     work = TestRuntime(tool, policies=[*POLICIES, offer])
     session = work.session()
@@ -724,9 +724,9 @@ def test_a_policy_that_breaks_is_answered_for_and_runs_nothing_twice(how: str, s
     assert len(handler.runs) <= 1
 
 
-def test_what_an_approved_call_needed_when_it_asked_it_does_not_need_again() -> None:
-    handler = Counted()
-    work = confirmed_bench(handler, rateLimit={"calls": 1, "windowMs": 60_000})
+def test_an_approved_call_is_not_rate_limited_again() -> None:
+    handler = CountingHandler()
+    work = make_confirmed_runtime(handler, rateLimit={"calls": 1, "windowMs": 60_000})
     session = work.session("voice")
 
     async def main() -> str:
@@ -736,30 +736,30 @@ def test_what_an_approved_call_needed_when_it_asked_it_does_not_need_again() -> 
     assert run(main()) == "ok"
 
 
-def test_a_card_shows_what_a_terminal_would_obey() -> None:
-    work = confirmed_bench(Counted())
+def test_a_preview_shows_terminal_control_characters() -> None:
+    work = make_confirmed_runtime(CountingHandler())
     answer = run(work.call(work.session(), "tool", json.dumps({"q": "\x1b[31mred\u202eabc"})))
     preview = failure(answer)["confirmation_request"]["preview"]
     assert preview == "Say \\u001b[31mred\\u202eabc?"
 
 
-def test_an_observer_that_fails_takes_no_answer_away() -> None:
+def test_a_failing_observer_does_not_affect_the_answer() -> None:
     class Broken:
         def call_finished(self, call: Any, response: Any) -> None:
             raise RuntimeError
 
-    work = TestRuntime(make_tool("tool", Counted()), observers=[Broken()])  # type: ignore[list-item]
+    work = TestRuntime(make_tool("tool", CountingHandler()), observers=[Broken()])  # type: ignore[list-item]
     assert kind(run(work.call(work.session(), "tool"))) == "ok"
 
 
-def test_an_unknown_tool_is_recorded_like_any_other() -> None:
+def test_a_call_of_an_unknown_tool_is_recorded() -> None:
     seen: list[str] = []
 
     class Watcher:
         def call_finished(self, call: Any, response: Any) -> None:
             seen.append(call.tool.id)
 
-    work = TestRuntime(make_tool("tool", Counted()), observers=[Watcher()])  # type: ignore[list-item]
+    work = TestRuntime(make_tool("tool", CountingHandler()), observers=[Watcher()])  # type: ignore[list-item]
     answer = run(work.call(work.session(), "tol", "{}", "call_1"))
     assert failure(answer)["suggestion"] == "Did you mean 'tool'?"
     assert json.loads(answer.wire)["meta"]["toolId"] == "tol"

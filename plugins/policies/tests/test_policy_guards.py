@@ -1,4 +1,4 @@
-"""What the kernel enforces whatever a policy does: one run, the approved call, a deadline for every stage."""
+"""What the kernel enforces for every policy: one run, the approved call, a deadline for every stage."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ GUESTS = {
 Apply = Callable[[Call, Proceed], Awaitable[Any]]
 
 
-class Around:
+class FunctionPolicy:
     """A policy made of one function."""
 
     def __init__(self, apply: Apply) -> None:
@@ -47,8 +47,8 @@ def offer(policy: Any, stage: Stage = Stage.SHAPE, rank: int = 99, name: str = "
     return PolicyOffer(name, stage, rank, lambda settings, services: policy)
 
 
-class Handler:
-    """Counts its runs, and notes the arguments of each."""
+class CountingHandler:
+    """Counts its runs, and records the arguments of each."""
 
     def __init__(self, *answers: ToolResponse) -> None:
         self.answers = list(answers)
@@ -60,7 +60,7 @@ class Handler:
         return self.answers.pop(0) if self.answers else ok({"done": True})
 
 
-class Watcher:
+class RecordingObserver:
     """Keeps the record."""
 
     def __init__(self) -> None:
@@ -74,10 +74,10 @@ def error(answer: Any) -> Any:
     return json.loads(answer.wire)["error"]
 
 
-def bench(
+def make_runtime(
     handler: Any, *policies: PolicyOffer, standard: bool = True, more: Any = (), **fields: Any
-) -> tuple[TestRuntime, Watcher]:
-    watcher = Watcher()
+) -> tuple[TestRuntime, RecordingObserver]:
+    watcher = RecordingObserver()
     work = TestRuntime(
         make_tool("tool", handler, **fields),
         *more,
@@ -114,11 +114,11 @@ async def twice_in_tasks(call: Call, proceed: Proceed) -> ToolResponse:
 @both_chains
 @pytest.mark.parametrize("fields", [WRITES, READS], ids=["writes", "reads"])
 @pytest.mark.parametrize("apply", [twice_in_a_row, twice_at_once, twice_in_tasks])
-def test_a_policy_that_proceeds_twice_runs_the_handler_once_and_is_told(
+def test_a_policy_that_proceeds_twice_runs_the_handler_once_and_gets_an_error(
     apply: Apply, fields: dict[str, Any], standard: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
-    handler = Handler()
-    work, _ = bench(handler, offer(Around(apply)), standard=standard, **fields)
+    handler = CountingHandler()
+    work, _ = make_runtime(handler, offer(FunctionPolicy(apply)), standard=standard, **fields)
     with caplog.at_level(logging.ERROR):
         answer = asyncio.run(work.call(work.session(), "tool", "{}", ID))
     assert len(handler.seen) == 1
@@ -129,14 +129,14 @@ def test_a_policy_that_proceeds_twice_runs_the_handler_once_and_is_told(
     assert "odd" in caplog.text
 
 
-def test_a_policy_that_proceeds_twice_and_keeps_the_first_answer_gives_that() -> None:
+def test_a_policy_that_proceeds_twice_may_return_the_first_answer() -> None:
     async def keeps_the_first(call: Call, proceed: Proceed) -> ToolResponse:
         first = await proceed(call)
         await proceed(call)
         return first
 
-    handler = Handler()
-    work, _ = bench(handler, offer(Around(keeps_the_first)), **WRITES)
+    handler = CountingHandler()
+    work, _ = make_runtime(handler, offer(FunctionPolicy(keeps_the_first)), **WRITES)
     answer = asyncio.run(work.call(work.session(), "tool", "{}", ID))
     assert json.loads(answer.wire)["data"] == {"done": True}
     assert len(handler.seen) == 1
@@ -153,8 +153,8 @@ def test_a_policy_that_proceeds_after_the_call_was_answered_runs_nothing() -> No
         later.append(asyncio.ensure_future(behind()))
         return fail(ErrorType.PERMANENT, "Not today.")
 
-    handler = Handler()
-    work, _ = bench(handler, offer(Around(answers_first)), **WRITES)
+    handler = CountingHandler()
+    work, _ = make_runtime(handler, offer(FunctionPolicy(answers_first)), **WRITES)
 
     async def main() -> tuple[Any, ToolResponse]:
         answer = await work.call(work.session(), "tool", "{}", ID)
@@ -177,8 +177,8 @@ def test_a_policy_that_proceeds_with_another_call_runs_nothing(
         )
         return await proceed(other)
 
-    handler = Handler()
-    work, _ = bench(handler, offer(Around(another)), **WRITES)
+    handler = CountingHandler()
+    work, _ = make_runtime(handler, offer(FunctionPolicy(another)), **WRITES)
     answer = asyncio.run(work.call(work.session(), "tool", "{}", ID))
     assert (error(answer)["type"], error(answer)["partialSideEffects"]) == ("INTERNAL", False)
     assert handler.seen == []
@@ -196,8 +196,8 @@ def test_a_policy_cannot_run_another_call_of_the_same_message() -> None:
         await both.wait()
         return await proceed(calls[0])
 
-    handler = Handler()
-    work, _ = bench(handler, offer(Around(the_others)), **READS, parameters=GUESTS)
+    handler = CountingHandler()
+    work, _ = make_runtime(handler, offer(FunctionPolicy(the_others)), **READS, parameters=GUESTS)
 
     async def main() -> list[Any]:
         message = [ToolCall("tool", f'{{"room": "{room}"}}', f"call_room_{room}") for room in "ab"]
@@ -209,15 +209,17 @@ def test_a_policy_cannot_run_another_call_of_the_same_message() -> None:
     assert error(second)["type"] == "INTERNAL"
 
 
-def test_a_policy_that_exchanges_the_tool_runs_neither(caplog: pytest.LogCaptureFixture) -> None:
-    other = Handler()
+def test_a_policy_that_replaces_the_tool_runs_neither(caplog: pytest.LogCaptureFixture) -> None:
+    other = CountingHandler()
 
     async def exchanges(call: Call, proceed: Proceed) -> ToolResponse:
         call.tool = work.orchestrator.registry.tools["other"]
         return await proceed(call)
 
-    handler = Handler()
-    work, _ = bench(handler, offer(Around(exchanges)), more=[make_tool("other", other, **WRITES)], **WRITES)
+    handler = CountingHandler()
+    work, _ = make_runtime(
+        handler, offer(FunctionPolicy(exchanges)), more=[make_tool("other", other, **WRITES)], **WRITES
+    )
     answer = asyncio.run(work.call(work.session(), "tool", "{}", ID))
     assert (error(answer)["type"], error(answer)["partialSideEffects"]) == ("INTERNAL", False)
     assert json.loads(answer.wire)["meta"]["toolId"] == "tool"
@@ -225,11 +227,11 @@ def test_a_policy_that_exchanges_the_tool_runs_neither(caplog: pytest.LogCapture
     assert "other" in caplog.text
 
 
-# one retry, and only where a second run does no harm
+# one retry, and only for harmlessly repeatable calls
 
 
-class Again(SyncPolicy):
-    """Wants every failure tried again."""
+class RetryPolicy(SyncPolicy):
+    """Retries every failure."""
 
     def __init__(self, pause: float = 0.0) -> None:
         self.pause = pause
@@ -251,30 +253,30 @@ BUSY = fail(ErrorType.TRANSIENT, "Busy.", retryable=True)
     ],
     ids=["idempotent read", "read", "idempotent write", "write"],
 )
-def test_a_retry_is_granted_where_a_second_run_does_no_harm(
+def test_a_retry_is_granted_for_harmlessly_repeatable_calls(
     fields: dict[str, Any], runs: int, caplog: pytest.LogCaptureFixture
 ) -> None:
-    handler = Handler(BUSY, ok({"done": True}))
-    work, _ = bench(handler, offer(Again()), standard=False, **fields)
+    handler = CountingHandler(BUSY, ok({"done": True}))
+    work, _ = make_runtime(handler, offer(RetryPolicy()), standard=False, **fields)
     answer = asyncio.run(work.call(work.session(), "tool", "{}", ID))
     assert len(handler.seen) == runs
     assert answer.response.ok is (runs == 2)
     assert ("retry" in caplog.text) is (runs == 1)
 
 
-def test_one_retry_is_granted_however_many_policies_ask() -> None:
-    handler = Handler(*[BUSY] * 5)
-    more = [offer(Again(), rank=rank, name=f"again_{rank}") for rank in (97, 98, 99)]
-    work, _ = bench(handler, *more, **READS)
+def test_at_most_one_retry_is_granted() -> None:
+    handler = CountingHandler(*[BUSY] * 5)
+    more = [offer(RetryPolicy(), rank=rank, name=f"again_{rank}") for rank in (97, 98, 99)]
+    work, _ = make_runtime(handler, *more, **READS)
     answer = asyncio.run(work.call(work.session(), "tool", "{}", ID))
     assert error(answer)["message"] == "Busy."
     assert len(handler.seen) == 2
 
 
 @pytest.mark.parametrize("pause", [float("inf"), float("nan"), 86400.0])
-def test_a_pause_without_end_is_not_waited_for(pause: float, caplog: pytest.LogCaptureFixture) -> None:
-    handler = Handler(BUSY)
-    work, _ = bench(handler, offer(Again(pause)), standard=False, **READS)
+def test_an_endless_retry_delay_is_not_awaited(pause: float, caplog: pytest.LogCaptureFixture) -> None:
+    handler = CountingHandler(BUSY)
+    work, _ = make_runtime(handler, offer(RetryPolicy(pause)), standard=False, **READS)
     answer = asyncio.run(asyncio.wait_for(work.call(work.session(), "tool", "{}", ID), 10))
     assert error(answer)["message"] == "Busy."
     assert len(handler.seen) == 1
@@ -285,7 +287,7 @@ def test_a_pause_without_end_is_not_waited_for(pause: float, caplog: pytest.LogC
 
 
 async def approved(work: TestRuntime, arguments: str, tool_id: str = "tool") -> Any:
-    """Ask, then approve as the user's client does."""
+    """Ask for confirmation, then approve as the user's client does."""
     session = work.session(user="ada")
     asked = await work.call(session, tool_id, arguments, ID)
     assert error(asked)["type"] == "CONFIRMATION_REQUIRED"
@@ -299,18 +301,18 @@ ASKS: dict[str, Any] = {**WRITES, "requiresConfirmation": True, "parameters": GU
 BOOKED = '{"room": "blue", "guests": ["ada"]}'
 
 
-def test_an_approved_call_runs_with_what_was_approved() -> None:
-    handler = Handler()
-    work, _ = bench(handler, **ASKS)
+def test_an_approved_call_runs_with_the_approved_arguments() -> None:
+    handler = CountingHandler()
+    work, _ = make_runtime(handler, **ASKS)
     answer = asyncio.run(approved(work, BOOKED))
     assert answer.response.ok
     assert handler.seen == [{"room": "blue", "guests": ["ada"], "seats": 2}]
 
 
 def test_an_approved_call_is_clamped_once_and_runs() -> None:
-    handler = Handler()
+    handler = CountingHandler()
     top_k = {"type": "object", "properties": {"top_k": {"type": "integer"}}, "additionalProperties": False}
-    work, _ = bench(handler, **{**ASKS, "parameters": top_k})
+    work, _ = make_runtime(handler, **{**ASKS, "parameters": top_k})
 
     async def main() -> Any:
         session = work.session("voice", user="ada")
@@ -359,8 +361,10 @@ def test_arguments_that_changed_after_approval_are_not_run(
         def before(self, call: Call) -> None:
             change(call)
 
-    handler = Handler()
-    work, _ = bench(handler, offer(Around(apply) if waits else Changes(), name="meddler"), **ASKS)
+    handler = CountingHandler()
+    work, _ = make_runtime(
+        handler, offer(FunctionPolicy(apply) if waits else Changes(), name="meddler"), **ASKS
+    )
     answer = asyncio.run(approved(work, BOOKED))
     assert handler.seen == []
     assert error(answer)["type"] == "INTERNAL"
@@ -371,29 +375,29 @@ def test_arguments_that_changed_after_approval_are_not_run(
     assert "meddler" in caplog.text
 
 
-def test_a_handler_that_takes_nested_arguments_apart_can_be_tried_again() -> None:
+def test_a_handler_that_modifies_nested_arguments_can_be_retried() -> None:
     seen: list[Any] = []
 
     async def takes_apart(args: dict[str, Any], ctx: Any) -> ToolResponse:
         seen.append(args["guests"].pop())
         return BUSY if len(seen) == 1 else ok({"done": True})
 
-    work, _ = bench(takes_apart, **{**ASKS, "idempotent": True})
+    work, _ = make_runtime(takes_apart, **{**ASKS, "idempotent": True})
     assert asyncio.run(approved(work, BOOKED)).response.ok
     assert seen == ["ada", "ada"]
 
 
 @pytest.mark.parametrize("claims", [False, True], ids=["silent", "says it was confirmed"])
-def test_a_tool_that_requires_confirmation_never_runs_without_the_users_word(
+def test_a_tool_that_requires_confirmation_never_runs_without_approval(
     claims: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def waves_through(call: Call, proceed: Proceed) -> ToolResponse:
         call.confirmed = claims
         return await proceed(call)
 
-    handler = Handler()
-    policies = [offer(Around(waves_through), rank=1)]
-    work, _ = bench(handler, *policies, standard=claims, **ASKS)
+    handler = CountingHandler()
+    policies = [offer(FunctionPolicy(waves_through), rank=1)]
+    work, _ = make_runtime(handler, *policies, standard=claims, **ASKS)
     answer = asyncio.run(work.call(work.session(), "tool", BOOKED, ID))
     assert handler.seen == []
     assert (error(answer)["type"], error(answer)["partialSideEffects"]) == ("INTERNAL", False)
@@ -406,7 +410,7 @@ def test_a_tool_that_requires_confirmation_never_runs_without_the_users_word(
 
 @pytest.fixture
 def brief(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Policies get a moment, and are told again soon."""
+    """Give policies a short timeout and a short time until the next cancellation."""
     monkeypatch.setattr("jackfield.invocation.POLICY_SECONDS", 0.1)
     monkeypatch.setattr("jackfield.invocation.RECANCEL_SECONDS", 0.05)
 
@@ -442,18 +446,18 @@ AFTER = [hangs_after, hangs_in_a_task_after]
 
 
 def placed(apply: Apply, front: bool) -> PolicyOffer:
-    """In front of every other policy, or behind them."""
+    """Place a policy before or after every other one."""
     stage, rank = (Stage.ADMIT, 1) if front else (Stage.SHAPE, 99)
-    return offer(Around(apply), stage, rank)
+    return offer(FunctionPolicy(apply), stage, rank)
 
 
 async def answered(work: TestRuntime) -> Any:
-    """The answer, from a task that nobody has cancelled and that nobody has to."""
+    """Return the answer from a task that is not cancelled."""
     task = asyncio.current_task()
     assert task is not None
     answer = await asyncio.wait_for(work.call(work.session(session_id="s"), "tool", "{}", ID), 20)
     assert task.cancelling() == 0
-    # A cancellation that was left behind would show here.
+    # A leftover cancellation would show here.
     await asyncio.sleep(0)
     return answer
 
@@ -463,11 +467,11 @@ async def answered(work: TestRuntime) -> Any:
 @pytest.mark.parametrize("front", [True, False], ids=["in front", "behind"])
 @pytest.mark.parametrize("fields", [WRITES, READS], ids=["writes", "reads"])
 @pytest.mark.parametrize("apply", BEFORE)
-def test_a_policy_that_hangs_before_the_handler_is_given_up_and_nothing_runs(
+def test_a_policy_that_hangs_before_the_handler_times_out_and_nothing_runs(
     apply: Apply, fields: dict[str, Any], front: bool, standard: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
-    handler = Handler()
-    work, watcher = bench(handler, placed(apply, front), standard=standard, timeoutMs=1000, **fields)
+    handler = CountingHandler()
+    work, watcher = make_runtime(handler, placed(apply, front), standard=standard, timeoutMs=1000, **fields)
     answer = asyncio.run(answered(work))
     assert handler.seen == []
     assert (error(answer)["type"], error(answer)["partialSideEffects"]) == ("TRANSIENT", False)
@@ -483,11 +487,11 @@ def test_a_policy_that_hangs_before_the_handler_is_given_up_and_nothing_runs(
 @pytest.mark.parametrize("front", [True, False], ids=["in front", "behind"])
 @pytest.mark.parametrize("fields", [WRITES, READS], ids=["writes", "reads"])
 @pytest.mark.parametrize("apply", AFTER)
-def test_a_policy_that_hangs_after_the_handler_is_given_up_and_the_answer_says_that_it_ran(
+def test_a_policy_that_hangs_after_the_handler_times_out_and_the_answer_says_that_it_ran(
     apply: Apply, fields: dict[str, Any], front: bool, standard: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
-    handler = Handler()
-    work, watcher = bench(handler, placed(apply, front), standard=standard, **fields)
+    handler = CountingHandler()
+    work, watcher = make_runtime(handler, placed(apply, front), standard=standard, **fields)
     answer = asyncio.run(answered(work))
     writes = fields is WRITES
     assert len(handler.seen) == 1
@@ -499,9 +503,9 @@ def test_a_policy_that_hangs_after_the_handler_is_given_up_and_the_answer_says_t
 
 
 @pytest.mark.usefixtures("brief")
-def test_a_write_whose_policy_hung_afterwards_is_answered_the_same_again() -> None:
-    handler = Handler()
-    work, _ = bench(handler, placed(hangs_after, front=False), **WRITES)
+def test_a_write_whose_policy_hung_gets_the_same_answer_again() -> None:
+    handler = CountingHandler()
+    work, _ = make_runtime(handler, placed(hangs_after, front=False), **WRITES)
 
     async def main() -> tuple[Any, Any]:
         return await answered(work), await answered(work)
@@ -514,7 +518,7 @@ def test_a_write_whose_policy_hung_afterwards_is_answered_the_same_again() -> No
 @pytest.mark.usefixtures("brief")
 @pytest.mark.parametrize("front", [True, False], ids=["in front", "behind"])
 @pytest.mark.parametrize("goes_on", [True, False])
-def test_a_policy_that_swallows_the_cancellation_is_told_again_and_can_run_nothing(
+def test_a_policy_that_swallows_the_cancellation_is_cancelled_again_and_runs_nothing(
     front: bool, goes_on: bool
 ) -> None:
     told: list[int] = []
@@ -530,8 +534,8 @@ def test_a_policy_that_swallows_the_cancellation_is_told_again_and_can_run_nothi
                     refused.append(await proceed(call))
         return fail(ErrorType.PERMANENT, "At last.")
 
-    handler = Handler()
-    work, _ = bench(handler, placed(stubborn, front), timeoutMs=1000, **WRITES)
+    handler = CountingHandler()
+    work, _ = make_runtime(handler, placed(stubborn, front), timeoutMs=1000, **WRITES)
     answer = asyncio.run(answered(work))
     assert error(answer)["message"] == "At last."
     assert handler.seen == []
@@ -541,22 +545,22 @@ def test_a_policy_that_swallows_the_cancellation_is_told_again_and_can_run_nothi
 
 @pytest.mark.usefixtures("brief")
 @pytest.mark.parametrize("fields", [WRITES, READS], ids=["writes", "reads"])
-def test_a_handler_that_takes_longer_than_policies_may_is_not_cut(fields: dict[str, Any]) -> None:
+def test_a_handler_may_take_longer_than_the_policy_timeout(fields: dict[str, Any]) -> None:
     async def slow(args: dict[str, Any], ctx: Any) -> ToolResponse:
         await asyncio.sleep(0.4)
         return ok({"done": True})
 
-    work, _ = bench(slow, **fields)
+    work, _ = make_runtime(slow, **fields)
     assert asyncio.run(answered(work)).response.ok
 
 
 @pytest.mark.usefixtures("brief")
-def test_a_delivery_that_waits_for_the_first_one_is_not_cut() -> None:
+def test_a_duplicate_waiting_for_the_first_call_does_not_time_out() -> None:
     async def slow(args: dict[str, Any], ctx: Any) -> ToolResponse:
         await asyncio.sleep(0.5)
         return ok({"done": True})
 
-    work, watcher = bench(slow, **WRITES)
+    work, watcher = make_runtime(slow, **WRITES)
 
     async def main() -> list[Any]:
         return list(await asyncio.gather(answered(work), answered(work)))
@@ -568,13 +572,15 @@ def test_a_delivery_that_waits_for_the_first_one_is_not_cut() -> None:
 
 
 @pytest.mark.usefixtures("brief")
-def test_a_hung_call_of_a_tool_by_a_tool_is_given_up_and_its_caller_goes_on() -> None:
+def test_a_hung_nested_call_times_out_and_its_caller_continues() -> None:
     async def caller(args: dict[str, Any], ctx: Any) -> ToolResponse:
         inner = await ctx.call_tool("tool", {})
         await asyncio.sleep(0)
         return ok({"inner": inner.failure.type})
 
-    work, watcher = bench(Handler(), placed(hangs_before, front=False), more=[make_tool("caller", caller)])
+    work, watcher = make_runtime(
+        CountingHandler(), placed(hangs_before, front=False), more=[make_tool("caller", caller)]
+    )
 
     async def main() -> Any:
         return await work.call(work.session(), "caller", "{}", ID)
@@ -584,8 +590,8 @@ def test_a_hung_call_of_a_tool_by_a_tool_is_given_up_and_its_caller_goes_on() ->
 
 
 @pytest.mark.parametrize("apply", [hangs_before, hangs_after])
-def test_a_cancellation_from_outside_passes_through_a_policy_that_waits(apply: Apply) -> None:
-    work, watcher = bench(Handler(), placed(apply, front=False), **READS)
+def test_an_external_cancellation_passes_through_a_waiting_policy(apply: Apply) -> None:
+    work, watcher = make_runtime(CountingHandler(), placed(apply, front=False), **READS)
 
     async def main() -> None:
         handling = asyncio.ensure_future(work.call(work.session(), "tool", "{}", ID))
@@ -599,7 +605,7 @@ def test_a_cancellation_from_outside_passes_through_a_policy_that_waits(apply: A
 
 
 @pytest.mark.usefixtures("brief")
-def test_a_cancellation_from_outside_together_with_the_deadline_passes_through() -> None:
+def test_an_external_cancellation_at_the_deadline_passes_through() -> None:
     cancelled = asyncio.Event()
 
     async def slow_to_obey(call: Call, proceed: Proceed) -> ToolResponse:
@@ -610,7 +616,7 @@ def test_a_cancellation_from_outside_together_with_the_deadline_passes_through()
             await asyncio.Event().wait()
         return await proceed(call)
 
-    work, _ = bench(Handler(), placed(slow_to_obey, front=False), timeoutMs=1000, **READS)
+    work, _ = make_runtime(CountingHandler(), placed(slow_to_obey, front=False), timeoutMs=1000, **READS)
 
     async def main() -> int:
         handling = asyncio.ensure_future(work.call(work.session(), "tool", "{}", ID))
@@ -624,7 +630,7 @@ def test_a_cancellation_from_outside_together_with_the_deadline_passes_through()
 
 
 @pytest.mark.usefixtures("brief")
-def test_a_handler_that_a_policy_left_behind_still_has_its_deadline() -> None:
+def test_a_handler_abandoned_by_a_policy_keeps_its_deadline() -> None:
     ended: list[str] = []
     over = asyncio.Event()
 
@@ -643,7 +649,7 @@ def test_a_handler_that_a_policy_left_behind_still_has_its_deadline() -> None:
         await asyncio.sleep(0.02)
         return fail(ErrorType.PERMANENT, "Too slow for me.")
 
-    work, _ = bench(endless, placed(leaves_it, front=False), timeoutMs=200, **WRITES)
+    work, _ = make_runtime(endless, placed(leaves_it, front=False), timeoutMs=200, **WRITES)
 
     async def main() -> Any:
         answer = await answered(work)

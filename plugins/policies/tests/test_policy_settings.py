@@ -1,4 +1,4 @@
-"""Every setting of a policy changes what it is said to change."""
+"""The effect of every setting of a policy."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PARAMETERS = {
 }
 
 
-def bench(handler: Any, settings: Any, store: Any = None, **fields: Any) -> TestRuntime:
+def make_runtime(handler: Any, settings: Any, store: Any = None, **fields: Any) -> TestRuntime:
     return TestRuntime(
         make_tool("tool", handler, parameters=PARAMETERS, **fields),
         policies=jackfield_policies.jackfield_policies(),
@@ -46,8 +46,8 @@ def meta(answer: Any) -> Any:
 
 @pytest.mark.parametrize("mode", ["voice", "text"])
 @pytest.mark.parametrize(("setting", "category"), [("calls", "utility"), ("retrievals", "retrieval")])
-def test_the_calls_of_a_turn(mode: Any, setting: str, category: str) -> None:
-    work = bench(fine, {"budgets": {f"{mode}_{setting}": 1}}, category=category)
+def test_the_setting_limits_the_calls_of_a_turn(mode: Any, setting: str, category: str) -> None:
+    work = make_runtime(fine, {"budgets": {f"{mode}_{setting}": 1}}, category=category)
     session = work.session(mode)
 
     async def main() -> list[str]:
@@ -57,7 +57,7 @@ def test_the_calls_of_a_turn(mode: Any, setting: str, category: str) -> None:
 
 
 @pytest.mark.parametrize("mode", ["voice", "text"])
-def test_the_time_of_a_turn_is_told_to_the_model_and_stands_in_the_record(
+def test_the_duration_of_a_turn_is_reported_to_the_model_and_recorded(
     mode: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
     seen: list[dict[str, str]] = []
@@ -79,12 +79,12 @@ def test_the_time_of_a_turn_is_told_to_the_model_and_stands_in_the_record(
     assert "the tools of a turn took" in caplog.text
 
 
-def test_which_identical_call_and_which_empty_result_is_a_loop() -> None:
+def test_the_settings_define_when_calls_are_a_loop() -> None:
     async def empty(args: dict[str, Any], ctx: Any) -> ToolResponse:
         return ok([])
 
     async def run(handler: Any, settings: Any, arguments: list[str]) -> list[str]:
-        work = bench(handler, {"loops": settings})
+        work = make_runtime(handler, {"loops": settings})
         session = work.session()
         return [
             kind(await work.call(session, "tool", each, f"call_{at:08}")) for at, each in enumerate(arguments)
@@ -97,17 +97,17 @@ def test_which_identical_call_and_which_empty_result_is_a_loop() -> None:
     assert asyncio.run(run(empty, never, ["{}"] * 4)) == ["ok"] * 4
 
 
-def test_how_many_results_voice_may_have() -> None:
-    work = bench(fine, {"clamping": {"voice_top_k": 7}})
+def test_the_setting_limits_results_in_voice() -> None:
+    work = make_runtime(fine, {"clamping": {"voice_top_k": 7}})
     answer = asyncio.run(work.call(work.session("voice"), "tool"))
     assert meta(answer)["clamped"] == {"top_k": {"from": 9, "to": 7}}
 
 
 @pytest.mark.parametrize(("seconds", "good"), [(9, True), (11, False)])
-def test_how_long_a_confirmation_can_be_given(seconds: int, good: bool) -> None:
+def test_the_setting_limits_the_time_for_a_confirmation(seconds: int, good: bool) -> None:
     now = 1_000_000.0
     store = MemoryStore(clock=lambda: now)
-    work = bench(fine, {"confirmation": {"expiry_seconds": 10}}, store, requiresConfirmation=True)
+    work = make_runtime(fine, {"confirmation": {"expiry_seconds": 10}}, store, requiresConfirmation=True)
     session = work.session()
 
     async def main() -> Any:
@@ -121,7 +121,7 @@ def test_how_long_a_confirmation_can_be_given(seconds: int, good: bool) -> None:
 
 
 @pytest.mark.parametrize(("seconds", "runs"), [(9, 1), (11, 2)])
-def test_how_long_an_answer_is_remembered(seconds: int, runs: int) -> None:
+def test_the_setting_limits_how_long_an_answer_is_kept(seconds: int, runs: int) -> None:
     now = 1_000_000.0
     ran: list[int] = []
 
@@ -130,7 +130,7 @@ def test_how_long_an_answer_is_remembered(seconds: int, runs: int) -> None:
         return ok({"items": ran})
 
     store = MemoryStore(clock=lambda: now)
-    work = bench(counted, {"duplicates": {"remember_seconds": 10}}, store)
+    work = make_runtime(counted, {"duplicates": {"remember_seconds": 10}}, store)
     session = work.session()
 
     async def main() -> None:
@@ -143,7 +143,7 @@ def test_how_long_an_answer_is_remembered(seconds: int, runs: int) -> None:
     assert len(ran) == runs
 
 
-def test_how_long_it_waits_before_it_tries_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_setting_sets_the_delay_before_a_retry(monkeypatch: pytest.MonkeyPatch) -> None:
     paused: list[float] = []
 
     async def sleep(seconds: float) -> None:
@@ -153,7 +153,7 @@ def test_how_long_it_waits_before_it_tries_again(monkeypatch: pytest.MonkeyPatch
         return ok({"items": [1]}) if paused else fail(ErrorType.TRANSIENT, "Busy.", retryable=True)
 
     monkeypatch.setattr("jackfield.policy_chain.asyncio.sleep", sleep)
-    work = bench(busy, {"recovery": {"pause_ms": 125}})
+    work = make_runtime(busy, {"recovery": {"pause_ms": 125}})
     answer = asyncio.run(work.call(work.session(), "tool"))
     assert (kind(answer), paused, meta(answer)["retried"]) == ("ok", [0.125], True)
 
@@ -169,7 +169,7 @@ def test_how_long_it_waits_before_it_tries_again(monkeypatch: pytest.MonkeyPatch
 def test_an_unknown_setting_is_reported_with_the_known_ones(policy: str, problem: str) -> None:
     fault = rf"^\[policies.{policy}\] loud: unknown setting; {problem}$"
     with pytest.raises(SettingsError, match=fault):
-        bench(fine, {policy: {"loud": 1}})
+        make_runtime(fine, {policy: {"loud": 1}})
 
 
 @pytest.mark.parametrize(
@@ -192,13 +192,13 @@ def test_a_wrong_setting_is_reported_with_its_place(
     policy: str, settings: dict[str, Any], fault: str
 ) -> None:
     with pytest.raises(SettingsError, match=f"^{re.escape(f'[policies.{policy}] {fault}')}$"):
-        bench(fine, {policy: settings})
+        make_runtime(fine, {policy: settings})
 
 
 def test_a_limit_of_one_identical_call_is_refused() -> None:
     fault = r"^\[policies.loops\] identical_calls: 1 refuses every call; 2 refuses the first repetition$"
     with pytest.raises(SettingsError, match=fault):
-        bench(fine, {"loops": {"identical_calls": 1}})
+        make_runtime(fine, {"loops": {"identical_calls": 1}})
 
 
 def test_the_capability_bans_has_no_settings() -> None:
@@ -207,12 +207,12 @@ def test_the_capability_bans_has_no_settings() -> None:
         parse_offer("capabilities", offer, {"loud": 1})
 
 
-def test_a_tool_over_its_budget_is_warned_of_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_tool_over_its_latency_budget_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     async def slow(args: dict[str, Any], ctx: Any) -> ToolResponse:
         await asyncio.sleep(0.02)
         return ok({"items": [1]})
 
-    work = bench(slow, {}, latencyBudgetMs=1)
+    work = make_runtime(slow, {}, latencyBudgetMs=1)
     with caplog.at_level(logging.WARNING):
         asyncio.run(work.call(work.session(), "tool"))
     (record,) = caplog.records

@@ -1,4 +1,4 @@
-"""An answer is held to the `returns` of its tool: reported, or failed where that is enforced."""
+"""Answers are checked against the `returns` of their tool: violations are reported, or fail if enforced."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ RETURNS = {
 WRITES = {"sideEffects": "writes", "idempotent": False}
 
 
-def bench(answer: Any, *, enforce_returns: bool = False, **fields: Any) -> TestRuntime:
+def make_runtime(answer: Any, *, enforce_returns: bool = False, **fields: Any) -> TestRuntime:
     async def handler(args: dict[str, Any], ctx: Any) -> ToolResponse:
         return answer if isinstance(answer, ToolResponse) else ok(answer)
 
@@ -59,8 +59,8 @@ class Found:
         Found(1),
     ],
 )
-def test_data_that_keeps_the_promise_passes_unmarked(data: Any) -> None:
-    answer = told(bench(data))
+def test_data_that_matches_returns_passes_unmarked(data: Any) -> None:
+    answer = told(make_runtime(data))
     assert answer["ok"]
     assert "returnsViolations" not in answer["meta"]
 
@@ -78,15 +78,15 @@ def test_data_that_keeps_the_promise_passes_unmarked(data: Any) -> None:
         (None, "/", 'the value is not of type "object"'),
     ],
 )
-def test_data_that_breaks_the_promise_is_passed_on_and_says_so(data: Any, path: str, message: str) -> None:
-    answer = told(bench(data))
+def test_data_that_violates_returns_is_passed_on_with_a_report(data: Any, path: str, message: str) -> None:
+    answer = told(make_runtime(data))
     assert answer["ok"]
     assert answer["meta"]["returnsViolations"] == [{"path": path, "message": message}]
 
 
 def test_a_report_is_bounded_and_quotes_no_values() -> None:
     secret = "hunter2" * 1000
-    answer = told(bench({"found": secret, "all": list(range(1000)), "x" * 5000: secret}))
+    answer = told(make_runtime({"found": secret, "all": list(range(1000)), "x" * 5000: secret}))
     reported = answer["meta"]["returnsViolations"]
     assert len(reported) == MAX_REPORTED
     assert "hunter2" not in json.dumps(reported)
@@ -94,11 +94,11 @@ def test_a_report_is_bounded_and_quotes_no_values() -> None:
 
 
 @pytest.mark.parametrize(("fields", "partial"), [({}, False), (WRITES, True)])
-def test_enforced_a_violation_fails_the_call_and_nothing_of_the_data_is_passed_on(
+def test_an_enforced_violation_fails_the_call_without_passing_on_data(
     fields: dict[str, Any], partial: bool
 ) -> None:
     broken = ok({"found": "hunter2"}, Intent("END_SESSION"))
-    answer = told(bench(broken, enforce_returns=True, **fields))
+    answer = told(make_runtime(broken, enforce_returns=True, **fields))
     assert answer["ok"] is False
     assert answer["error"] == {
         "type": "INTERNAL",
@@ -110,13 +110,13 @@ def test_enforced_a_violation_fails_the_call_and_nothing_of_the_data_is_passed_o
     assert "hunter2" not in json.dumps(answer)
 
 
-def test_enforced_data_that_keeps_the_promise_passes() -> None:
-    assert told(bench({"found": 1}, enforce_returns=True))["data"] == {"found": 1}
+def test_data_that_matches_enforced_returns_passes() -> None:
+    assert told(make_runtime({"found": 1}, enforce_returns=True))["data"] == {"found": 1}
 
 
 @pytest.mark.parametrize("enforce", [True, False])
 def test_a_failure_of_the_handler_is_not_checked(enforce: bool) -> None:
-    answer = told(bench(fail(ErrorType.NOT_FOUND, "Nothing there."), enforce_returns=enforce))
+    answer = told(make_runtime(fail(ErrorType.NOT_FOUND, "Nothing there."), enforce_returns=enforce))
     assert answer["error"]["type"] == "NOT_FOUND"
     assert "returnsViolations" not in answer["meta"]
 
@@ -138,14 +138,14 @@ def test_an_answer_of_another_tool_is_checked_when_it_is_passed_on() -> None:
 
 
 def test_a_tool_cannot_report_violations_itself() -> None:
-    answer = told(bench(ok({"found": 1}).with_meta(returnsViolations=["made up"], more=1)))
+    answer = told(make_runtime(ok({"found": 1}).with_meta(returnsViolations=["made up"], more=1)))
     assert answer["meta"]["more"] == 1
     assert "returnsViolations" not in answer["meta"]
 
 
 @pytest.mark.parametrize("enforce", [True, False])
 def test_a_replayed_answer_keeps_its_bytes(enforce: bool) -> None:
-    work = bench({"found": "1"}, enforce_returns=enforce, **WRITES)
+    work = make_runtime({"found": "1"}, enforce_returns=enforce, **WRITES)
     session = work.session()
 
     async def twice() -> tuple[bytes, bytes]:
@@ -157,9 +157,9 @@ def test_a_replayed_answer_keeps_its_bytes(enforce: bool) -> None:
     assert b"returnsViolations" in first
 
 
-def test_a_tool_that_promises_nothing_is_not_checked(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_tool_without_returns_is_not_checked(monkeypatch: pytest.MonkeyPatch) -> None:
     def never(*_: Any) -> Any:
         raise AssertionError("nothing is compiled or read for a tool without `returns`")
 
     monkeypatch.setattr(returns_module, "compile_schema", never)
-    assert told(bench(["anything"], returns=None))["data"] == ["anything"]
+    assert told(make_runtime(["anything"], returns=None))["data"] == ["anything"]

@@ -1,4 +1,4 @@
-"""Intents are applied whole or refused whole, whatever a tool puts into them."""
+"""Intents are applied completely or refused completely, for any content."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ def session(mode: Mode = "voice") -> Session:
 
 
 def applied(to: Session, *intents: Intent) -> list[Intent]:
-    """Those of the intents that were applied."""
+    """Return the intents that were applied."""
     done, refused = apply_intents(intents, to, HANDLERS)
     assert len(done) + len(refused) == len(intents)
     return list(done)
 
 
 def reason(to: Session, intent: Intent) -> str:
-    """Why an intent is refused, having changed nothing."""
+    """Return the reason for refusing an intent, which changed nothing."""
     before = dict(to.flags)
     done, refused = apply_intents((intent,), to, HANDLERS)
     assert not done
@@ -50,7 +50,7 @@ def reason(to: Session, intent: Intent) -> str:
     return one.reason
 
 
-# What is legal
+# Valid intents
 
 
 @pytest.mark.parametrize("mode", ["text", "voice"])
@@ -102,7 +102,7 @@ def test_a_farewell_replaces_an_earlier_end() -> None:
     assert talk.flags == {"end": "farewell_spoken"}
 
 
-# What is not
+# Invalid intents
 
 
 def test_an_earlier_end_does_not_replace_a_farewell() -> None:
@@ -174,7 +174,7 @@ def test_a_refused_intent_does_not_stop_the_others() -> None:
     assert talk.flags == {"suppress_audio": True}
 
 
-# Whatever comes
+# Random intents
 
 LEGAL = {
     "END_VOICE_SESSION": ("after", "end"),
@@ -196,8 +196,8 @@ STATES = st.sampled_from(State)
 MODES: st.SearchStrategy[Mode] = st.sampled_from(["text", "voice"])
 
 
-class Watched:
-    """A handler that keeps what reached `apply`."""
+class RecordingHandler:
+    """A handler that records what reached `apply`."""
 
     def __init__(self, handler: IntentHandler) -> None:
         self._handler = handler
@@ -215,7 +215,7 @@ class Watched:
 
 
 def is_legal(kind: str, params: Any, talk: Session) -> bool:
-    """The rules once more, written as one would say them."""
+    """Check the rules independently of the implementation."""
     name, _ = LEGAL[kind]
     if talk.state is State.TERMINATED or not isinstance(params, dict) or list(params) != [name]:
         return False
@@ -248,7 +248,7 @@ def test_only_valid_intents_are_applied(mode: Mode, state: State, intents: list[
     talk._state = state
     for kind, params in intents:
         before, legal = dict(talk.flags), is_legal(kind, params, talk)
-        watched = Watched(HANDLERS[kind])
+        watched = RecordingHandler(HANDLERS[kind])
 
         done, refused = apply_intents((Intent(kind, params),), talk, {kind: watched})
 
@@ -286,8 +286,8 @@ def test_an_intent_has_no_settings(name: str) -> None:
         parse_offer("intents", OFFERS[name], {"loud": True})
 
 
-class _Careless:
-    """A handler that looks at nothing, and fails when it is asked to or told to apply."""
+class _UncheckedHandler:
+    """A handler without checks, which fails on request."""
 
     def __init__(self, fails: str) -> None:
         self._fails = fails
@@ -317,7 +317,7 @@ class _Careless:
     ids=["nothing", "dictionary", "type", "unwritable", "refusal", "apply"],
 )
 def test_an_intent_without_a_handler_is_refused_and_the_others_apply(intent: Any, fails: str) -> None:
-    careless = _Careless(fails)
+    careless = _UncheckedHandler(fails)
     talk = session()
     both = (intent, set_pending_message("tell a joke"))
     done, refused = apply_intents(both, talk, {**HANDLERS, "CARELESS": careless})

@@ -1,4 +1,4 @@
-"""Users and sessions without one are kept apart, whatever a user is called."""
+"""Users and anonymous sessions are kept apart, for any user name."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ async def ban(args: object, ctx: Any) -> ToolResponse:
     return ok({"until": await ctx.bans.add(ctx.session.user, 60, ctx.session.id)})
 
 
-def bench(store: MemoryStore) -> TestRuntime:
+def make_runtime(store: MemoryStore) -> TestRuntime:
     return TestRuntime(
         make_tool("tool", execute),
         make_tool("limited", execute, rateLimit={"calls": 1, "windowMs": 60_000}),
@@ -62,13 +62,13 @@ def bench(store: MemoryStore) -> TestRuntime:
 
 
 async def passes(work: TestRuntime, session: Session, tool: str = "tool") -> bool:
-    """Whether a call is let through that was not made before."""
+    """Return whether a new call passes."""
     return (await work.call(session, tool, call_id=os.urandom(8).hex())).response.ok
 
 
 def test_a_user_named_like_a_session_does_not_share_its_bans_and_limits() -> None:
     store = MemoryStore()
-    work, bans = bench(store), Bans(store)
+    work, bans = make_runtime(store), Bans(store)
     visitor = work.session(session_id="abc", user=None)
     user = work.session(session_id="def", user="session:abc")
 
@@ -92,7 +92,7 @@ def test_a_user_named_like_a_session_does_not_share_its_bans_and_limits() -> Non
 
 @pytest.mark.parametrize("user", [None, "ada", "session:abc"])
 def test_a_tool_bans_only_its_own_user(user: str | None) -> None:
-    work = bench(MemoryStore())
+    work = make_runtime(MemoryStore())
     sessions = [work.session(session_id="abc", user=each) for each in (None, "ada", "session:abc")]
 
     async def main() -> list[str | None]:
@@ -104,7 +104,7 @@ def test_a_tool_bans_only_its_own_user(user: str | None) -> None:
 
 def test_existing_bans_of_a_store_are_kept_and_listed() -> None:
     store = MemoryStore()
-    work, bans = bench(store), Bans(store)
+    work, bans = make_runtime(store), Bans(store)
 
     async def main() -> None:
         until = store.now() + 60

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from jackfield_schemas.combinations import union_objects
-from jackfield_schemas.lowering import LoweringReport
 from jackfield_schemas.names import ToolNames, provider_tool_name
 from jackfield_schemas.parser import parse_schema
 from jackfield_schemas.references import NullAcceptance
+from jackfield_schemas.schema_writer import LoweringReport
 from jackfield_schemas.shapes import ArrayShape, NumberShape, ObjectShape, RecursiveRef, Shape, StringShape
 from jackfield_testkit import schema_cases as shared
 

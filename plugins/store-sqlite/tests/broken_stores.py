@@ -1,4 +1,4 @@
-"""Stores on SQLite that break a promise which only several processes notice; other processes import them."""
+"""SQLite stores that break a guarantee between processes; other processes import them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from jackfield_store_sqlite import SqliteStore
 
 
 class Impatient(SqliteStore):
-    """The real store, except that a process which hangs is believed dead soon."""
+    """The real store, except that it considers a hung process dead soon."""
 
     def __init__(self, path: str) -> None:
         super().__init__(path, lease=1.0)

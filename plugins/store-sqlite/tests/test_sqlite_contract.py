@@ -1,4 +1,4 @@
-"""The contract tests of a store, on SQLite; and that those about several processes find a broken store."""
+"""The contract tests of a store on SQLite, and a check that they detect broken stores."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class TestSqliteStore(StoreContractTests):
         return SqliteStore(place, machine=Machine("a boot of the test", clock, clock))
 
 
-# Each of these breaks one promise, and the contract test next to it has to fail.
+# Each of these breaks one guarantee, and the contract test next to it has to fail.
 BROKEN = [
     ("RecordsInTwoSteps", "test_one_of_many_processes_records_the_outcome"),
     ("TellsEveryoneThatTheyHold", "test_only_the_holding_process_can_end_a_claim"),
@@ -47,7 +47,7 @@ def run(store: str, test: str, place: Path) -> None:
 def test_the_contract_suite_detects_a_broken_store(
     broken: str, test: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Other processes import it, too: they are given this process's path.
+    # Other processes import it as well and get this process's path.
     monkeypatch.syspath_prepend(str(Path(__file__).parent))
     with pytest.raises(pytest.fail.Exception):
         run(broken, test, tmp_path / "broken")

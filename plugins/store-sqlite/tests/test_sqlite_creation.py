@@ -1,4 +1,4 @@
-"""Creating a store: it happens once, on purpose, and a lost store is not replaced by an empty one."""
+"""Creating a store: once, explicitly, and never to replace a lost store."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ async def opened(path: Path, **settings: Any) -> None:
 
 
 def older(path: Path) -> None:
-    """A store of the first release, which has been in use."""
+    """Create a store of the first schema that has been in use."""
     db = apsw.Connection(str(path))
     db.execute(schema.MIGRATIONS[0])
     db.execute("INSERT INTO clock VALUES (1, 'a boot', 1.0, 1.0, 1.0)")
@@ -187,7 +187,7 @@ def test_an_older_store_gets_an_id_when_it_is_opened(path: Path) -> None:
 
 
 def test_the_journal_of_a_lost_store_prevents_a_new_one(path: Path) -> None:
-    """SQLite would take it for the new file's own."""
+    """SQLite would treat it as the journal of the new file."""
     program = (
         "import asyncio, os, sys\n"
         "from jackfield_store_sqlite import SqliteStore\n"

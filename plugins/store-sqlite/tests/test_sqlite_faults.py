@@ -1,4 +1,4 @@
-"""Faults and crowds: a locked file, a full disk, an operation that fails, many who deliver or follow."""
+"""Faults and load: a locked file, a full disk, a failing operation, many deliveries and followers."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def path(tmp_path: Path) -> Path:
 
 @asynccontextmanager
 async def beside(program: str, path: Path) -> AsyncIterator[subprocess.Popen[bytes]]:
-    """Let another process use the file, from its first line on."""
+    """Run another process on the file, from its first line on."""
     process = await asyncio.to_thread(
         subprocess.Popen,
         [sys.executable, "-c", program, str(path)],
@@ -109,7 +109,7 @@ async def beside(program: str, path: Path) -> AsyncIterator[subprocess.Popen[byt
 
 
 def locked(path: Path) -> AbstractAsyncContextManager[subprocess.Popen[bytes]]:
-    """Let another process hold the file."""
+    """Let another process lock the file."""
     return beside(LOCK, path)
 
 
@@ -143,13 +143,13 @@ def test_a_locked_file_fails_closed_without_blocking_the_loop_and_recovers(path:
                 store.claim("c", b"", ttl=60),
                 return_exceptions=True,
             )
-            # All of them waited together; one after the other they would have taken twenty seconds.
+            # All of them waited concurrently; one after the other they would have taken twenty seconds.
             assert time.monotonic() - before < 10
             assert {type(each) for each in refused} == {StoreUnavailableError}
             assert "is locked by another process" in str(refused[0])
             assert await store.get("k") == b"v"
         ticking.cancel()
-        # A loop that was held would have stood still for all of the patience, again and again.
+        # A blocked loop would have stood still for the whole timeout, again and again.
         assert statistics.median(gaps) < 0.2
         await store.put("k", b"w")
         assert await store.claim("c", b"", ttl=60) == Claim(ClaimState.RUN)
@@ -172,7 +172,7 @@ def test_a_write_waits_for_a_lock_that_is_released_in_time(path: Path) -> None:
 
 
 def test_a_busy_writer_does_not_starve_other_processes(path: Path) -> None:
-    """On a slow disk, where it holds the file nearly always and comes back for it within microseconds."""
+    """On a slow disk, it holds the file nearly always and locks it again within microseconds."""
 
     async def use() -> None:
         async with beside(HOG, path):
@@ -334,7 +334,7 @@ def test_many_followers_do_not_poll_on_the_loop(path: Path) -> None:
 
 
 def test_writes_of_this_process_wake_waiters_at_once(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    # Whoever has to look for news finds out far too late.
+    # A poller would notice far too late.
     monkeypatch.setattr(notifier, "_MIN_PAUSE", 600.0)
     monkeypatch.setattr(notifier, "_MAX_PAUSE", 600.0)
     monkeypatch.setattr(module, "_HOLDER_CHECK_SECONDS", 600.0)

@@ -1,4 +1,4 @@
-"""The file: who may read it, what is taken for one, and what happens when it is not there."""
+"""The file: its permissions, its validation, and its loss."""
 
 from __future__ import annotations
 
@@ -162,7 +162,7 @@ def test_processes_that_start_together_create_one_store(path: Path) -> None:
 
 
 def test_a_lost_file_is_not_recreated(path: Path) -> None:
-    """What it knew would be forgotten, and run a second time."""
+    """Otherwise its calls would be forgotten and run a second time."""
     away = path.with_name("away")
 
     async def use() -> None:

@@ -1,4 +1,4 @@
-"""Time that no wall clock moves, and holders that live or do not."""
+"""Time independent of the wall clock, and the liveness of holders."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_time_goes_on_across_boots_and_never_back(path: Path) -> None:
     async def use() -> None:
         assert await told("first", 100.0, 1_000_000.0) == 1_000_000.0
         assert await told("first", 150.0, 9_999_999.0) == 1_000_050.0
-        # The clock of the next boot is wrong: it begins a year too early.
+        # The clock of the next boot is wrong: it starts a year too early.
         early = await told("second", 5.0, 1.0)
         assert 1_000_050.0 <= early < 1_000_070.0
         assert await told("second", 6.0, 1.0) == early + 1
@@ -170,7 +170,7 @@ def test_holds_is_true_only_with_a_current_lease(path: Path) -> None:
         await paused.add("counter", 2**63 - 1, window=600)
         moment += 11
         assert await other.reclaim("taken")
-        # The second addition fails, and takes the transaction along in which the lease would be renewed.
+        # The second addition fails and rolls back the transaction that would renew the lease.
         found = await asyncio.gather(
             paused.add("counter", 1, window=600),
             paused.holds("k"),

@@ -1,4 +1,4 @@
-"""Claims that need not be durable: written on the loop when the way is free, and as good as any other."""
+"""Non-durable claims: written on the event loop if possible, with the same guarantees."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def path(tmp_path: Path) -> Path:
 
 @asynccontextmanager
 async def two_stores(path: Path) -> AsyncIterator[tuple[SqliteStore, SqliteStore]]:
-    """Two that are open, and known to be alive."""
+    """Yield two open stores with leases."""
     stores = (await SqliteStore.open(path), await SqliteStore.open(path))
     try:
         yield stores
@@ -53,7 +53,7 @@ def test_a_process_without_a_lease_gets_one_before_its_first_claim(path: Path) -
         async with two_stores(path) as (one, _):
             stranger = SqliteStore(path)
             assert await stranger.claim("k", b"f", ttl=600, durable=False) == RUN
-            # Not in doubt, which is what the claim of somebody without a row is.
+            # Not in doubt, unlike the claim of a process without a lease.
             assert await one.claim("k", b"f", ttl=600) == RUNNING
             await stranger.close()
 
@@ -88,7 +88,7 @@ def test_a_waiter_gets_the_result_of_another_store(path: Path) -> None:
 
 
 def test_the_writer_thread_checkpoints_the_log(path: Path) -> None:
-    """What the loop writes does not pile up: the next transaction of the thread finds it too long."""
+    """Writes on the loop do not accumulate: the next transaction of the thread finds the log too long."""
 
     async def use() -> None:
         async with two_stores(path) as (one, _):
@@ -100,7 +100,7 @@ def test_the_writer_thread_checkpoints_the_log(path: Path) -> None:
             size = log.stat().st_size
             for number in range(100):
                 await one.claim(f"more {number}", b"f", ttl=600, durable=False)
-            # Written from its beginning again, and so no longer than it was.
+            # The log is written from its beginning again, so it is no longer than before.
             assert log.stat().st_size == size
 
     asyncio.run(use())

@@ -80,7 +80,7 @@ class View:
         return await self._agents.work(self._session, instructions, tools, tell)
 
 
-# Each of these breaks one promise, and the contract test next to it in BROKEN has to fail.
+# Each of these breaks one guarantee, and the contract test next to it in BROKEN has to fail.
 
 
 class Unsourced(Sound):

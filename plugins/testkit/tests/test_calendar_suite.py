@@ -70,7 +70,7 @@ class View:
         return await self.inner.create(draft)
 
 
-# Each of these breaks one promise, and the contract test next to it in BROKEN has to fail.
+# Each of these breaks one guarantee, and the contract test next to it in BROKEN has to fail.
 
 
 class NeverBusy(View):

@@ -37,7 +37,7 @@ class TestMemoryImages(ImagesContractTests):
         return Remembered(folder, provider)
 
 
-# Each of these breaks one promise, and the contract test next to it in BROKEN has to fail.
+# Each of these breaks one guarantee, and the contract test next to it in BROKEN has to fail.
 
 
 class Miscounts(Remembered):

@@ -25,7 +25,7 @@ class TestMemoryKnowledgeBase(KnowledgeContractTests):
         return MemoryKnowledgeBase(records)
 
 
-# Each of these breaks one promise, and the contract test next to it in BROKEN has to fail.
+# Each of these breaks one guarantee, and the contract test next to it in BROKEN has to fail.
 
 
 class Broken(MemoryKnowledgeView):

@@ -38,7 +38,7 @@ class TestMemoryStore(StoreContractTests):
         return MemoryStore(clock)
 
 
-# Each of these breaks one promise, and the contract test next to it in BROKEN has to fail.
+# Each of these breaks one guarantee, and the contract test next to it in BROKEN has to fail.
 
 
 class TakesInTwoSteps(MemoryStore):

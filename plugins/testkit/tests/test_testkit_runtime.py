@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from jackfield_capability_types.workspace import Change
+from jackfield_capability_types.workspace import FileChange
 from jackfield_testkit import StubWorkspace, capability
 from jackfield_testkit.sites import Site, site
 
@@ -35,7 +35,7 @@ def test_unknown_capability_raises() -> None:
 
 
 def test_stub_workspace_returns_given_results_and_records_calls() -> None:
-    change = Change("a.txt", "created", 1)
+    change = FileChange("a.txt", "created", 1)
     workspace = StubWorkspace(write=change)
     assert asyncio.run(workspace.write("a.txt", "x", overwrite=True)) is change
     with pytest.raises(LookupError, match=r"StubWorkspace\(edit=\.\.\.\)"):

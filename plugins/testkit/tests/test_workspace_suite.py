@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 from jackfield import ErrorType, ToolError
 from jackfield_capability_types.workspace import (
-    Change,
+    Excerpt,
+    FileChange,
     Listing,
     Matches,
-    Passage,
     Search,
     Workspace,
     WorkspaceView,
@@ -35,7 +35,7 @@ class View:
         self.view_of = view_of
         self.inner = view_of(session)
 
-    async def read(self, path: str, *, first: int = 1, limit: int = 200) -> Passage:
+    async def read(self, path: str, *, first: int = 1, limit: int = 200) -> Excerpt:
         return await self.inner.read(path, first=first, limit=limit)
 
     async def glob(
@@ -46,38 +46,38 @@ class View:
     async def grep(self, search: Search) -> Matches:
         return await self.inner.grep(search)
 
-    async def write(self, path: str, content: str, *, overwrite: bool = False) -> Change:
+    async def write(self, path: str, content: str, *, overwrite: bool = False) -> FileChange:
         return await self.inner.write(path, content, overwrite=overwrite)
 
-    async def edit(self, path: str, old: str, new: str, *, replace_all: bool = False) -> Change:
+    async def edit(self, path: str, old: str, new: str, *, replace_all: bool = False) -> FileChange:
         return await self.inner.edit(path, old, new, replace_all=replace_all)
 
-    def passage(self, path: str) -> Passage:
+    def excerpt(self, path: str) -> Excerpt:
         """Read a file without any checks."""
         lines = tuple((self.root / path).read_text().splitlines())
-        return Passage(path, lines, 1, len(lines))
+        return Excerpt(path, lines, 1, len(lines))
 
 
-# Each of these breaks one promise, and the contract test next to it in BROKEN has to fail.
+# Each of these breaks one guarantee, and the contract test next to it in BROKEN has to fail.
 
 
 class CountsFromZero(View):
-    async def read(self, path: str, *, first: int = 1, limit: int = 200) -> Passage:
+    async def read(self, path: str, *, first: int = 1, limit: int = 200) -> Excerpt:
         return replace(await self.inner.read(path, first=first, limit=limit), first=first - 1)
 
 
 class SplitsEverywhere(View):
-    async def read(self, path: str, *, first: int = 1, limit: int = 200) -> Passage:
-        passage = await self.inner.read(path, first=first, limit=limit)
-        return replace(passage, lines=tuple("\n".join(passage.lines).splitlines()))
+    async def read(self, path: str, *, first: int = 1, limit: int = 200) -> Excerpt:
+        excerpt = await self.inner.read(path, first=first, limit=limit)
+        return replace(excerpt, lines=tuple("\n".join(excerpt.lines).splitlines()))
 
 
 class InventsFiles(View):
-    async def read(self, path: str, *, first: int = 1, limit: int = 200) -> Passage:
+    async def read(self, path: str, *, first: int = 1, limit: int = 200) -> Excerpt:
         try:
             return await self.inner.read(path, first=first, limit=limit)
         except ToolError:
-            return Passage(path, (), 1, 0)
+            return Excerpt(path, (), 1, 0)
 
 
 class TakesMore(View):
@@ -125,70 +125,70 @@ class UnderstandsAnything(View):
 
 
 class LeavesScraps(View):
-    async def write(self, path: str, content: str, *, overwrite: bool = False) -> Change:
+    async def write(self, path: str, content: str, *, overwrite: bool = False) -> FileChange:
         (self.root / ".scrap").write_text(content)
         return await self.inner.write(path, content, overwrite=overwrite)
 
 
 class AlwaysOverwrites(View):
-    async def write(self, path: str, content: str, *, overwrite: bool = False) -> Change:
+    async def write(self, path: str, content: str, *, overwrite: bool = False) -> FileChange:
         return await self.inner.write(path, content, overwrite=True)
 
 
 class WritesInPlace(View):
-    async def edit(self, path: str, old: str, new: str, *, replace_all: bool = False) -> Change:
+    async def edit(self, path: str, old: str, new: str, *, replace_all: bool = False) -> FileChange:
         file = self.root / path
         file.write_text(file.read_text().replace(old, new))
-        return Change(path, "edited", 1, replacements=1)
+        return FileChange(path, "edited", 1, replacements=1)
 
 
 class WithoutDiffs(View):
-    async def edit(self, path: str, old: str, new: str, *, replace_all: bool = False) -> Change:
+    async def edit(self, path: str, old: str, new: str, *, replace_all: bool = False) -> FileChange:
         return replace(await self.inner.edit(path, old, new, replace_all=replace_all), diff="")
 
 
 class TakesTheFirst(View):
-    async def edit(self, path: str, old: str, new: str, *, replace_all: bool = False) -> Change:
+    async def edit(self, path: str, old: str, new: str, *, replace_all: bool = False) -> FileChange:
         text = (self.root / path).read_text().replace(old, new, 1)
         return await self.inner.write(path, text, overwrite=True)
 
 
 class Normalises(View):
-    async def edit(self, path: str, old: str, new: str, *, replace_all: bool = False) -> Change:
+    async def edit(self, path: str, old: str, new: str, *, replace_all: bool = False) -> FileChange:
         change = await self.inner.edit(path, old, new, replace_all=replace_all)
         (self.root / path).write_text((self.root / path).read_text())
         return change
 
 
 class ForgetsWhatItSaw(View):
-    async def edit(self, path: str, old: str, new: str, *, replace_all: bool = False) -> Change:
+    async def edit(self, path: str, old: str, new: str, *, replace_all: bool = False) -> FileChange:
         return await self.view_of("nobody").edit(path, old, new, replace_all=replace_all)
 
 
 class LooksBeforeItWrites(View):
-    async def write(self, path: str, content: str, *, overwrite: bool = False) -> Change:
+    async def write(self, path: str, content: str, *, overwrite: bool = False) -> FileChange:
         if (self.root / path).exists():
             raise ToolError(ErrorType.CONFLICT, "It is there.")
         await asyncio.sleep(0.01)
         await self.inner.write(path, content, overwrite=True)
-        return Change(path, "created", 1)
+        return FileChange(path, "created", 1)
 
 
 class ReadsBeforeItWrites(View):
-    async def edit(self, path: str, old: str, new: str, *, replace_all: bool = False) -> Change:
+    async def edit(self, path: str, old: str, new: str, *, replace_all: bool = False) -> FileChange:
         text = (self.root / path).read_text()
         await asyncio.sleep(0.01)
         (self.root / path).write_text(text.replace(old, new))
-        return Change(path, "edited", 1, replacements=1)
+        return FileChange(path, "edited", 1, replacements=1)
 
 
 class TrustsPaths(View):
-    async def read(self, path: str, *, first: int = 1, limit: int = 200) -> Passage:
-        return self.passage(path) if path.startswith("..") else await self.inner.read(path)
+    async def read(self, path: str, *, first: int = 1, limit: int = 200) -> Excerpt:
+        return self.excerpt(path) if path.startswith("..") else await self.inner.read(path)
 
 
 class TellsWhereItIs(View):
-    async def read(self, path: str, *, first: int = 1, limit: int = 200) -> Passage:
+    async def read(self, path: str, *, first: int = 1, limit: int = 200) -> Excerpt:
         try:
             return await self.inner.read(path, first=first, limit=limit)
         except ToolError as error:
@@ -196,18 +196,18 @@ class TellsWhereItIs(View):
 
 
 class FollowsLinks(View):
-    async def read(self, path: str, *, first: int = 1, limit: int = 200) -> Passage:
+    async def read(self, path: str, *, first: int = 1, limit: int = 200) -> Excerpt:
         file = self.root / path
-        return self.passage(path) if file.is_file() else await self.inner.read(path)
+        return self.excerpt(path) if file.is_file() else await self.inner.read(path)
 
 
 class LooksForLinksFirst(View):
-    async def read(self, path: str, *, first: int = 1, limit: int = 200) -> Passage:
+    async def read(self, path: str, *, first: int = 1, limit: int = 200) -> Excerpt:
         try:
             if not (self.root / path).resolve(strict=True).is_relative_to(self.root):
                 raise ToolError(ErrorType.PERMANENT, "A link.")
             await asyncio.sleep(0.002)
-            return self.passage(path)
+            return self.excerpt(path)
         except OSError:
             raise ToolError(ErrorType.PERMANENT, "It is gone.") from None
 

@@ -1,4 +1,4 @@
-"""A key for the scripted servers, which take any; and the tests' own modules, for them to import."""
+"""Sets a key for the scripted servers, which accept any, and makes the helper modules importable."""
 
 from __future__ import annotations
 

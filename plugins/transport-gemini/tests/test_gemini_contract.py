@@ -23,7 +23,7 @@ async def _served(mode: Mode, scripts: Sequence[Script], **options: Any) -> Asyn
 
 
 class TestGeminiTransport(TransportContractTests):
-    # A connection's end is not its session's: "network" has it taken up again with the handle.
+    # The end of a connection does not end its session: "network" resumes it with the handle.
     close_codes: ClassVar[Mapping[int, str]] = {
         1000: "network",
         1001: "network",

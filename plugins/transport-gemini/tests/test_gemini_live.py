@@ -1,4 +1,4 @@
-"""Voice: how a session with Gemini Live begins, goes on in another connection, and ends."""
+"""Voice: the start, resumption and end of a Gemini Live session."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import socket
 from typing import Any
 
 import pytest
-from gemini_line import KEY, Line, live, run
+from gemini_connections import KEY, ScriptedConnection, live, run
 from jackfield.transport.events import (
     Closed,
     ConnectionExpiring,
@@ -94,7 +94,7 @@ def test_a_session_is_resumed_with_its_handle() -> None:
             async for event in again.events():
                 if isinstance(event, TurnComplete):
                     await again.close()
-            # The session at the provider's knows what was said; told again, it would be there twice.
+            # The provider's session has the history; sending it again would duplicate it.
             assert "I am Ada." not in str(new.received)
 
     run(talk())
@@ -121,7 +121,7 @@ def test_going_away_is_announced_and_the_session_can_be_resumed() -> None:
             await line.connection.send_text("Hello.")
             await line.next(Closed)
             assert line.of(ConnectionExpiring) == [ConnectionExpiring(9.5)]
-            # The connection's time was up, not the session's, which the handle takes up again.
+            # The time limit is the connection's; the handle resumes the session.
             assert line.of(Closed)[0].code == "network"
             assert line.connection.resume
 
@@ -245,7 +245,7 @@ def test_a_closed_connection_is_released() -> None:
     run(talk())
 
 
-async def _until_it_breaks(line: Line) -> None:
+async def _until_it_breaks(line: ScriptedConnection) -> None:
     await line.connection.send_audio(tone(40))
     await line.connection.send_text("Hello.")
     await line.next(Closed)

@@ -7,7 +7,7 @@ from typing import Any
 
 import orjson
 import pytest
-from gemini_line import envelope, live, run
+from gemini_connections import envelope, live, run
 from jackfield.transport.events import (
     Audio,
     Interrupted,
@@ -69,7 +69,7 @@ def test_cancelled_calls_are_reported_and_get_no_result() -> None:
             )
             await line.connection.send_text("What happened?")
             await line.next(TurnComplete)
-            # Nobody waits for a tool response; but that something was ordered has to be known.
+            # No model waits for the response, but the effect of the call has to be reported.
             assert line.model.inbox.responses == []
             told = str(line.model.received)
             assert '"order":7' in told
@@ -138,7 +138,7 @@ def test_provider_names_are_mapped_back_to_tool_ids() -> None:
             await line.next(TurnComplete)
             (response,) = line.model.inbox.responses
             assert (response["id"], response["name"]) == ("call-1", "shop_order")
-            # A model that waits needs no schedule, and some refuse one.
+            # A model that waits needs no scheduling, and some models reject one.
             assert "scheduling" not in response
 
     run(talk())

@@ -1,4 +1,4 @@
-"""Voice: who speaks, who is cut short, and what was heard."""
+"""Voice: speech, interruptions, and playback positions."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import asyncio
 from functools import partial
 
 import pytest
-from gemini_line import Line, live, run
+from gemini_connections import ScriptedConnection, live, run
 from jackfield.transport.events import (
     Audio,
     Interrupted,
@@ -67,7 +67,7 @@ def test_audio_after_an_interruption_is_dropped() -> None:
         await model.speaks("Once", ms=40)
         heard = len(model.received)
         await model.inbox.until(lambda: len(model.received) > heard or None)
-        # As if this had been sent before the client's message came.
+        # As if this had been sent before the client's message arrived.
         await model._speak("upon a time", tone(400))
         await model.hears()
         await model.says("Yes?")
@@ -78,7 +78,7 @@ def test_audio_after_an_interruption_is_dropped() -> None:
             await line.next(Audio)
             await line.connection.interrupt()
             played = len(line.of(Audio))
-            line.model.generating = False  # The server, too, does not know yet that it was interrupted.
+            line.model.generating = False  # The server does not know yet either that it was interrupted.
             await asyncio.sleep(0.1)
             assert len(line.of(Audio)) == played
 
@@ -98,7 +98,7 @@ def test_a_note_tells_the_model_how_much_was_heard() -> None:
             await line.next(Interrupted)
             item = line.of(Audio)[-1].item
             await line.connection.truncate(item, 300)
-            # A player that counts once more says nothing new.
+            # A repeated playback position changes nothing.
             await line.connection.truncate(item, 200)
             await line.until(lambda: "300 ms" in str(line.model.received))
             (note,) = line.model.inbox.notes
@@ -158,5 +158,5 @@ def test_a_silent_microphone_ends_the_audio_stream(monkeypatch: pytest.MonkeyPat
     run(talk())
 
 
-def _ended(line: Line, times: int) -> bool:
+def _ended(line: ScriptedConnection, times: int) -> bool:
     return bool(line.model.inbox.audio_ended == times)

@@ -1,4 +1,4 @@
-"""Declarations for Gemini: within its rules, never narrower than the schema, and taken by its SDK."""
+"""Declarations for Gemini: within its rules, never narrower than the schema, and accepted by its SDK."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from jackfield_testkit import schema_cases as shared
 DATA = Path(__file__).parents[4] / "shared" / "data"
 
 with warnings.catch_warnings():
-    # Python warns of an escape in the SDK's own text when it compiles it for the first time.
+    # Python warns about an escape in the SDK's source when it compiles it for the first time.
     warnings.simplefilter("ignore", SyntaxWarning)
     warnings.simplefilter("ignore", DeprecationWarning)
     from google.genai import types
@@ -35,7 +35,7 @@ FORMATS = {"STRING": {"enum", "date-time"}, "NUMBER": {"float", "double"}, "INTE
 
 
 def broken_rules(declaration: dict[str, Any]) -> list[str]:
-    """Every rule of Gemini's schema language that a declaration breaks."""
+    """Return every rule of Gemini's schema language that a declaration breaks."""
     found: list[str] = []
     if not re.fullmatch(r"[a-zA-Z_][a-zA-Z0-9_.:-]{0,62}", declaration["name"]):
         found.append(f"name {declaration['name']!r}")
@@ -86,7 +86,7 @@ def _broken_values(node: dict[str, Any], path: str) -> Iterator[str]:
 
 
 def back(node: dict[str, Any]) -> dict[str, Any]:
-    """What a native schema means, as JSON Schema."""
+    """Return the JSON Schema equivalent of a native schema."""
     if "anyOf" in node:
         meant: dict[str, Any] = {"anyOf": [back(branch) for branch in node["anyOf"]]}
     else:
@@ -107,7 +107,7 @@ def back(node: dict[str, Any]) -> dict[str, Any]:
 
 
 def declared(parameters: dict[str, Any], tool_id: str = "tool") -> Adapted:
-    """A native declaration that has passed every check which needs no arguments."""
+    """Return a native declaration that has passed every check without arguments."""
     adapted = native(tool_id, "Does something.", parameters)
     declaration = dict(adapted.declaration)
     assert broken_rules(declaration) == []
@@ -124,7 +124,7 @@ def accepts(adapted: Adapted, arguments: Any) -> bool:
 
 
 def prop(schema: Any, **root: Any) -> dict[str, Any]:
-    """The native form of one property."""
+    """Return the native form of one property."""
     parameters = {"type": "object", "properties": {"p": schema}, "additionalProperties": False, **root}
     return dict(declared(parameters).declaration["parameters"]["properties"]["p"])
 

@@ -1,4 +1,4 @@
-"""The settings of the transport, the faults in them, and the names of the provider's errors."""
+"""The settings of the transport, their faults, and the mapping of provider errors."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_the_key_comes_from_the_variable_that_is_named() -> None:
     assert GeminiSettings().key(both) == "one"
     assert GeminiSettings().key({"GOOGLE_API_KEY": "two"}) == "two"
     assert GeminiSettings(api_key_env="OURS").key(both) == "three"
-    # A variable that is named is meant: another key may be another project's.
+    # A named variable takes precedence: another key may belong to another project.
     with pytest.raises(TransportError, match="OURS"):
         GeminiSettings(api_key_env="OURS").key({"GOOGLE_API_KEY": "two"})
 
@@ -90,7 +90,7 @@ def test_a_session_without_a_key_is_refused(monkeypatch: pytest.MonkeyPatch) -> 
     assert refused.value.code == "authentication"
 
 
-def test_asking_what_is_offered_loads_nothing_heavy() -> None:
+def test_listing_the_offers_loads_nothing_heavy() -> None:
     code = (
         "import sys, jackfield_gemini as g\n"
         "offer = g.jackfield_transports()[0]\n"

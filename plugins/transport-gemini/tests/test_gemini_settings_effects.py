@@ -1,10 +1,10 @@
-"""What the settings change in what goes to Gemini."""
+"""The effect of the settings on requests to Gemini."""
 
 from __future__ import annotations
 
 import asyncio
 
-from gemini_line import live, run, text
+from gemini_connections import live, run, text
 from jackfield.transport.events import ProviderError
 from jackfield.transport.protocol import ConnectionConfig
 from jackfield_gemini.settings import GeminiSettings

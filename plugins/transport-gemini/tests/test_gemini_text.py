@@ -1,4 +1,4 @@
-"""Text: the history that goes with every request, and what is made of the answers."""
+"""Text: the history in every request, and the events of the answers."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import orjson
 import pytest
-from gemini_line import envelope, run, text
+from gemini_connections import envelope, run, text
 from jackfield.transport.events import Interrupted, ProviderError, TextDelta, ToolCalls, TurnComplete, Usage
 from jackfield.transport.protocol import ToolResult
 from jackfield_scripted import Refusal, ScriptedCall, ScriptedModel
@@ -36,7 +36,7 @@ def test_thoughts_are_returned_with_their_signatures_and_not_shown() -> None:
             await line.connection.send_text("Thank you.")
             await line.next(TurnComplete, 2)
             assert "".join(each.text for each in line.of(TextDelta)) == "Here it is.You are welcome."
-            # Nothing that the model made is lost or changed: the server refuses it otherwise.
+            # The server rejects a history in which anything of the model is lost or changed.
             asked = [part for part in line.model.received[1]["parts"] if "functionCall" in part]
             assert [part["functionCall"]["id"] for part in asked] == ["call-1", "call-2"]
             assert "thoughtSignature" in asked[0]
@@ -152,7 +152,7 @@ def test_finish_reasons_are_mapped_to_events(finish: str, said: str, code: str |
             await line.connection.send_text("Say something.")
             await line.until(lambda: line.of(ProviderError, TurnComplete))
             assert [each.code for each in line.of(ProviderError)] == ([code] if code else [])
-            # An answer that failed is still owed, so its turn is not complete.
+            # A failed answer is still pending, so its turn is not complete.
             assert len(line.of(TurnComplete)) == (0 if code else 1)
             await line.connection.send_text("Hello.")
             await line.until(lambda: "Good day." in "".join(each.text for each in line.of(TextDelta)))

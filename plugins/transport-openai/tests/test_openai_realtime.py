@@ -34,7 +34,7 @@ async def answers(model: ScriptedModel) -> None:
         await model.says("Good day.")
 
 
-def test_the_active_response_race(meeting: Any, run: Any) -> None:
+def test_a_response_is_not_requested_while_one_is_active(meeting: Any, run: Any) -> None:
     """Results that come while the model speaks are told at once, and asked about when it is done."""
 
     async def speaks_meanwhile(model: ScriptedModel) -> None:
@@ -293,7 +293,7 @@ def test_the_end_of_the_session_is_announced(meeting: Any, run: Any) -> None:
     run(scenario())
 
 
-def test_context_lost_at_session_expiry(meeting: Any, run: Any) -> None:
+def test_context_survives_session_expiry(meeting: Any, run: Any) -> None:
     """An expired session ends with that code, by which what was said is carried over into a new one."""
 
     async def expires(model: ScriptedModel) -> None:

@@ -1,15 +1,15 @@
-"""How good and how fast the agent is that needs no service: its decisions, recognition and speech."""
+"""Quality and speed of the local agent: decisions, recognition and speech."""
 
 from __future__ import annotations
 
 import os
 from typing import Any
 
-from bench.agent.material import UTTERANCES
+from bench.agent.dataset import UTTERANCES
 from bench.agent.scores import Row
-from bench.hosting import spoken
-from bench.programs import ask
-from bench.recording import Asked, Report, Rows, Table
+from bench.host import voice_latency
+from bench.report import Report, Rows, RunOptions, Table
+from bench.subprocesses import run_module
 
 SETS = (
     "third_party",
@@ -22,16 +22,16 @@ SETS = (
     "completion",
     "conversations",
 )
-"""What can be scored; `bench.agent.__main__` has a function for each."""
+"""The sets that can be scored; `bench.agent.__main__` has a function for each."""
 
 ROUTER_ONLY = frozenset(("third_party_voice", "completion"))
-"""The model decides alike in text and voice, and asks for missing values as the router does without forms."""
+"""The model decides the same in text and voice, and asks for missing values like the router without forms."""
 
 MODEL_PUBLIC = 65
-"""So many public requests are a fair sample for a model that takes seconds for each."""
+"""The number of public requests, a fair sample for a model that takes seconds for each."""
 
 PATIENCE = 3 * 3600
-"""Seconds after which a set with the model hangs."""
+"""Timeout in seconds for a set with the model."""
 
 SECTION = "The agent on this machine"
 DECISIONS = Table(
@@ -84,7 +84,7 @@ VOICE = Table(
     "what",
     {"CPU, seconds a second of sound": ".3f", "words wrong": ".0f", "of": ".0f"},
 )
-TABLES = (DECISIONS, COMPLETION, CONVERSATIONS, VOICE, spoken.SPOKEN)
+TABLES = (DECISIONS, COMPLETION, CONVERSATIONS, VOICE, voice_latency.SPOKEN)
 
 GGUF = "JACKFIELD_TEST_GGUF"
 _FIGURES = {
@@ -103,17 +103,17 @@ _FIGURES = {
     "completion": ("requests", "valid", "exact", "wrong writes", "exchanges", "most exchanges"),
     "conversations": ("conversations", "turns", "right", "after yes", "whole", "wrong writes", "seconds"),
 }
-"""The figures of a table in the order of its columns, by the names under which a set returns them."""
+"""The figures of a table in the order of its columns, under the names that a set returns."""
 
 
-def run(report: Report, asked: Asked) -> None:
+def run(report: Report, asked: RunOptions) -> None:
     decisions(report, asked)
     voice(report)
-    spoken.run(report, asked)
+    voice_latency.run(report, asked)
 
 
-def decisions(report: Report, asked: Asked) -> None:
-    """The held-out part of every set, with the router and with the model."""
+def decisions(report: Report, asked: RunOptions) -> None:
+    """Score the held-out part of every set, with the router and with the model."""
     deciders = {"the router": "router"}
     if lack := _lacking():
         report.note(SECTION, f"The language model is left out: {lack}.")
@@ -126,7 +126,7 @@ def decisions(report: Report, asked: Asked) -> None:
                 continue
             most = MODEL_PUBLIC if decider == "model" and each == "public" and not asked.full else 0
             arguments = [each, "--decider", decider, "--part", "held-out", "--most", str(most)]
-            found: Any = ask("agent", arguments=arguments, patience=PATIENCE)
+            found: Any = run_module("agent", arguments=arguments, patience=PATIENCE)
             filled |= {f"{kind}: {name}": figures for kind, figures in found.items()}
     for table, caption, own in (
         (DECISIONS, "Held-out requests, each in a session of its own.", "requests"),
@@ -156,7 +156,7 @@ def voice(report: Report) -> None:
     if lacking := missing():
         report.note(SECTION, f"Speech models left out; not installed: {', '.join(lacking)}.")
         return
-    found = ask("agent.voice")
+    found = run_module("agent.voice")
     rows: Rows = {
         "recognition, of a human reading": [found["hearing"], found["wrong"], found["words"]],
         "speaking": [found["speaking"], None, None],

@@ -1,4 +1,4 @@
-"""Score the local agent on one part of the requests; the last line is the figures as JSON."""
+"""Score the local agent on one part of the requests; the last line has the figures as JSON."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from typing import Any
 from jackfield import Mode
 from jackfield_local.agent.mind import Agent
 
-from bench.agent import answers, completion, conversations, material, requests
-from bench.agent.material import Chosen
+from bench.agent import answers, completion, conversations, dataset, requests
+from bench.agent.dataset import Chosen
 from bench.agent.scores import Row
 from bench.agent.sessions import Moment, decider
 from bench.agent.site import Site, site
@@ -24,7 +24,7 @@ MODES: tuple[Mode, ...] = ("text", "voice")
 
 
 class Scoring:
-    """What the sets need: an agent, its clock, the real tools, and which rows to take."""
+    """The inputs of the sets: an agent, its clock, the real tools, and the selected rows."""
 
     def __init__(self, agent: Agent, clock: Moment, chosen: Chosen, stack: AsyncExitStack) -> None:
         self.agent = agent
@@ -42,26 +42,26 @@ class Scoring:
 
 
 async def earlier(scoring: Scoring) -> Mapping[str, Row]:
-    scoring.clock.now = material.earlier_moment()
-    rows = material.earlier(scoring.chosen)
+    scoring.clock.now = dataset.earlier_moment()
+    rows = dataset.earlier(scoring.chosen)
     found = await requests.third_party(scoring.agent, rows, "text", shown=scoring.shown)
     return {"third-party tools, earlier set": found}
 
 
 async def third_party(scoring: Scoring) -> Mapping[str, Row]:
-    rows = material.third_party(scoring.chosen)
+    rows = dataset.third_party(scoring.chosen)
     found = await requests.third_party(scoring.agent, rows, "text", shown=scoring.shown)
     return {"third-party tools, unseen": found}
 
 
 async def third_party_voice(scoring: Scoring) -> Mapping[str, Row]:
-    rows = material.third_party(scoring.chosen)
+    rows = dataset.third_party(scoring.chosen)
     found = await requests.third_party(scoring.agent, rows, "voice", shown=scoring.shown)
     return {"third-party tools, unseen, in voice": found}
 
 
 async def public(scoring: Scoring) -> Mapping[str, Row]:
-    rows = material.public(scoring.chosen)
+    rows = dataset.public(scoring.chosen)
     if not rows:
         return {}
     place = await scoring.site()
@@ -74,13 +74,13 @@ async def public(scoring: Scoring) -> Mapping[str, Row]:
 
 
 async def console(scoring: Scoring) -> Mapping[str, Row]:
-    rows = material.unseen("console", scoring.chosen)
+    rows = dataset.unseen("console", scoring.chosen)
     found = await answers.answered(await scoring.site(), scoring.agent, rows, "text", shown=scoring.shown)
     return {"console, tools run": found}
 
 
 async def spoken(scoring: Scoring) -> Mapping[str, Row]:
-    rows = material.unseen("spoken", scoring.chosen)
+    rows = dataset.unseen("spoken", scoring.chosen)
     found = await answers.answered(await scoring.site(), scoring.agent, rows, "voice", shown=scoring.shown)
     return {"spoken, tools run": found}
 
@@ -95,7 +95,7 @@ async def sample(scoring: Scoring) -> Mapping[str, Row]:
 
 
 async def completing(scoring: Scoring) -> Mapping[str, Row]:
-    rows = material.third_party(scoring.chosen)
+    rows = dataset.third_party(scoring.chosen)
     return {
         f"by {way}": await completion.completed(scoring.agent, rows, forms=forms, shown=scoring.shown)
         for way, forms in (("a form", True), ("questions", False))
@@ -103,7 +103,7 @@ async def completing(scoring: Scoring) -> Mapping[str, Row]:
 
 
 async def conversing(scoring: Scoring) -> Mapping[str, Row]:
-    rows = material.unseen("conversations", scoring.chosen)
+    rows = dataset.unseen("conversations", scoring.chosen)
     place = await scoring.site()
     return {
         name: await conversations.held(place, scoring.agent, rows, own=own, shown=scoring.shown)
@@ -125,8 +125,8 @@ SETS: dict[str, Callable[[Scoring], Awaitable[Mapping[str, Row]]]] = {
 
 
 async def score(options: argparse.Namespace) -> dict[str, Any]:
-    """The figures of each set."""
-    clock = Moment(material.unseen_moment())
+    """Return the figures of each set."""
+    clock = Moment(dataset.unseen_moment())
     agent = decider(options.decider, clock, os.environ.get("JACKFIELD_TEST_GGUF", ""))
     chosen = Chosen(options.part == "development", options.most, options.first)
     found: dict[str, Any] = {}
@@ -134,7 +134,7 @@ async def score(options: argparse.Namespace) -> dict[str, Any]:
         stack.push_async_callback(agent.close)
         scoring = Scoring(agent, clock, chosen, stack)
         for name in options.sets:
-            clock.now = material.unseen_moment()
+            clock.now = dataset.unseen_moment()
             if scoring.shown:
                 print(f"\n## {name}: {options.decider}", file=sys.stderr, flush=True)
             rows = dict(await SETS[name](scoring))

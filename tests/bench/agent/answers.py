@@ -1,4 +1,4 @@
-"""Requests whose tools really run: the first tool, the final answer, and nothing written unasked."""
+"""Requests whose tools really run: the first tool, the final answer, and no unrequested writes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from jackfield import Mode
 from jackfield_local.agent.mind import Agent
 
-from bench.agent.judging import holds
+from bench.agent.criteria import holds
 from bench.agent.scores import Row, Score
 from bench.agent.sessions import Turn
 from bench.agent.site import Site
@@ -38,13 +38,13 @@ SAMPLE: dict[Mode, list[dict[str, Any]]] = {
         {"says": "how much is a poster", **_LOOKUP, "answer": ["900", "nine hundred"]},
     ],
 }
-"""What the README of the sample tells a newcomer to ask, as a person would ask it."""
+"""The questions that the README of the sample suggests, in a user's words."""
 
 
 async def answered(
     site: Site, agent: Agent, rows: Sequence[Mapping[str, Any]], mode: Mode, *, shown: bool
 ) -> Row:
-    """Rows of `console.jsonl` and `spoken.jsonl`, each in a session of its own; no card is approved."""
+    """Score rows of `console.jsonl` and `spoken.jsonl`, each in its own session; nothing is approved."""
     score, writers = Score(shown=shown), site.writers(mode)
     for row in rows:
         async with site.talk(agent, mode, forms=mode == "text") as talk:
@@ -66,9 +66,9 @@ async def answered(
 
 
 def _right_tool(row: Mapping[str, Any], turn: Turn) -> bool:
-    """Whether all calls are right or harmless, and one of the right tools is called or asked about.
+    """Return whether all calls are right or harmless, and a right tool is called or asked about.
 
-    Where no call is right, a question or a form may be: the request may only lack something.
+    Where no call is right, a question or a form may be: the request may only lack a value.
     """
     if any(each.tool not in (*row["tools"], *row["also"]) for each in turn.calls):
         return False

@@ -1,4 +1,4 @@
-"""Whether every request for a tool ends in a valid call, when the user completes what is asked for."""
+"""Checks that every request for a tool ends in a valid call once the user completes it."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Any
 import jsonschema_rs
 from jackfield_local.agent.mind import Agent
 
-from bench.agent.judging import exact
-from bench.agent.material import Request
+from bench.agent.criteria import exact
+from bench.agent.dataset import Request
 from bench.agent.scores import Row, Score
 from bench.agent.sessions import Call, Session, Turn, options_of, schema_of, session, third_party_opening
 
 MOST = 6
-"""Exchanges after which a user gives up."""
+"""Exchanges after which the user gives up."""
 
 _PATTERNED = {
     "^[0-2][0-9]:[0-5][0-9]$": "18:30",
@@ -36,11 +36,11 @@ _LANGUAGES = {
     "sv": "Swedish", "sw": "Swahili", "th": "Thai", "tr": "Turkish", "uk": "Ukrainian",
     "vi": "Vietnamese", "zh": "Chinese",
 }  # fmt: skip
-"""Nobody answers a question for a language with its code."""
+"""Answers to questions for a language, which no user answers with a code."""
 
 
 async def completed(agent: Agent, requests: Sequence[Request], *, forms: bool, shown: bool) -> Row:
-    """Requests for third-party tools, each until a tool is called."""
+    """Score requests for third-party tools, each until a tool is called."""
     score = Score(shown=shown)
     opening = third_party_opening("text", forms=forms)
     for request in requests:
@@ -71,7 +71,7 @@ async def completed(agent: Agent, requests: Sequence[Request], *, forms: bool, s
 
 
 async def _until_called(talk: Session, person: _Person, request: Request) -> tuple[Call | None, int, Turn]:
-    """The call, the number of exchanges up to it, and the last of them."""
+    """Return the call, the number of exchanges up to it, and the last of them."""
     turn = await talk.says(request.says)
     exchanges = 1
     while not turn.calls and exchanges < MOST:
@@ -91,14 +91,14 @@ async def _until_called(talk: Session, person: _Person, request: Request) -> tup
 
 
 class _Person:
-    """A user who knows what the request leaves out."""
+    """A user who knows the missing values."""
 
     def __init__(self, request: Request, schema: Mapping[str, Any]) -> None:
         self._known = request.args
         self._schema = schema
 
     def completes(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        """A form with the known values, and with likely ones where a required one is still missing."""
+        """Return a form with the known values, and likely ones where a required value is missing."""
         filled = {**values, **self._known}
         return filled | {
             name: likely(self._schema["properties"][name])
@@ -107,7 +107,7 @@ class _Person:
         }
 
     def answers(self, parameter: str) -> str:
-        """The answer to a question for a parameter."""
+        """Return the answer to a question for a parameter."""
         schema = self._schema["properties"][parameter]
         value = self._known[parameter] if parameter in self._known else likely(schema)
         if schema.get("pattern") == _LANGUAGE_CODE:
@@ -116,7 +116,7 @@ class _Person:
 
 
 def likely(schema: Mapping[str, Any]) -> Any:
-    """A value that a schema accepts."""
+    """Return a value that a schema accepts."""
     if "enum" in schema:
         return schema["enum"][0]
     match schema.get("type"), schema.get("format"):
@@ -134,7 +134,7 @@ def likely(schema: Mapping[str, Any]) -> Any:
 
 
 def in_words(value: Any) -> str:
-    """A value as a person would write it in reply to a question."""
+    """Return a value as a person would write it in an answer."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""Whole conversations: each turn is judged by itself, and the next one follows whatever came of it."""
+"""Whole conversations: each turn is scored separately, and the next one follows in any case."""
 
 from __future__ import annotations
 
@@ -7,34 +7,34 @@ from typing import Any, NamedTuple
 
 from jackfield_local.agent.mind import Agent
 
-from bench.agent.judging import equal, holds
-from bench.agent.material import beside
+from bench.agent.criteria import equal, holds
+from bench.agent.dataset import agent_test_module
 from bench.agent.scores import Row, Score
 from bench.agent.sessions import Call, Turn, session, third_party_opening
 from bench.agent.site import Site
 
 
 class _Done(NamedTuple):
-    """A turn, and whether the user first had to agree that the tool is meant."""
+    """A turn, and whether the user first had to confirm the tool."""
 
     turn: Turn
     agreed: bool
 
 
 _MOST_CALLS = 4
-"""Calls in one turn after which the bench stops giving results."""
+"""Calls in one turn after which no more results are given."""
 
 
 async def held(
     site: Site, agent: Agent, conversations: Sequence[Mapping[str, Any]], *, own: bool, shown: bool
 ) -> Row:
-    """Conversations with the repository's tools, which really run, or with those of third parties."""
+    """Score conversations with the repository's tools, which really run, or with third-party tools."""
     score = Score(shown=shown)
     for each in conversations:
         if (each["tools"] == "own") != own:
             continue
         turns = await (_own(site, agent, each["turns"]) if own else _third(agent, each["turns"]))
-        writers = site.writers("text") if own else beside("agent_tools").WRITERS
+        writers = site.writers("text") if own else agent_test_module("agent_tools").WRITERS
         rights = [
             _judge(f"{each['name']}, turn {place}: {told['says']}", told, done, writers, score)
             for place, (told, done) in enumerate(zip(each["turns"], turns, strict=True), 1)
@@ -77,7 +77,7 @@ async def _third(agent: Agent, turns: Sequence[Mapping[str, Any]]) -> list[_Done
 
 
 def _is_to_agree(told: Mapping[str, Any], turn: Turn) -> bool:
-    """Whether the agent asks if it should do what this turn expects."""
+    """Return whether the agent asks if it should do what this turn expects."""
     asked = turn.question
     return (
         asked is not None

@@ -1,4 +1,4 @@
-"""Single requests for tools that do not run: the tool, the arguments, the question back, wrong writes."""
+"""Single requests for tools that do not run: the tool, the arguments, questions, wrong writes."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from jackfield.transport.events import FormRequest
 from jackfield.transport.protocol import ConnectionConfig
 from jackfield_local.agent.mind import Agent
 
-from bench.agent.judging import differing, exact
-from bench.agent.material import Request
+from bench.agent.criteria import differing, exact
+from bench.agent.dataset import Request
 from bench.agent.scores import Row, Score
 from bench.agent.sessions import Turn, schema_of, session, third_party_opening
 
 
 async def third_party(agent: Agent, requests: Sequence[Request], mode: Mode, *, shown: bool) -> Row:
-    """Requests for third-party tools, each in a session of its own; text gets forms, voice questions."""
+    """Score requests for third-party tools, each in its own session; text gets forms, voice questions."""
     score = Score(shown=shown)
     opening = third_party_opening(mode, forms=mode == "text")
     for request in requests:
@@ -58,7 +58,7 @@ def _judge(request: Request, turn: Turn, opening: ConnectionConfig, score: Score
 
 
 def _asks(request: Request, turn: Turn) -> bool:
-    """Whether a missing parameter is asked for: by a question, or by a form that leaves it empty."""
+    """Return whether the agent asks for a missing parameter, by a question or an empty form field."""
     if turn.calls or turn.tool != request.tool:
         return False
     if turn.form is not None:
@@ -73,7 +73,7 @@ def _is_wrong_write(request: Request, tool: str, args: Mapping[str, Any], openin
 
 
 def _has_wrong_value(request: Request, form: FormRequest) -> bool:
-    """Whether a form shows a value that was not said; requests that lack a value do not label the others."""
+    """Return whether a form has an invented value; requests with missing values do not label the others."""
     if request.asks or form.tool_id != request.tool:
         return False
     return bool(differing(form.values, request.args, schema_of(form.tool_id)))
@@ -82,10 +82,10 @@ def _has_wrong_value(request: Request, form: FormRequest) -> bool:
 async def public(
     agent: Agent, rows: Sequence[Mapping[str, Any]], openings: Mapping[Mode, ConnectionConfig], *, shown: bool
 ) -> Row:
-    """Requests of which only the tool is labelled; a harmless lookup is right where the label allows it."""
+    """Score requests with only the tool labelled; a harmless lookup is right where the label allows it."""
     score = Score(shown=shown)
     for row in rows:
-        # A goodbye has a tool in voice alone, and everything else is asked in text.
+        # Only voice has a tool for a goodbye; everything else is asked in text.
         opening = openings["voice" if "end_voice_session" in row["tools"] else "text"]
         async with session(agent, opening) as talk:
             turn = await talk.says(row["says"])

@@ -1,4 +1,4 @@
-"""Counts of one set, as figures for a table; failures are shown only of rows that may be read."""
+"""Counts of one set, as figures for a table; failures are shown only for development rows."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Row = dict[str, float]
 
 
 class Score:
-    """What was right, wrong and how long it took."""
+    """Correct answers, errors and times."""
 
     def __init__(self, *, shown: bool) -> None:
         self._shown = shown
@@ -19,30 +19,30 @@ class Score:
         self._measured: dict[str, list[float]] = defaultdict(list)
 
     def share(self, name: str, *, right: bool) -> None:
-        """One more that a percentage counts."""
+        """Add an outcome to a percentage."""
         self._shares[name].append(right)
 
     def count(self, name: str, times: int = 1) -> None:
-        """So many more of something; nothing more still makes it a figure."""
+        """Add to a count; adding zero creates it."""
         self._counts[name] += times
 
     def measure(self, name: str, value: float) -> None:
-        """One more value of which the median is shown."""
+        """Add a value whose median is shown."""
         self._measured[name].append(value)
 
     def most(self, name: str, value: int) -> None:
-        """One more value of which the largest is shown."""
+        """Add a value whose maximum is shown."""
         self._counts[name] = max(self._counts[name], value)
 
     def failed(self, said: str, expected: object, happened: object) -> None:
-        """Show a failure to whoever develops; those of the held-out part stay unread."""
+        """Print a failure of a development row; those of the held-out part stay hidden."""
         if self._shown:
             print(
                 f"- {said!r}\n    expected: {expected}\n    happened: {happened}", file=sys.stderr, flush=True
             )
 
     def row(self) -> Row:
-        """The figures by name."""
+        """Return the figures by name."""
         shares = {name: 100 * sum(each) / len(each) for name, each in self._shares.items()}
         medians = {name: statistics.median(each) for name, each in self._measured.items()}
         return {**shares, **self._counts, **medians}

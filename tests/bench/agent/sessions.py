@@ -1,4 +1,4 @@
-"""Sessions with the agent over tools that do not run: what it says, calls and asks for."""
+"""Sessions with the agent and tools that do not run: its texts, calls and questions."""
 
 from __future__ import annotations
 
@@ -21,42 +21,42 @@ from jackfield_local.agent.mind import Agent, with_model
 from jackfield_local.settings import LocalSettings
 from jackfield_local.text import TextConnection
 
-from bench.agent.material import beside
+from bench.agent.dataset import agent_test_module
 
 PATIENCE = 180.0
-"""Seconds after which a turn hangs."""
+"""Timeout of a turn in seconds."""
 
 NO_ANSWER = f"[no answer within {PATIENCE:.0f} seconds]"
-"""Stands for an answer that does not come: one row fails, and the others are still scored."""
+"""Represents a missing answer: one row fails, and the others are still scored."""
 
 
 class Moment:
-    """The agent's clock: it stands at the moment of the requests that are scored."""
+    """The agent's clock, stopped at the time of the requests."""
 
     def __init__(self, now: datetime) -> None:
         self.now = now
 
     def __call__(self) -> datetime:
-        """The moment."""
+        """Return the time."""
         return self.now
 
 
 def decider(name: str, clock: Moment, model_path: str = "") -> Agent:
-    """The agent under test: `router` or `model`."""
+    """Return the agent under test: `router` or `model`."""
     if name == "router":
         return Agent(LocalSettings(time_zone="Europe/Berlin"), clock)
     return with_model(LocalSettings(mind="llama", model_path=model_path, time_zone="Europe/Berlin"), clock)
 
 
 class Call(NamedTuple):
-    """A call that the agent made."""
+    """A call by the agent."""
 
     tool: str
     args: dict[str, Any]
 
 
 class Question(NamedTuple):
-    """A question of the agent: for a parameter, or, without one, whether the tool is meant."""
+    """A question by the agent: for a parameter, or, without one, whether the tool is right."""
 
     tool: str
     parameter: str | None
@@ -64,7 +64,7 @@ class Question(NamedTuple):
 
 @dataclass
 class Turn:
-    """What the agent did with one message."""
+    """The agent's reaction to one message."""
 
     said: str = ""
     calls: list[Call] = field(default_factory=list)
@@ -74,7 +74,7 @@ class Turn:
 
     @property
     def tool(self) -> str | None:
-        """The tool that the agent took the message for."""
+        """The tool that the agent chose for the message."""
         if self.calls:
             return self.calls[0].tool
         asked = self.form.tool_id if self.form else None
@@ -90,23 +90,23 @@ class Turn:
 
 
 def open_question(connection: TextConnection) -> Question | None:
-    """What the agent waits for; only its dialogue knows of which tool a question is."""
+    """Return the open question of the agent; only its dialogue knows the tool."""
     dialogue: Any = connection._dialogue
     asked = dialogue.state.question
     if asked is None or asked.expects.name not in ("VALUE", "CONSENT"):
-        return None  # Which tool is meant is open, or a form asks for the rest.
+        return None  # The choice of the tool is open, or a form asks for the rest.
     return Question(asked.tool.id, None if asked.parameter is None else asked.parameter.name)
 
 
 def options_of(connection: TextConnection) -> list[str]:
-    """The tools among which the agent asks the user to choose."""
+    """Return the tools among which the agent lets the user choose."""
     dialogue: Any = connection._dialogue
     asked = dialogue.state.question
     return [each.id for each in asked.tools] if asked is not None and asked.expects.name == "CHOICE" else []
 
 
 class Session:
-    """One conversation in which the bench answers the calls."""
+    """One conversation in which the benchmark answers the calls."""
 
     def __init__(self, connection: TextConnection) -> None:
         self.connection = connection
@@ -114,15 +114,15 @@ class Session:
         self._open: list[ToolCall] = []
 
     async def says(self, text: str) -> Turn:
-        """What follows from a message, up to a call or the end of the turn."""
+        """Send a message and return the reaction, up to a call or the end of the turn."""
         return await self._turn(self.connection.send_text(text))
 
     async def submits(self, tool: str, values: Mapping[str, Any]) -> Turn:
-        """What follows from a completed form."""
+        """Submit a form and return the reaction."""
         return await self._turn(self.connection.send_form(tool, values))
 
     async def gets(self, data: Any) -> Turn:
-        """What follows from the result of the last calls."""
+        """Send the results of the last calls and return the reaction."""
         envelope = orjson.dumps({"ok": True, "data": data, "intents": []})
         results = [ToolResult(each.call_id or "", each.tool_id, envelope) for each in self._open]
         self._open = []
@@ -144,7 +144,7 @@ class Session:
         return turn
 
     def _takes(self, event: Event, turn: Turn) -> bool:
-        """Note an event; whether the turn goes on."""
+        """Record an event; return whether the turn continues."""
         if isinstance(event, TextDelta):
             turn.said += event.text
         elif isinstance(event, FormRequest):
@@ -158,8 +158,8 @@ class Session:
 
 
 def third_party_opening(mode: Mode, *, forms: bool) -> ConnectionConfig:
-    """What a session over the twelve third-party tools begins with."""
-    tools = beside("agent_tools")
+    """Return the opening of a session with the twelve third-party tools."""
+    tools = agent_test_module("agent_tools")
     declared = {
         name: dict(as_it_is(name, told, schema).declaration)
         for name, (told, schema, _) in tools.TOOLS.items()
@@ -169,14 +169,14 @@ def third_party_opening(mode: Mode, *, forms: bool) -> ConnectionConfig:
 
 
 def schema_of(tool: str) -> dict[str, Any]:
-    """The parameters of a third-party tool."""
-    schema: dict[str, Any] = beside("agent_tools").TOOLS[tool][1]
+    """Return the parameters of a third-party tool."""
+    schema: dict[str, Any] = agent_test_module("agent_tools").TOOLS[tool][1]
     return schema
 
 
 @asynccontextmanager
 async def session(agent: Agent, opening: ConnectionConfig) -> AsyncIterator[Session]:
-    """A conversation with an agent that is ready; voice without sound, for its words."""
+    """Open a conversation with a ready agent; voice has no audio, only its words."""
     connection = TextConnection(await agent.open(opening))
     await agent.ready()
     try:

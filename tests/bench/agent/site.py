@@ -1,4 +1,4 @@
-"""A real runtime over the installed tools, as a newcomer has it: the sample loaded, the calendar empty."""
+"""A real runtime with the installed tools, as a new user has it: the sample loaded, the calendar empty."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ from jackfield_sessions.model_connection import base_config
 from bench.agent.sessions import NO_ANSWER, PATIENCE, Call, Turn, open_question
 
 USER = "demo"
-"""The user to whom the sample's personal documents belong."""
+"""The owner of the sample's personal documents."""
 
 INSTRUCTIONS = "You are the assistant of a design studio."
 
 
 class SilentTransport:
-    """Connects to an agent in text and in voice; voice is carried as words, without sound."""
+    """Connects to an agent in text and in voice; voice is transmitted as words, without audio."""
 
     modes: frozenset[Mode] = frozenset(("text", "voice"))
 
@@ -47,16 +47,16 @@ class SilentTransport:
         self.connection: TextConnection | None = None
 
     def adapter(self, mode: Mode) -> str:
-        """The schema adapter whose declarations it wants."""
+        """The schema adapter whose declarations it needs."""
         return "local"
 
     async def connect(self, opening: ConnectionConfig) -> TextConnection:
-        """A line to the agent, which is the last one that this transport opened."""
+        """Connect to the agent; the last connection is kept."""
         self.connection = TextConnection(await self._agent.open(opening))
         return self.connection
 
     async def close(self) -> None:
-        """Nothing: the agent serves other conversations as well."""
+        """Do nothing: the agent serves other conversations as well."""
 
 
 class Talk(ClientQueue):
@@ -72,9 +72,9 @@ class Talk(ClientQueue):
         self.live: LiveSession | None = None
 
     def send(self, message: Mapping[str, Any] | str) -> None:
-        """Note what reaches the client."""
+        """Record a message to the client."""
         if isinstance(message, str):
-            # Text deltas come encoded.
+            # Text deltas arrive encoded.
             self._turn.said += orjson.loads(message)["text"]
             return
         match message["type"]:
@@ -82,7 +82,7 @@ class Talk(ClientQueue):
                 self._turn.form = FormRequest(message["formId"], message["tool"], message["values"])
             case "tool_start":
                 self._turn.calls.append(Call(message["tool"], orjson.loads(message["arguments"])))
-                # Words before a result are no answer.
+                # Text before a result is not an answer.
                 self._turn.said = ""
             case "notification" if message["code"] in PROVIDER_ERRORS:
                 self._turn.said += f" [{message['code']}]"
@@ -94,13 +94,13 @@ class Talk(ClientQueue):
         self._news.set()
 
     def close(self, closing: CloseReason) -> None:
-        """Note that nothing more comes."""
+        """Record the end of the messages."""
         super().close(closing)
         self._closed = self._ended = True
         self._news.set()
 
     async def says(self, text: str) -> Turn:
-        """What follows from a message, up to the end of the answer; its cards are left open."""
+        """Send a message and return the answer; its confirmations are left open."""
         assert self.live is not None
         self._turn, self._cards = Turn(), []
         began = time.perf_counter()
@@ -112,7 +112,7 @@ class Talk(ClientQueue):
         return self._turn
 
     async def approves(self) -> str:
-        """What is said once the user approved the last card; nothing where there is none."""
+        """Approve the last confirmation and return the answer; None if there is none."""
         assert self.live is not None
         if not self._cards:
             return ""
@@ -140,7 +140,7 @@ class Site:
         self._folder = folder
 
     async def opening(self, agent: Agent, mode: Mode) -> ConnectionConfig:
-        """What a conversation in a mode begins with."""
+        """Return the opening of a conversation in a mode."""
         session = await self.runtime.open_session(mode, user=USER)
         config = base_config(
             self.runtime.registry,
@@ -152,7 +152,7 @@ class Site:
         return replace(config, forms=mode == "text")
 
     def writers(self, mode: Mode) -> frozenset[str]:
-        """The tools that change something without a card that the user has to approve first."""
+        """Return the tools that write without a confirmation."""
         return frozenset(
             tool.id
             for tool in self.runtime.registry.offered(mode)
@@ -161,7 +161,7 @@ class Site:
 
     @asynccontextmanager
     async def talk(self, agent: Agent, mode: Mode, *, forms: bool) -> AsyncIterator[Talk]:
-        """A new conversation with an agent that is ready; the calendar is empty."""
+        """Start a conversation with a ready agent; the calendar is empty."""
         shutil.rmtree(self._folder / "calendars", ignore_errors=True)
         transport = SilentTransport(agent)
         talk = Talk(transport)

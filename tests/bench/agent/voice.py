@@ -1,6 +1,6 @@
-"""What hearing and speaking cost, and how many words of a human reading are heard wrongly.
+"""Cost of recognition and speech, and the word error rate on a human reading.
 
-The reading is the first paragraph of A Tale of Two Cities, which comes with the recognition's own package.
+The reading is the first paragraph of A Tale of Two Cities, which comes with the package of the recogniser.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ SAID = (
 def main() -> None:
     loaded = engines()
     sound = reading()
-    # The first time sets the models up.
+    # The first run loads the models.
     loaded.recogniser.write_down(sound[: 4 * HEARING_RATE])
     loaded.synthesiser.say(SAID[0].split())
 
@@ -61,7 +61,7 @@ def main() -> None:
 
 
 def reading() -> Samples:
-    """The recording, as the recogniser hears it."""
+    """Return the recording in the format of the recogniser."""
     spec = find_spec("moonshine_voice")
     assert spec is not None
     assert spec.origin is not None
@@ -74,12 +74,12 @@ def reading() -> Samples:
 
 
 def bare(text: str) -> list[str]:
-    """Words without the punctuation that a recogniser guesses."""
+    """Return the words without the punctuation that a recogniser guesses."""
     return re.sub(r"[^\w\s]", "", text).lower().split()
 
 
 def errors(said: list[str], heard: list[str]) -> int:
-    """How many words were added, lost or changed."""
+    """Return the number of added, lost and changed words."""
     row = list(range(len(heard) + 1))
     for number, word in enumerate(said, 1):
         previous, row[0] = row[0], number

@@ -1,4 +1,4 @@
-"""The judged tasks of `extract_contacts`, as its own tests judge them."""
+"""Scores of `extract_contacts`, as in its own tests."""
 
 from __future__ import annotations
 

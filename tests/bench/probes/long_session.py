@@ -1,28 +1,28 @@
-"""What a call costs in the first, some middle and the last turns of sessions of a thousand turns."""
+"""Cost of a call in the first, some middle and the last turns of sessions of a thousand turns."""
 
 from __future__ import annotations
 
 import asyncio
 import json
 
-from bench.contestants.hosting import answering, settle, started
-from bench.contestants.stopwatch import cost
+from bench.implementations.runtime import flush_observers, session_caller, started_runtime
+from bench.implementations.timer import cost
 
 TURNS = 1000
 LOOKED_AT = 50
 SESSIONS = 12
 SHOWN = (50, 250, 500, 750, 1000)
-"""The last turns of the stretches that are told."""
+"""The last turn of each reported range."""
 
 
 async def main() -> None:
-    async with started() as runtime:
+    async with started_runtime() as runtime:
 
         async def session() -> list[float]:
-            answer = answering(runtime, await runtime.open_session("text", user="ada"))
-            # All are measured, so that the last find everything as the first did.
+            answer = session_caller(runtime, await runtime.open_session("text", user="ada"))
+            # All turns are measured, so that the last ones have the same conditions as the first.
             costs = [
-                await cost(answer, first, 2 * LOOKED_AT, lambda: settle(runtime))
+                await cost(answer, first, 2 * LOOKED_AT, lambda: flush_observers(runtime))
                 for first in range(0, 2 * TURNS, 2 * LOOKED_AT)
             ]
             return [each.us for each in costs]

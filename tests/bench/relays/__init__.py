@@ -1,1 +1,1 @@
-"""Programs that carry sound; each takes frames in, hands frames out, and prints what that cost."""
+"""Programs that transport audio; each receives and sends frames and prints the cost."""

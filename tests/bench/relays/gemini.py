@@ -1,4 +1,4 @@
-"""Jackfield's transport to Gemini, which also brings the sound from 24 kHz to 16 kHz on the way out."""
+"""Jackfield's transport to Gemini, which also resamples outgoing audio from 24 kHz to 16 kHz."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from jackfield.transport.protocol import ConnectionConfig
 from jackfield_gemini.settings import GeminiSettings
 from jackfield_gemini.transport import GeminiTransport
 
-from bench.relays.job import FRAME, FRAMES, PORT, measure
+from bench.relays.workload import FRAME, FRAMES, PORT, measure
 
 
 async def program() -> tuple[Callable[[], Awaitable[int]], Callable[[], Awaitable[None]]]:

@@ -1,4 +1,4 @@
-"""The SDK as its documentation uses it: an object for every message, and 16 kHz as it comes."""
+"""The SDK as in its documentation: an object for every message, and 16 kHz without resampling."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from contextlib import AsyncExitStack
 from google.genai import Client
 from google.genai.types import Blob, HttpOptions
 
-from bench.relays.job import FRAME, FRAMES, PORT, measure
+from bench.relays.workload import FRAME, FRAMES, PORT, measure
 
 OPEN = AsyncExitStack()
 OUT = FRAME[: len(FRAME) * 2 // 3]

@@ -1,4 +1,4 @@
-"""The other side over TLS, in a process of its own: plain frames at `/plain`, else Gemini Live."""
+"""The server over TLS, in its own process: plain frames at `/plain`, else Gemini Live."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from typing import Any
 import trustme
 from websockets.asyncio.server import ServerConnection, serve
 
-from bench.relays.job import FRAME, FRAMES
 from bench.relays.openai_server import plain
+from bench.relays.workload import FRAME, FRAMES
 
 BLOB = {"mimeType": "audio/pcm;rate=24000", "data": base64.b64encode(FRAME).decode()}
 SPEECH = json.dumps({"serverContent": {"modelTurn": {"role": "model", "parts": [{"inlineData": BLOB}]}}})
@@ -23,7 +23,7 @@ SPEECH = json.dumps({"serverContent": {"modelTurn": {"role": "model", "parts": [
 async def live(socket: ServerConnection) -> None:
     counted = 0
     async for message in socket:
-        # Parsing every frame of sound would make the server the slower side.
+        # Parsing every audio frame would make the server the slower side.
         begin = str(message[:40])
         if '"audio"' in begin:
             counted += 1

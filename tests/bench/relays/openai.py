@@ -9,7 +9,7 @@ from jackfield.transport.protocol import ConnectionConfig
 from jackfield_openai.settings import OpenAISettings
 from jackfield_openai.transport import OpenAITransport
 
-from bench.relays.job import FRAME, FRAMES, PORT, measure
+from bench.relays.workload import FRAME, FRAMES, PORT, measure
 
 
 async def program() -> tuple[Callable[[], Awaitable[int]], Callable[[], Awaitable[None]]]:

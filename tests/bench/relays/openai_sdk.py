@@ -1,4 +1,4 @@
-"""The SDK as its documentation shows it: an object for every event, a verb for every frame."""
+"""The SDK as in its documentation: an object for every event, a method call for every frame."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 
 from openai import AsyncOpenAI
 
-from bench.relays.job import FRAME, FRAMES, PORT, measure
+from bench.relays.workload import FRAME, FRAMES, PORT, measure
 
 
 async def program() -> tuple[Callable[[], Awaitable[int]], Callable[[], Awaitable[None]]]:

@@ -1,4 +1,4 @@
-"""The other side, in a process of its own: plain frames at `/plain`, Realtime at `/v1/realtime`."""
+"""The server, in its own process: plain frames at `/plain`, Realtime at `/v1/realtime`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 from websockets.asyncio.server import ServerConnection, serve
 from websockets.exceptions import ConnectionClosed
 
-from bench.relays.job import FRAME, FRAMES
+from bench.relays.workload import FRAME, FRAMES
 
 DELTA = json.dumps(
     {
@@ -30,7 +30,7 @@ RESPONSE: dict[str, Any] = {"object": "realtime.response", "id": "resp_DZx2vHq7L
 
 
 async def _until_it_breaks(socket: ServerConnection) -> AsyncIterator[str | bytes]:
-    # A program that has measured ends without closing anything.
+    # A program exits after its measurement without closing anything.
     with suppress(ConnectionClosed):
         async for message in socket:
             yield message
@@ -51,7 +51,7 @@ async def plain(socket: ServerConnection) -> None:
 async def realtime(socket: ServerConnection) -> None:
     counted = 0
     async for message in _until_it_breaks(socket):
-        # Parsing every frame of sound would make the server the slower side.
+        # Parsing every audio frame would make the server the slower side.
         if message[:40].find("input_audio_buffer.append") > 0:  # type: ignore[arg-type]
             counted += 1
             if counted % FRAMES == 0:

@@ -1,4 +1,4 @@
-"""Frames as they are, over TLS."""
+"""Unchanged frames, over TLS."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 
 from websockets.asyncio.client import connect
 
-from bench.relays.job import FRAME, FRAMES, PORT, measure
+from bench.relays.workload import FRAME, FRAMES, PORT, measure
 
 
 async def program() -> tuple[Callable[[], Awaitable[int]], Callable[[], Awaitable[None]]]:

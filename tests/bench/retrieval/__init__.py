@@ -1,15 +1,14 @@
-"""How well and how fast the knowledge base finds: judged questions, large libraries, searching while
-loading."""
+"""Quality and speed of the knowledge base: judged questions, large libraries, search during a load."""
 
 from __future__ import annotations
 
-from bench.recording import Asked, Report
+from bench.report import Report, RunOptions
 from bench.retrieval import quality, speed
 
 TABLES = (quality.QUALITY, quality.HELD_OUT, quality.WORTH, speed.SPEED, speed.LIBRARY)
 
 
-def run(report: Report, asked: Asked) -> None:
-    """Quality once, because it does not vary; speed in as many rounds, at each size."""
+def run(report: Report, asked: RunOptions) -> None:
+    """Measure quality once, because it does not vary, and speed in several rounds at each size."""
     quality.run(report, asked)
     speed.run(report, asked)

@@ -1,4 +1,4 @@
-"""Quality on judged collections: words, meaning and both; how the weights hold up; what a score is worth."""
+"""Quality on judged collections: full text, vectors and both; robustness of weights; calibration."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from jackfield_kb.library import Access, Library
 from jackfield_kb.vectors.index import VectorIndex
 from jackfield_kb.vectors.search import VectorReader
 
-from bench.recording import Asked, Report, Table
-from bench.retrieval import judged
-from bench.retrieval.judged import Collected, Question
+from bench.report import Report, RunOptions, Table
+from bench.retrieval import judged_collections
+from bench.retrieval.judged_collections import Collected, Question
 
 SECTION = "Finding"
 QUALITY = Table(
@@ -32,33 +32,36 @@ HELD_OUT = Table(
     "held-out",
     SECTION,
     "chosen on: weight, pulling, pull",
-    {f"held out: {name}": ".3f" for name in judged.NAMES},
+    {f"held out: {name}": ".3f" for name in judged_collections.NAMES},
 )
 WORTH = Table("worth", SECTION, "score from", {"right": ".2f", "results": ".0f"})
 
 Search = Callable[[str], list[str]]
 GRID = tuple(product((0.5, 0.6, 0.7, 0.8, 1.0), (0, 2, 3), (0.5, 1.0)))
-"""Weights of the words, how many pull, how far."""
+"""Weight of the full text, number of neighbours, and their reach."""
 
 EVERYTHING = Access.everything()
 
 
 class Chosen(NamedTuple):
-    """A point of the grid and what it gives for each question of each collection."""
+    """A point of the grid and its results for each question of each collection."""
 
     point: tuple[float, int, float]
     values: dict[str, list[float]]
 
 
-def run(report: Report, asked: Asked) -> None:
-    if not judged.DATA.is_dir():
+def run(report: Report, asked: RunOptions) -> None:
+    if not judged_collections.DATA.is_dir():
         report.note(SECTION, "Quality left out: the judged collections are not here.")
         return
     if embedders.missing():
         report.note(SECTION, "Quality left out: the local embedding model is not installed.")
         return
     with tempfile.TemporaryDirectory() as folder:
-        libraries = {name: _filled(Path(folder) / name, judged.load(name)) for name in judged.NAMES}
+        libraries = {
+            name: _filled(Path(folder) / name, judged_collections.load(name))
+            for name in judged_collections.NAMES
+        }
         try:
             _alone_and_together(report, libraries)
             if asked.full:
@@ -80,7 +83,7 @@ def _filled(folder: Path, collected: Collected) -> tuple[Library, Collected]:
 
 
 def _values(search: Search, questions: list[Question]) -> list[float]:
-    return [judged.ndcg(search(each.text), each.right) for each in questions]
+    return [judged_collections.ndcg(search(each.text), each.right) for each in questions]
 
 
 def _ids(found: list[Evidence]) -> list[str]:
@@ -101,8 +104,8 @@ def _meaning(library: Library) -> Search:
     model = embedders.LocalModel()
     view = VectorReader(VectorIndex(library.folder / "vectors"), model.model).view()
     assert view is not None
-    # Numbers were given in the order of writing.
-    ids = dict(enumerate((record.id for record in judged.load(library.folder.name).records), 1))
+    # Numbers are in the order of writing.
+    ids = dict(enumerate((record.id for record in judged_collections.load(library.folder.name).records), 1))
 
     def search(text: str) -> list[str]:
         near = view.search(model.embed([text])[0], None, 60)
@@ -136,7 +139,7 @@ def _with(point: tuple[float, int, float]) -> Iterator[None]:
 
 
 def _held_out(report: Report, libraries: Libraries) -> None:
-    """Choose the weights on some questions, and see what they give for the others."""
+    """Choose the weights on some questions and apply them to the others."""
     tried = []
     for point in GRID:
         with _with(point):
@@ -147,20 +150,24 @@ def _held_out(report: Report, libraries: Libraries) -> None:
         tried.append(Chosen(point, values))
     halves = {name: [each.half for each in collected.questions] for name, (_, collected) in libraries.items()}
     rows: dict[str, list[float | None]] = {}
-    # What meaning alone gives for the very same questions: one half is easier than the other.
+    # Vectors alone on the same questions: one half is easier than the other.
     alone = Chosen(
         (0, 0, 0),
         {name: _values(_meaning(library), kept.questions) for name, (library, kept) in libraries.items()},
     )
     for half in (0, 1):
-        best = max(tried, key=lambda each: sum(_mean(each, name, halves, half) for name in judged.NAMES))
+        best = max(
+            tried, key=lambda each: sum(_mean(each, name, halves, half) for name in judged_collections.NAMES)
+        )
         for what, each in ((_named(best), best), ("meaning alone", alone)):
-            held = [_mean(each, name, halves, 1 - half) for name in judged.NAMES]
+            held = [_mean(each, name, halves, 1 - half) for name in judged_collections.NAMES]
             rows[f"half {half + 1} of both: {what}"] = [*held]
-    for learnt, other in (judged.NAMES, judged.NAMES[::-1]):
+    for learnt, other in (judged_collections.NAMES, judged_collections.NAMES[::-1]):
         best = max(tried, key=lambda each: statistics.mean(each.values[learnt]))
         figure = statistics.mean(best.values[other])
-        rows[f"{learnt}: {_named(best)}"] = [figure if name == other else None for name in judged.NAMES]
+        rows[f"{learnt}: {_named(best)}"] = [
+            figure if name == other else None for name in judged_collections.NAMES
+        ]
     inuse = f"{scores.WEIGHT}, {scores.PULLING}, {scores.PULL}"
     caption = f"nDCG@10 with weights chosen on some questions and measured on others; in use: {inuse}."
     report.table(HELD_OUT, caption, rows)
@@ -177,7 +184,7 @@ def _named(each: Chosen) -> str:
 
 
 def _worth_of_a_score(report: Report, libraries: Libraries) -> None:
-    """Of the results with a score, how many are right; the other collection's questions have no answer."""
+    """Return the share of right results by score; questions of the other collection have no answer."""
     results: list[tuple[float, bool]] = []
     for name, (library, _) in libraries.items():
         for asked, (_, collected) in libraries.items():

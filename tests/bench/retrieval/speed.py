@@ -1,4 +1,4 @@
-"""Speed and size of a large library, with made-up texts and vectors: see `synthetic`."""
+"""Speed and size of a large library with synthetic texts and vectors; see `synthetic`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from jackfield_kb.library import Access, Library
 from jackfield_kb.vectors.index import VectorIndex
 from jackfield_kb.vectors.search import VectorReader
 
-from bench.recording import Asked, Report, Table
+from bench.report import Report, RunOptions, Table
 from bench.retrieval.synthetic import Corpus, SyntheticModel
 
 SPEED = Table(
@@ -60,22 +60,22 @@ _WHILE_LOADING = 5_000
 
 
 class Times(NamedTuple):
-    """What the searches of one round took, in milliseconds."""
+    """The search times of one round in milliseconds."""
 
     half: float
     most: float
-    """99 of 100 took less."""
+    """The 99th percentile."""
 
 
 class Loaded(NamedTuple):
-    """How fast a library was filled, and how long its first search took."""
+    """The speed of a load, and the time of the first search."""
 
     written: float
     indexed: float
     first_search: float
 
 
-def run(report: Report, asked: Asked) -> None:
+def run(report: Report, asked: RunOptions) -> None:
     rounds = min(asked.rounds, MOST_ROUNDS)
     searched: dict[str, list[float]] = {}
     libraries: dict[str, list[float]] = {}
@@ -93,7 +93,7 @@ def run(report: Report, asked: Asked) -> None:
 
 
 def _apart(folder: Path, count: int, rounds: int) -> tuple[dict[str, list[float]], list[float]]:
-    """In a process of its own: the memory of this one also holds what was measured before."""
+    """Run in another process: the memory of this one includes earlier measurements."""
     with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as process:
         return process.submit(_measured, folder, count, rounds).result()
 
@@ -133,7 +133,7 @@ def _medians(rounds: list[Times]) -> list[float]:
 
 @contextmanager
 def _company() -> Iterator[None]:
-    """Another process that has no rest."""
+    """Run another process that is always busy."""
     with subprocess.Popen([sys.executable, "-c", "while True: pass"]) as busy:
         try:
             yield
@@ -165,7 +165,7 @@ def _searches(library: Library, corpus: Corpus, filters: Callable[[], Filters | 
     walls = []
     for _ in range(_QUERIES):
         query, narrowed = corpus.query(), filters()
-        # The same query before, without a filter: its vector is then known.
+        # The same query without a filter runs before, so that its vector is cached.
         library.search(query, access=USER, namespace="public", limit=1)
         start = time.perf_counter()
         library.search(query, access=USER, namespace="studio", filters=narrowed, limit=10)
@@ -175,7 +175,7 @@ def _searches(library: Library, corpus: Corpus, filters: Callable[[], Filters | 
 
 
 def _sizes(library: Library) -> tuple[float, float, float]:
-    """Megabytes in memory, of these the process's own, and on disk."""
+    """Return megabytes in memory, those private to the process, and on disk."""
     lines = Path("/proc/self/status").read_text("utf-8").splitlines()
     status = {name: value for name, _, value in (line.partition(":") for line in lines)}
     disk = sum(library.stats().bytes.values()) / 1e6
@@ -187,7 +187,7 @@ def _megabytes(field: str) -> int:
 
 
 def _hits(folder: Path, corpus: Corpus) -> float:
-    """The share of the ten nearest vectors that the quick look finds, of an exact one over all of them."""
+    """Return the recall of the quick search for the ten nearest vectors, compared with an exact search."""
     model = SyntheticModel()
     view = VectorReader(VectorIndex(folder / "vectors"), model.model).view()
     assert view is not None
@@ -216,7 +216,7 @@ def _loader(folder: str, first: int, loaded: Event) -> None:
 
 
 def _while_loading(library: Library, folder: Path, corpus: Corpus, count: int) -> Times:
-    """Search here while another process writes and indexes."""
+    """Search while another process writes and indexes."""
     context = multiprocessing.get_context("spawn")
     loaded = context.Event()
     child = context.Process(target=_loader, args=(str(folder), count, loaded))

@@ -1,9 +1,7 @@
-"""A corpus of any size that behaves like text, with vectors that behave like a model's, made without a
-model.
+"""A corpus of any size with realistic texts and vectors, made without a model.
 
-Embedding a million texts takes hours. Records here are about topics: the words of a topic are drawn more
-often in its texts, and the vectors of its texts lie around a common centre. Word frequencies follow Zipf's
-law.
+Embedding a million texts takes hours. Records here have topics: the words of a topic are more frequent in its
+texts, and the vectors of its texts lie around a common centre. Word frequencies follow Zipf's law.
 """
 
 from __future__ import annotations
@@ -21,13 +19,13 @@ TOPICS = 2_000
 _WORDS = 40_000
 _TOPIC_WORDS = 40
 _RANK = 40
-"""Where the ranks begin: the words before them are stop words, which are not looked up."""
+"""The first rank: the words before it are stop words, which are not looked up."""
 _SYLLABLES = [c + v for c in "bdfgklmnprstvz" for v in "aeiou"]
 _START = datetime(2024, 1, 1, tzinfo=UTC)
 
 
 class Corpus:
-    """As many records as one likes, the same for the same seed."""
+    """Any number of records, the same for the same seed."""
 
     def __init__(self, seed: int = 1) -> None:
         self._random = np.random.default_rng(seed)
@@ -37,7 +35,7 @@ class Corpus:
         self._topics = self._random.integers(200, _WORDS, (TOPICS, _TOPIC_WORDS))
 
     def records(self, first: int, count: int) -> Iterator[Record]:
-        """Records with numbers from `first` on."""
+        """Return records with numbers from `first` on."""
         for number in range(first, first + count):
             topic = int(self._random.integers(TOPICS))
             yield Record(
@@ -51,12 +49,12 @@ class Corpus:
             )
 
     def query(self) -> str:
-        """What somebody could ask about a topic."""
+        """Return a question about a topic."""
         topic = int(self._random.integers(TOPICS))
         return f"{self._text(topic, int(self._random.integers(3, 9)))} t{topic}"
 
     def filters(self) -> Filters:
-        """A narrowing that about one record in seventy passes."""
+        """Return filters that about one record in seventy passes."""
         start = _START + timedelta(hours=int(self._random.integers(0, 8_000)))
         return Filters(
             type=TYPES[int(self._random.integers(len(TYPES)))],
@@ -80,7 +78,7 @@ class SyntheticModel:
         self._centres = np.random.default_rng(2).standard_normal((TOPICS, DIMENSIONS), np.float32)
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """A row for each text, the same whenever it is asked."""
+        """Return a row for each text, always the same."""
         headings = [text.partition("\n")[0] for text in texts]
         topics = [int(heading.rpartition(" t")[2]) for heading in headings]
         noise = np.random.default_rng(zlib.crc32("\n".join(texts).encode()))
@@ -90,7 +88,7 @@ class SyntheticModel:
 
 
 def _word(number: int) -> str:
-    """A word for each number: the common ones are short."""
+    """Return a word for each number: common words are short."""
     word = ""
     number += 1
     while number:

@@ -1,4 +1,4 @@
-"""The contract tests, on examples of calls; docs/testkit.md of Jackfield says what each of them catches."""
+"""Contract tests with example calls; docs/testkit.md of Jackfield explains each test."""
 
 from jackfield_testkit import Example, ToolContractTests
 

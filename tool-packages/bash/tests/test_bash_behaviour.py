@@ -1,4 +1,4 @@
-"""What is told of a command that ended, and of one that was stopped."""
+"""The answers for finished and for stopped commands."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ MANIFEST = ToolManifest.from_wire(json.loads(PACKAGE.joinpath("schema.json").rea
 ASKED: dict[str, Any] = {"command": "make", "timeout_seconds": 20}
 
 
-class Fixed:
-    """A shell in which a command ends as it is told to."""
+class FixedShell:
+    """A shell that returns a given outcome."""
 
     def __init__(self, finished: Finished) -> None:
         self.finished = finished
@@ -34,25 +34,25 @@ class Fixed:
         return self.finished
 
 
-def test_the_manifest_says_what_the_table_of_tools_says() -> None:
+def test_the_manifest_matches_the_tool_table() -> None:
     assert (MANIFEST.category, MANIFEST.side_effects, MANIFEST.requires_confirmation) == (
         "action",
         "writes",
         True,
     )
     assert (MANIFEST.allowed_modes, MANIFEST.latency_budget_ms) == (("text",), 60_000)
-    # The handler has to be the one who stops a command, so that its output is not lost.
+    # The handler has to stop the command itself, so that its output is not lost.
     assert MANIFEST.timeout_ms > 60_000 + 5000
     assert (MANIFEST.idempotent, MANIFEST.requires) == (False, ("shell",))
 
 
-def test_the_card_shows_the_command_as_it_is() -> None:
+def test_the_preview_shows_the_command_verbatim() -> None:
     card = render(MANIFEST.preview, "bash", {"command": "rm -r build\n# nothing else", "timeout_seconds": 30})
     assert card == "Run this command?\nrm -r build\\n# nothing else\nIt is stopped after 30 seconds."
 
 
-def test_a_command_that_ended_is_told_with_its_output() -> None:
-    shell = Fixed(Finished("done\n", 2, 1.23456, left_out=5, isolated=True))
+def test_a_finished_command_is_reported_with_its_output() -> None:
+    shell = FixedShell(Finished("done\n", 2, 1.23456, left_out=5, isolated=True))
     context = ToolTestContext(shell=shell)
     response = asyncio.run(execute(ASKED, context))
     assert response.data == {
@@ -67,8 +67,8 @@ def test_a_command_that_ended_is_told_with_its_output() -> None:
     assert context.audited == [("command_run", {"exit_code": 2, "stopped": ""})]
 
 
-def test_a_command_that_was_stopped_may_have_done_something() -> None:
-    shell = Fixed(Finished("x" * 5000 + "end", None, 20.0, stopped="its time was up"))
+def test_a_stopped_command_may_have_had_effects() -> None:
+    shell = FixedShell(Finished("x" * 5000 + "end", None, 20.0, stopped="its time was up"))
     failure = asyncio.run(execute(ASKED, ToolTestContext(shell=shell))).failure
     assert failure is not None
     assert (failure.type, failure.partial_side_effects, failure.retryable) == ("TRANSIENT", True, False)

@@ -1,4 +1,4 @@
-"""What the tool writes, what it tells the user first, and what it never makes up."""
+"""What the tool creates, what its preview shows, and what it never invents."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def create(folder: Path, args: dict[str, Any], user: str = "ada", **said: Any) -
     return asyncio.run(execute(args, context)).data, context
 
 
-def test_the_manifest_says_what_the_table_of_tools_says() -> None:
+def test_the_manifest_matches_the_tool_table() -> None:
     assert (MANIFEST.category, MANIFEST.side_effects, MANIFEST.requires_confirmation) == (
         "action",
         "writes",
@@ -51,7 +51,7 @@ def test_the_manifest_says_what_the_table_of_tools_says() -> None:
     assert MANIFEST.requires == ("calendar",)
 
 
-def test_the_card_shows_local_time_with_zone_length_and_attendees() -> None:
+def test_the_preview_shows_local_time_with_zone_duration_and_attendees() -> None:
     card = render(MANIFEST.preview, "calendar_create_event", REVIEW)
     assert "“Draft review” in the primary calendar" in card
     assert "Monday, 29 March 2027, 14:00 CEST (Europe/Berlin)" in card
@@ -59,7 +59,7 @@ def test_the_card_shows_local_time_with_zone_length_and_attendees() -> None:
     assert "ann@example.org, ben@example.org" in card
 
 
-def test_an_event_is_written_in_the_users_zone_and_recorded(tmp_path: Path) -> None:
+def test_an_event_is_created_in_the_zone_of_the_user_and_audited(tmp_path: Path) -> None:
     data, context = create(tmp_path, REVIEW)
     (path,) = tmp_path.glob("*.ics")
     assert "DTSTART;TZID=Europe/Berlin:20270329T140000" in path.read_text("utf-8")
@@ -68,7 +68,7 @@ def test_an_event_is_written_in_the_users_zone_and_recorded(tmp_path: Path) -> N
     ]
 
 
-def test_the_length_is_the_real_one_when_the_clocks_change(tmp_path: Path) -> None:
+def test_the_duration_is_correct_across_a_clock_change(tmp_path: Path) -> None:
     night = {"start_time": "2027-03-28T00:30:00+01:00", "end_time": "2027-03-28T03:30:00+02:00"}
     data, _ = create(tmp_path, {**REVIEW, **night})
     assert data["duration_minutes"] == 120
@@ -81,7 +81,7 @@ def test_the_same_call_again_finds_the_event(tmp_path: Path) -> None:
     assert {**first, "status": ""} == {**again, "status": ""}
 
 
-def test_a_link_comes_from_the_provider_and_stays_the_same(tmp_path: Path) -> None:
+def test_a_meeting_link_comes_from_the_provider_and_stays_the_same(tmp_path: Path) -> None:
     meetings = {"template": "https://meet.example.org/studio-{id}"}
     wanted = {**REVIEW, "include_meeting_link": True}
     first, _ = create(tmp_path, wanted, meetings=meetings)
@@ -95,7 +95,7 @@ def test_a_link_comes_from_the_provider_and_stays_the_same(tmp_path: Path) -> No
     assert create(tmp_path / "none", REVIEW, meetings=meetings)[0]["meeting_url"] is None
 
 
-def test_without_a_provider_a_link_is_refused_and_nothing_is_written(tmp_path: Path) -> None:
+def test_without_a_link_provider_a_link_is_rejected_and_nothing_is_created(tmp_path: Path) -> None:
     with pytest.raises(ToolError, match="No provider of meeting links") as caught:
         create(tmp_path, {**REVIEW, "include_meeting_link": True})
     assert caught.value.type is ErrorType.PERMANENT
@@ -103,7 +103,7 @@ def test_without_a_provider_a_link_is_refused_and_nothing_is_written(tmp_path: P
     assert list(tmp_path.glob("*.ics")) == []
 
 
-def test_a_conflict_tells_when_and_not_what(tmp_path: Path) -> None:
+def test_a_conflict_shows_the_time_but_not_the_event(tmp_path: Path) -> None:
     create(tmp_path, {**REVIEW, "title": "Secret"}, user="ben")
     with pytest.raises(ToolError) as caught:
         create(tmp_path, REVIEW)
@@ -114,7 +114,7 @@ def test_a_conflict_tells_when_and_not_what(tmp_path: Path) -> None:
     assert "Secret" not in f"{caught.value.message}{caught.value.suggestion}"
 
 
-def test_a_calendar_that_cannot_be_read_whole_is_told(tmp_path: Path) -> None:
+def test_a_partly_unreadable_calendar_is_reported(tmp_path: Path) -> None:
     (tmp_path / "bad.ics").write_text("nonsense")
     data, _ = create(tmp_path, REVIEW)
     assert data["notices"] == [
@@ -122,7 +122,7 @@ def test_a_calendar_that_cannot_be_read_whole_is_told(tmp_path: Path) -> None:
     ]
 
 
-def test_years_that_do_not_exist_are_a_sentence(tmp_path: Path) -> None:
+def test_invalid_years_are_explained(tmp_path: Path) -> None:
     late = {"start_time": "9999-12-31T22:00:00Z", "end_time": "9999-12-31T23:00:00Z"}
     with pytest.raises(ToolError, match="not a date and time from 1900 to 2199"):
         create(tmp_path, {**REVIEW, **late, "time_zone": "Asia/Tokyo"})

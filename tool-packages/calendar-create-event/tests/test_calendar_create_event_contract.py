@@ -31,7 +31,7 @@ class TestCalendarCreateEvent(ToolContractTests):
         self.place = tmp_path
 
     def context(self, mode: Mode) -> ToolContext:
-        # A calendar of its own for every run, so that none stands in the way of the next.
+        # Each run has its own calendar, so that runs do not conflict.
         folder = Path(mkdtemp(dir=self.place))
         (folder / "lunch.ics").write_bytes(LUNCH.encode())
         (offer,) = jackfield_capabilities()

@@ -1,4 +1,4 @@
-"""Slots, zones and the edges of ranges; what the model is told when a calendar cannot be read."""
+"""Slots, zones and limits of ranges, and the answer for a calendar that cannot be read."""
 
 from __future__ import annotations
 
@@ -73,22 +73,22 @@ def test_a_month_in_which_the_clocks_go_back_is_not_too_long(tmp_path: Path) -> 
         ask(tmp_path, **{**october, "end_date": "2027-11-01T00:01:00+01:00"})
 
 
-def test_a_day_to_its_last_second_is_a_whole_day(tmp_path: Path) -> None:
+def test_a_range_to_the_last_second_is_a_whole_day(tmp_path: Path) -> None:
     day = {"start_date": "2027-03-02T00:00:00+01:00", "end_date": "2027-03-02T23:59:59+01:00"}
     data, _ = ask(tmp_path, **day)
     assert data["available_slots"][0]["duration_minutes"] == 24 * 60
     assert data["summary"] == "0 busy periods, 1 available slot (1440 minutes in all)"
 
 
-def test_times_are_told_in_the_zone_that_was_asked_for(tmp_path: Path) -> None:
+def test_times_are_returned_in_the_requested_zone(tmp_path: Path) -> None:
     span = {"start_date": "2027-03-13T12:00:00z", "end_date": "2027-03-14T12:00:00.5Z"}
     data, _ = ask(tmp_path, **span, time_zone="America/New_York")
-    # The clocks of New York go forward in that night.
+    # The clocks of New York go forward that night.
     assert data["date_range"] == {"start": "2027-03-13T07:00:00-05:00", "end": "2027-03-14T08:00:00-04:00"}
     assert data["zone"] == "America/New_York"
 
 
-def test_a_calendar_that_cannot_be_read_whole_is_not_called_free(tmp_path: Path) -> None:
+def test_a_partly_unreadable_calendar_is_not_free(tmp_path: Path) -> None:
     put(tmp_path / "primary", "nonsense")
     data, context = ask(tmp_path, start_date="2027-03-02T08:00:00Z", end_date="2027-03-02T12:00:00Z")
     assert data["complete"] is False
@@ -107,14 +107,14 @@ def test_a_calendar_that_cannot_be_read_whole_is_not_called_free(tmp_path: Path)
         {"start_date": "9999-12-31T00:00:00Z", "end_date": "9999-12-31T23:59:59-12:00"},
     ],
 )
-def test_moments_that_nobody_can_look_up_are_a_sentence(args: Any, tmp_path: Path) -> None:
+def test_datetimes_out_of_range_are_explained(args: Any, tmp_path: Path) -> None:
     with pytest.raises(ToolError, match="no moment") as caught:
         ask(tmp_path, **args)
     assert caught.value.type is ErrorType.PERMANENT
     assert caught.value.suggestion
 
 
-def test_a_zone_that_does_not_exist_comes_with_one_that_does(tmp_path: Path) -> None:
+def test_an_unknown_zone_gets_a_suggestion(tmp_path: Path) -> None:
     span = {"start_date": "2027-03-02T08:00:00Z", "end_date": "2027-03-02T12:00:00Z"}
     with pytest.raises(ToolError) as caught:
         ask(tmp_path, **span, time_zone="Europe/Berln")
@@ -133,9 +133,7 @@ def at(minute: int) -> datetime:
     busy=st.lists(st.tuples(MINUTES, MINUTES).map(sorted), max_size=8),
     shortest=st.integers(1, 120),
 )
-def test_slots_are_exactly_the_minutes_that_nothing_takes(
-    busy: Sequence[Sequence[int]], shortest: int
-) -> None:
+def test_slots_are_exactly_the_free_minutes(busy: Sequence[Sequence[int]], shortest: int) -> None:
     span = Slot(at(0), at(300))
     found = list(free_slots(span, [Slot(at(a), at(b)) for a, b in busy], timedelta(minutes=shortest)))
     taken = {minute for a, b in busy for minute in range(a, b)}
@@ -151,6 +149,6 @@ def test_slots_are_exactly_the_minutes_that_nothing_takes(
     runs = "".join("x" if minute in taken else "." for minute in range(300)).split("x")
     assert sum(len(run) for run in runs if len(run) >= shortest) >= len(free)
     assert found == sorted(found)
-    # With the smallest slots nothing that is free may be missing.
+    # With the smallest slots no free time may be missing.
     if shortest == 1:
         assert free == set(range(300)) - taken

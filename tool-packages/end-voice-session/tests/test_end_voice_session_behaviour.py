@@ -1,4 +1,4 @@
-"""What the tool does in a session of the kernel: when it ends, what is said, what is left in the chat."""
+"""The tool in a kernel session: when the session ends, what is spoken, what goes to the chat."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ PACKAGE = resources.files("jackfield_tool_end_voice_session")
 MANIFEST = ToolManifest.from_wire(json.loads(PACKAGE.joinpath("schema.json").read_text("utf-8")))
 
 
-class Conversation:
-    """One session, what its client was sent, and what the audit record got."""
+class ToolSession:
+    """One session with the messages to its client and its audit records."""
 
     def __init__(self, mode: Mode = "voice") -> None:
         self.sent: list[tuple[str, Mapping[str, Any]]] = []
@@ -51,54 +51,54 @@ def failure_of(response: ToolResponse) -> Failure:
     return response.failure
 
 
-def test_the_manifest_says_what_the_table_of_tools_says() -> None:
+def test_the_manifest_matches_the_tool_table() -> None:
     assert (MANIFEST.category, MANIFEST.side_effects) == ("utility", "none")
     assert (MANIFEST.allowed_modes, MANIFEST.latency_budget_ms) == (("voice",), 500)
     assert MANIFEST.requires_confirmation is False
 
 
 @pytest.mark.parametrize("blank", ["", "  ", "\n"])
-def test_without_a_closing_message_it_ends_after_the_turn(blank: str) -> None:
-    response = Conversation().end(closing=blank)
+def test_without_a_closing_message_the_session_ends_after_the_turn(blank: str) -> None:
+    response = ToolSession().end(closing=blank)
     assert response.intents == (end_voice_session(after="current_turn"),)
     assert response.data["say"] is None
 
 
-def test_a_closing_message_is_heard_before_the_end() -> None:
-    response = Conversation().end(closing=" Goodbye! ")
+def test_a_closing_message_is_spoken_before_the_end() -> None:
+    response = ToolSession().end(closing=" Goodbye! ")
     assert response.intents == (end_voice_session(after="farewell_spoken"),)
     assert response.data["ends_after"] == "farewell_spoken"
     assert response.data["say"] == "Goodbye!"
 
 
-def test_a_text_goes_to_the_chat_and_is_not_spoken() -> None:
-    talk = Conversation()
-    response = talk.end(text="Booked for Friday.")
-    assert talk.sent == [("chat_message", {"text": "Booked for Friday."})]
+def test_a_text_is_sent_to_the_chat_and_not_spoken() -> None:
+    conversation = ToolSession()
+    response = conversation.end(text="Booked for Friday.")
+    assert conversation.sent == [("chat_message", {"text": "Booked for Friday."})]
     assert (response.data["text_sent"], response.data["say"]) == (True, None)
     assert response.intents == (end_voice_session(after="current_turn"),)
 
 
 @pytest.mark.parametrize("blank", ["", "  "])
-def test_without_a_text_the_chat_is_left_alone(blank: str) -> None:
-    talk = Conversation()
-    assert talk.end(text=blank).data["text_sent"] is False
-    assert talk.sent == []
+def test_nothing_is_sent_to_the_chat_without_a_text(blank: str) -> None:
+    conversation = ToolSession()
+    assert conversation.end(text=blank).data["text_sent"] is False
+    assert conversation.sent == []
 
 
-def test_a_chat_that_is_gone_does_not_keep_the_session_open() -> None:
-    talk = Conversation()
-    talk.connected = False
-    response = talk.end(text="Booked for Friday.", closing="Goodbye!")
+def test_a_disconnected_chat_does_not_keep_the_session_open() -> None:
+    conversation = ToolSession()
+    conversation.connected = False
+    response = conversation.end(text="Booked for Friday.", closing="Goodbye!")
     assert response.data["text_sent"] is False
     assert response.intents == (end_voice_session(after="farewell_spoken"),)
 
 
 @pytest.mark.parametrize("reason", ["user_request", "task_complete", "inactivity", "other"])
 def test_the_reason_is_audited(reason: str) -> None:
-    talk = Conversation()
-    assert talk.end(reason).data["reason"] == reason
-    assert talk.notes == [
+    conversation = ToolSession()
+    assert conversation.end(reason).data["reason"] == reason
+    assert conversation.notes == [
         {
             "event": "voice_session_end_requested",
             "reason": reason,
@@ -108,16 +108,16 @@ def test_the_reason_is_audited(reason: str) -> None:
     ]
 
 
-def test_a_session_that_is_over_is_not_ended_again() -> None:
-    talk = Conversation()
-    talk.session.transition(State.TERMINATED)
-    failure = failure_of(talk.end(text="Booked for Friday."))
+def test_an_ended_session_is_not_ended_again() -> None:
+    conversation = ToolSession()
+    conversation.session.transition(State.TERMINATED)
+    failure = failure_of(conversation.end(text="Booked for Friday."))
     assert failure.type is ErrorType.SESSION_INACTIVE
     assert not failure.retryable
-    assert (talk.sent, talk.notes) == ([], [])
+    assert (conversation.sent, conversation.notes) == ([], [])
 
 
 def test_a_text_session_has_no_voice_to_end() -> None:
-    talk = Conversation("text")
-    assert failure_of(talk.end(text="Booked for Friday.")).type is ErrorType.SESSION_INACTIVE
-    assert talk.sent == []
+    conversation = ToolSession("text")
+    assert failure_of(conversation.end(text="Booked for Friday.")).type is ErrorType.SESSION_INACTIVE
+    assert conversation.sent == []

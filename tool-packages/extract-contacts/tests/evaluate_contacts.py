@@ -1,7 +1,7 @@
-"""Precision and recall on labelled public data; run it by hand to see the table and every miss.
+"""Precision and recall on labelled public data; run it to see the table and every miss.
 
-What is judged, and how, stands with each function; the data is read from `shared/data/contacts` beside the
-repository and is no part of it.
+Each function documents its criterion. The data is read from `shared/data/contacts` next to the repository and
+is not part of it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ PHONE_GROUPS = ["POSSIBLE_ONLY_CASES", "VALID_CASES", "STRICT_GROUPING_CASES", "
 
 
 class Score(NamedTuple):
-    """Counts of one judged task, with what went wrong."""
+    """Counts of one task, with its errors."""
 
     task: str
     true_positives: int
@@ -46,7 +46,7 @@ class Score(NamedTuple):
 
 
 def data_folder() -> Path | None:
-    """The folder of labelled data, if the repository has it beside it."""
+    """Return the folder of labelled data, if it exists next to the repository."""
     for parent in Path(__file__).resolve().parents:
         folder = parent / "shared" / "data" / "contacts"
         if folder.is_dir():
@@ -59,12 +59,12 @@ def _rows(path: Path) -> Iterator[dict[str, Any]]:
         yield json.loads(line)
 
 
-def _finds(text: str, *kinds: str, region: str | None = None, leniency: str = "valid") -> list[Any]:
-    return [find for find in extract(text, region, leniency).finds if find.kind in kinds]
+def _entities(text: str, *kinds: str, region: str | None = None, leniency: str = "valid") -> list[Any]:
+    return [entity for entity in extract(text, region, leniency).entities if entity.kind in kinds]
 
 
 def email_labels(folder: Path) -> dict[str, bool]:
-    """Each input once; the two inputs that the sources label differently are left out."""
+    """Return each input once; the two inputs with contradictory labels are left out."""
     labels: dict[str, set[bool]] = {}
     for row in _rows(folder / "email_syntax.jsonl"):
         labels.setdefault(row["input"], set()).add(row["valid"])
@@ -72,20 +72,20 @@ def email_labels(folder: Path) -> dict[str, bool]:
 
 
 def _address(text: str) -> str:
-    """The address in an input that may also hold a display name."""
+    """Return the address in an input that may also contain a display name."""
     angles = re.fullmatch(r".*<(.+)>", text, re.DOTALL)
     return angles[1] if angles else text
 
 
 def score_emails(folder: Path, template: str = "{}") -> Score:
-    """The input, put into the template, counts as found when the tool reports exactly its address.
+    """Count an input, put into the template, as found if the tool reports exactly its address.
 
-    An input labelled invalid from which the tool takes a *part* is not counted here but in `fragments`:
-    a label on the whole string does not say that no part of it is an address.
+    If the tool takes a *part* of an input labelled invalid, `fragments` counts it instead: a label on the
+    whole string does not say that no part of it is an address.
     """
     hits, wrong, missed, negatives = 0, [], [], 0
     for text, valid in email_labels(folder).items():
-        found = _address(text) in {find.text for find in _finds(template.format(text), "emails")}
+        found = _address(text) in {entity.text for entity in _entities(template.format(text), "emails")}
         negatives += not valid
         if found and valid:
             hits += 1
@@ -98,17 +98,17 @@ def score_emails(folder: Path, template: str = "{}") -> Score:
 
 
 def fragments(folder: Path) -> list[tuple[str, list[str]]]:
-    """Inputs labelled invalid, apart from white space around them, of which a part is reported."""
+    """Return inputs labelled invalid, ignoring surrounding white space, of which a part is reported."""
     found = []
     for text, valid in email_labels(folder).items():
-        parts = [find.text for find in _finds(text, "emails")]
+        parts = [entity.text for entity in _entities(text, "emails")]
         if not valid and parts and text.strip() not in parts and _address(text) not in parts:
             found.append((text, parts))
     return found
 
 
 def link_cases(folder: Path) -> Iterator[tuple[str, str | None]]:
-    """Texts with the first link in them, as the fixtures of linkify-it lay them out, or with none."""
+    """Return texts with their first link, or without one, as in the fixtures of linkify-it."""
     lines = [line.rstrip("\n") for line in (folder / "linkify_links.txt").read_text("utf-8").split("\n")]
     number = 0
     while number < len(lines):
@@ -124,7 +124,7 @@ def link_cases(folder: Path) -> Iterator[tuple[str, str | None]]:
 
 
 def score_links(folder: Path, kind: str) -> Score:
-    """Links or addresses: the first find of the tool must be the first one of the fixture, `mailto:` apart.
+    """Compare the first entity of the tool with the first one of the fixture, ignoring `mailto:`.
 
     A fixture with `@` and no `//` is an address, any other one a link; a text without links counts for both.
     """
@@ -133,8 +133,8 @@ def score_links(folder: Path, kind: str) -> Score:
         is_email = expected is not None and "@" in expected and "//" not in expected
         if expected is not None and is_email != (kind == "emails"):
             continue
-        finds = _finds(text, kind)
-        first = finds[0].text if finds else None
+        entities = _entities(text, kind)
+        first = entities[0].text if entities else None
         if expected is None:
             negatives += 1
         if (
@@ -152,7 +152,7 @@ def score_links(folder: Path, kind: str) -> Score:
 
 
 def score_phones(folder: Path, leniency: str, *, library_alone: bool = False) -> Score:
-    """As PhoneNumberMatcherTest: a text matches whole up to its group's leniency, not at all beyond it."""
+    """Compare as PhoneNumberMatcherTest: a text matches whole up to its group's leniency, not beyond it."""
     level = LENIENCIES[leniency]
     hits, wrong, missed, negatives = 0, [], [], 0
     for row in _rows(folder / "phone_matcher_cases.jsonl"):
@@ -160,7 +160,7 @@ def score_phones(folder: Path, leniency: str, *, library_alone: bool = False) ->
         if library_alone:
             found = [match.raw_string for match in PhoneNumberMatcher(text, region, level)]
         else:
-            found = [find.text for find in _finds(text, "phones", region=region, leniency=leniency)]
+            found = [entity.text for entity in _entities(text, "phones", region=region, leniency=leniency)]
         expected = group in PHONE_GROUPS[level:]
         negatives += not expected
         if expected and found == [text]:
@@ -180,7 +180,7 @@ def score_phones(folder: Path, leniency: str, *, library_alone: bool = False) ->
 
 
 def scores(folder: Path) -> list[Score]:
-    """All judged tasks."""
+    """Return the scores of all tasks."""
     return [
         score_emails(folder),
         score_emails(folder, SENTENCE),

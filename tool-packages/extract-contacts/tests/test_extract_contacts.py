@@ -1,4 +1,4 @@
-"""The tool as the registry calls it: its contract, its guide, and real-life texts read as a whole."""
+"""The tool as the registry calls it: its contract, its guide, and realistic whole texts."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ EXAMPLES = [json.loads(body) for tag, body in BLOCKS if tag == "json"]
 
 
 def extract(text: str, **args: Any) -> dict[str, Any]:
-    """The data of a call as the registry would make it: judged, completed, and held to `returns`."""
+    """Return the data of a call as the registry makes it: validated, completed, checked against `returns`."""
     arguments = {"text": text, **args}
     assert PARAMETERS.violations(arguments) == []
     PARAMETERS.complete(arguments)
@@ -39,7 +39,7 @@ def contacts(text: str, **args: Any) -> list[dict[str, Any]]:
     return found
 
 
-def test_the_manifest_keeps_the_contract() -> None:
+def test_the_manifest_matches_the_contract() -> None:
     assert violations(compile_schema(tool_schema()), SCHEMA) == []
     tool = ToolManifest.from_wire(SCHEMA)
     assert (tool.tool_id, tool.category, tool.side_effects) == ("extract_contacts", "utility", "none")
@@ -53,19 +53,19 @@ def test_the_summary_is_short() -> None:
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example["text"][:20])
-def test_every_example_of_the_guide_finds_what_it_asks_for(example: dict[str, Any]) -> None:
+def test_every_example_of_the_guide_finds_its_contacts(example: dict[str, Any]) -> None:
     data = extract(**example)
     for kind in example.get("kinds", ["emails"]):
         assert data[kind]
 
 
-def test_the_result_in_the_guide_is_the_real_one() -> None:
+def test_the_result_in_the_guide_is_the_actual_result() -> None:
     (shown,) = [json.loads(body) for tag, body in BLOCKS if tag == "json result"]
     assert extract(**EXAMPLES[0]) == shown
 
 
 @pytest.mark.parametrize(("region", "advice"), [("UK", "Use GB."), ("ZZ", "two-letter ISO 3166 code")])
-def test_a_region_without_phone_numbers_is_refused_with_advice(region: str, advice: str) -> None:
+def test_a_region_without_phone_numbers_is_rejected_with_advice(region: str, advice: str) -> None:
     args: dict[str, Any] = {"text": "x", "region": region, "kinds": ["phones"], "leniency": "valid"}
     failure = execute(args, None).failure  # type: ignore[arg-type]
     assert failure is not None
@@ -90,11 +90,11 @@ def test_a_region_without_phone_numbers_is_refused_with_advice(region: str, advi
         {"text": "x", "more": 1},
     ],
 )
-def test_arguments_outside_the_contract_are_refused(args: dict[str, Any]) -> None:
+def test_arguments_outside_the_contract_are_rejected(args: dict[str, Any]) -> None:
     assert PARAMETERS.violations(args)
 
 
-def test_nothing_found_is_an_answer() -> None:
+def test_no_results_is_a_valid_answer() -> None:
     assert extract("Nothing to see here.") == {
         "contacts": [],
         "emails": [],
@@ -104,27 +104,27 @@ def test_nothing_found_is_an_answer() -> None:
     }
 
 
-def test_a_hint_is_given_only_where_phones_were_asked_for() -> None:
+def test_a_hint_is_given_only_if_phones_were_requested() -> None:
     assert "hint" in extract("Tel. 020 7946 0958")
     assert "hint" not in extract("Tel. 020 7946 0958", kinds=["emails"])
 
 
-def test_many_finds_are_counted_and_not_listed() -> None:
+def test_excess_entities_are_counted_and_not_listed() -> None:
     data = extract(" ".join(f"user{number}@example.org" for number in range(60)))
     assert len(data["emails"]) == 50
     assert data["omitted"] == {"emails": 10}
 
 
-def test_many_places_are_counted_and_not_listed() -> None:
-    (find,) = extract("ada@example.org " * 30)["emails"]
-    assert len(find["at"]) == 20
-    assert find["count"] == 30
+def test_excess_occurrences_are_counted_and_not_listed() -> None:
+    (entity,) = extract("ada@example.org " * 30)["emails"]
+    assert len(entity["at"]) == 20
+    assert entity["count"] == 30
 
 
-def test_contacts_refer_to_what_is_listed() -> None:
+def test_contacts_refer_to_listed_entities() -> None:
     lines = [f"Ada Lovelace <user{number}@example.org> +44 20 7946 {number:04}" for number in range(60)]
     data = extract("\n".join(lines))
-    listed = {find["email"] for find in data["emails"]} | {find["e164"] for find in data["phones"]}
+    listed = {entity["email"] for entity in data["emails"]} | {entity["e164"] for entity in data["phones"]}
     referred = {
         value
         for contact in data["contacts"]
@@ -134,14 +134,14 @@ def test_contacts_refer_to_what_is_listed() -> None:
     assert referred == listed
 
 
-def test_places_count_code_points() -> None:
+def test_positions_count_code_points() -> None:
     text = "😀é ada@example.org"
-    (find,) = extract(text)["emails"]
-    ((start, end),) = find["at"]
+    (entity,) = extract(text)["emails"]
+    ((start, end),) = entity["at"]
     assert text[start:end] == "ada@example.org"
 
 
-def test_a_mail_with_a_signature() -> None:
+def test_the_signature_of_a_mail_is_one_contact() -> None:
     text = """Hi Charles,
 
 could you send the drawings? My assistant is Mary Somerville <mary@example.org>.
@@ -167,7 +167,7 @@ This message is confidential. If it is not meant for you, tell postmaster@exampl
     ]
 
 
-def test_the_head_of_a_mail() -> None:
+def test_the_header_of_a_mail_gives_contacts() -> None:
     text = """From: Ada Lovelace <ada@example.org>
 To: "Babbage, Charles" <cb@example.org>, info@example.com
 Cc: =?UTF-8?Q?Ren=C3=A9_Dupont?= <rene@example.fr>
@@ -181,7 +181,7 @@ Message-ID: <20250203101112.1234567@example.org>
     ]
 
 
-def test_a_quoted_reply_adds_to_the_contact_in_its_head() -> None:
+def test_a_quoted_reply_extends_the_contact_in_its_header() -> None:
     text = """On Mon, 3 Feb 2025 at 10:00, Ada Lovelace <ada@example.org> wrote:
 > Here you are.
 >
@@ -219,7 +219,7 @@ def test_a_table_has_one_contact_per_row() -> None:
     ]
 
 
-def test_entries_of_several_lines_without_gaps() -> None:
+def test_multi_line_entries_without_gaps_are_separated() -> None:
     text = "Ada Lovelace\nada@example.org\nCharles Babbage\ncbabbage@example.org\n+44 20 7946 0958"
     assert contacts(text) == [
         {"name": "Ada Lovelace", "emails": ["ada@example.org"]},
@@ -227,7 +227,7 @@ def test_entries_of_several_lines_without_gaps() -> None:
     ]
 
 
-def test_vcards() -> None:
+def test_vcards_are_read() -> None:
     text = """BEGIN:VCARD
 VERSION:3.0
 N:Lovelace;Ada;;;
@@ -252,7 +252,7 @@ END:VCARD
     ]
 
 
-def test_a_german_imprint_has_no_name_and_is_still_one_contact() -> None:
+def test_a_german_imprint_without_a_name_is_one_contact() -> None:
     text = """Muster GmbH
 Musterstraße 12
 10115 Berlin
@@ -271,7 +271,7 @@ USt-IdNr.: DE 123456789, Amtsgericht HRB 123456
     ]
 
 
-def test_a_french_signature() -> None:
+def test_a_french_signature_is_one_contact() -> None:
     text = """Bien cordialement,
 
 Jeanne d'Arc
@@ -284,7 +284,7 @@ Courriel : jeanne.darc@example.fr
     ]
 
 
-def test_a_chinese_card() -> None:
+def test_a_chinese_business_card_is_one_contact() -> None:
     text = "联系人：王伟\n电话：010 6552 9988\n邮箱：wang@example.cn\n网址：https://example.cn"  # noqa: RUF001
     assert contacts(text, region="CN") == [
         {
@@ -296,7 +296,7 @@ def test_a_chinese_card() -> None:
     ]
 
 
-def test_a_russian_signature() -> None:
+def test_a_russian_signature_is_one_contact() -> None:
     text = "С уважением,\nИван Петров\nтел. +7 495 123-45-67\nivan@example.ru"  # noqa: RUF001
     assert contacts(text) == [
         {"name": "Иван Петров", "emails": ["ivan@example.ru"], "phones": ["+74951234567"]}
@@ -310,12 +310,12 @@ def test_lines_of_a_chat_belong_to_their_speakers() -> None:
     assert [len(data[kind]) for kind in ("emails", "phones", "urls")] == [1, 1, 1]
 
 
-def test_a_sentence_holds_together_and_the_next_one_does_not() -> None:
+def test_details_of_one_sentence_form_a_contact() -> None:
     text = "Call +44 20 7946 0958 or write to ada@example.org. Our new shop is at https://shop.example.org"
     assert contacts(text) == [{"emails": ["ada@example.org"], "phones": ["+442079460958"]}]
 
 
-def test_a_name_has_only_the_address_it_is_written_at() -> None:
+def test_a_name_belongs_only_to_the_adjacent_address() -> None:
     text = "To: Ada Lovelace <ada@example.org>, bob@example.org, ada@example.net (Ada King)"
     assert contacts(text) == [
         {"name": "Ada Lovelace", "emails": ["ada@example.org"]},
@@ -328,13 +328,13 @@ def test_a_labelled_name_may_have_several_addresses() -> None:
     assert contacts(text) == [{"name": "Ada Lovelace", "emails": ["ada@example.org", "ada@example.net"]}]
 
 
-def test_lists_of_one_kind_are_no_contact() -> None:
+def test_a_list_of_one_kind_is_not_a_contact() -> None:
     assert contacts("ada@example.org, bob@example.org, eve@example.org") == []
     assert contacts("+44 20 7946 0958\n+44 20 7946 0959\n+44 20 7946 0960") == []
     assert contacts("https://a.example/x https://b.example/y") == []
 
 
-def test_several_addresses_on_a_line_leave_open_whose_the_number_is() -> None:
+def test_a_number_after_several_addresses_belongs_to_none() -> None:
     assert contacts("ada@example.org, bob@example.org, +44 20 7946 0958") == []
 
 
@@ -345,7 +345,7 @@ def test_an_empty_line_ends_a_contact_unless_a_letter_was_signed_above_it() -> N
     ]
 
 
-def test_prose_between_them_keeps_things_apart() -> None:
+def test_details_separated_by_prose_are_separate() -> None:
     text = """Write to ada@example.org.
 
 In another paragraph, quite unrelated, stands the number +44 20 7946 0958.
@@ -355,7 +355,7 @@ https://example.org
     assert contacts(text) == []
 
 
-def test_the_same_contact_twice_is_one_and_keeps_its_fullest_name() -> None:
+def test_a_repeated_contact_is_merged_and_keeps_its_fullest_name() -> None:
     text = "Ada <ada@example.org>\n\nAda Lovelace <ADA@example.org>\n\nBob <ada@example.org>"
     assert contacts(text) == [
         {"name": "Ada Lovelace", "emails": ["ada@example.org"]},
@@ -363,7 +363,7 @@ def test_the_same_contact_twice_is_one_and_keeps_its_fullest_name() -> None:
     ]
 
 
-def test_contacts_are_made_of_the_kinds_that_were_asked_for() -> None:
+def test_contacts_contain_only_the_requested_kinds() -> None:
     text = "Ada Lovelace: ada@example.org, +44 20 7946 0958, https://example.org"
     data = extract(text, kinds=["names", "phones"])
     assert sorted(data) == ["contacts", "names", "phones"]

@@ -1,7 +1,7 @@
-"""Twenty thousand characters of the worst kind: four times the text takes about four times the work.
+"""Worst-case texts of twenty thousand characters: four times the text takes about four times the work.
 
-Work that grows with the square of the text would take sixteen times as much, and a text of a model's making
-could then hold up everybody. The two are measured side by side, so that a slow machine is slow for both.
+Quadratic work would take sixteen times as long, and one text could block all sessions. Both sizes are
+measured together, so that a slow machine affects both.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from __future__ import annotations
 import time
 
 import pytest
+from jackfield_tool_extract_contacts.entities import KINDS
 from jackfield_tool_extract_contacts.extraction import extract
-from jackfield_tool_extract_contacts.finds import KINDS
 from jackfield_tool_extract_contacts.result import result
 
 LENGTH = 20_000
@@ -56,16 +56,16 @@ def _warm() -> None:
 
 
 @pytest.mark.parametrize("unit", UNITS)
-def test_the_work_for_repetition_grows_with_the_text(unit: str) -> None:
+def test_work_grows_linearly_with_repeated_text(unit: str) -> None:
     assert _grows_with_the_text(unit * LENGTH, "DE")
 
 
 @pytest.mark.parametrize("unit", NUMBERS)
 @pytest.mark.parametrize(("region", "leniency"), [("DE", "possible"), ("US", "exact")])
-def test_the_work_for_repeated_numbers_grows_with_the_text(unit: str, region: str, leniency: str) -> None:
+def test_work_grows_linearly_with_repeated_numbers(unit: str, region: str, leniency: str) -> None:
     assert _grows_with_the_text(unit * LENGTH, region, leniency)
 
 
 @pytest.mark.parametrize("entry", MANY)
-def test_the_work_for_many_different_finds_grows_with_the_text(entry: str) -> None:
+def test_work_grows_linearly_with_distinct_entities(entry: str) -> None:
     assert _grows_with_the_text("".join(entry.format(number) for number in range(4000)), "GB")

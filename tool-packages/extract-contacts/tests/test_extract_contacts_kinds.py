@@ -1,12 +1,12 @@
-"""Each kind of find by itself: what must be found, and what must not."""
+"""Each kind of entity: what must be found and what must not."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import pytest
+from jackfield_tool_extract_contacts.entities import KINDS
 from jackfield_tool_extract_contacts.extraction import extract
-from jackfield_tool_extract_contacts.finds import KINDS
 from jackfield_tool_extract_contacts.result import result
 
 
@@ -15,19 +15,19 @@ def read(text: str, region: str | None = None, leniency: str = "valid") -> dict[
 
 
 def emails(text: str) -> list[str]:
-    return [find["email"] for find in read(text)["emails"]]
+    return [entity["email"] for entity in read(text)["emails"]]
 
 
 def urls(text: str) -> list[str]:
-    return [find["url"] for find in read(text)["urls"]]
+    return [entity["url"] for entity in read(text)["urls"]]
 
 
 def phones(text: str, region: str | None = None, leniency: str = "valid") -> list[str]:
-    return [find["e164"] for find in read(text, region, leniency)["phones"]]
+    return [entity["e164"] for entity in read(text, region, leniency)["phones"]]
 
 
 def names(text: str) -> list[str]:
-    return [find["name"] for find in read(text)["names"]]
+    return [entity["name"] for entity in read(text)["names"]]
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def names(text: str) -> list[str]:
         ("📧ada@example.org📧", ["ada@example.org"]),
     ],
 )
-def test_an_address_is_found_whatever_stands_around_it(text: str, expected: Any) -> None:
+def test_an_address_is_found_in_any_context(text: str, expected: Any) -> None:
     assert emails(text) == expected
 
 
@@ -100,13 +100,13 @@ def test_an_address_is_found_in_any_script(text: str, expected: Any) -> None:
         "ada at example dot org, ada＠example.org",  # noqa: RUF001
     ],
 )
-def test_what_only_looks_like_an_address_is_not_reported(text: str) -> None:
+def test_text_that_only_resembles_an_address_is_not_reported(text: str) -> None:
     assert emails(text) == []
 
 
-def test_the_normalised_form_is_reported_beside_the_written_one() -> None:
-    (find,) = read("jeff@BÜCHER.example")["emails"]
-    assert find == {
+def test_both_the_normalised_and_the_written_form_are_reported() -> None:
+    (entity,) = read("jeff@BÜCHER.example")["emails"]
+    assert entity == {
         "email": "jeff@bücher.example",
         "ascii": "jeff@xn--bcher-kva.example",
         "text": "jeff@BÜCHER.example",
@@ -114,10 +114,10 @@ def test_the_normalised_form_is_reported_beside_the_written_one() -> None:
     }
 
 
-def test_an_address_is_one_however_it_is_capitalised() -> None:
-    (find,) = read("Ada@Example.org, ada@example.org and ADA@EXAMPLE.ORG")["emails"]
-    assert find["email"] == "Ada@example.org"
-    assert find["at"] == [[0, 15], [17, 32], [37, 52]]
+def test_addresses_that_differ_in_case_are_one() -> None:
+    (entity,) = read("Ada@Example.org, ada@example.org and ADA@EXAMPLE.ORG")["emails"]
+    assert entity["email"] == "Ada@example.org"
+    assert entity["at"] == [[0, 15], [17, 32], [37, 52]]
 
 
 @pytest.mark.parametrize(
@@ -151,11 +151,11 @@ def test_a_link_is_found_and_given_a_scheme(text: str, expected: Any) -> None:
         "example.invalid, foo.123",
     ],
 )
-def test_what_only_looks_like_a_link_is_not_reported(text: str) -> None:
+def test_text_that_only_resembles_a_link_is_not_reported(text: str) -> None:
     assert urls(text) == []
 
 
-def test_a_host_with_and_without_its_slash_is_one_link_and_paths_keep_their_case() -> None:
+def test_a_trailing_slash_after_the_host_is_ignored_and_paths_keep_their_case() -> None:
     assert urls("https://example.org https://example.org/ https://EXAMPLE.org") == ["https://example.org"]
     assert urls("https://example.org/A https://example.org/a") == [
         "https://example.org/A",
@@ -163,7 +163,7 @@ def test_a_host_with_and_without_its_slash_is_one_link_and_paths_keep_their_case
     ]
 
 
-def test_a_link_in_an_endless_run_is_left_out_rather_than_cut() -> None:
+def test_an_overlong_link_is_omitted_rather_than_truncated() -> None:
     assert urls("https://example.org/" + "a" * 3000) == []
     assert urls("字" * 2500 + " https://example.org " + "字" * 2500) == ["https://example.org"]
 
@@ -197,7 +197,7 @@ def test_a_link_in_an_endless_run_is_left_out_rather_than_cut() -> None:
         ("٠٢٠ ٧٩٤٦ ٠٩٥٨", "GB", "+442079460958"),
     ],
 )
-def test_a_number_is_found_as_countries_write_it(text: str, region: str | None, expected: Any) -> None:
+def test_numbers_are_found_in_national_formats(text: str, region: str | None, expected: Any) -> None:
     assert phones(text, region) == [expected]
 
 
@@ -228,19 +228,19 @@ def test_a_number_is_found_as_countries_write_it(text: str, region: str | None, 
         ("USD 2024561111", "US"),
     ],
 )
-def test_digits_that_are_something_else_are_no_number(text: str, region: str | None) -> None:
+def test_other_digits_are_not_phone_numbers(text: str, region: str | None) -> None:
     assert phones(text, region) == []
 
 
-def test_what_numbers_a_thing_does_not_hide_a_phone_number() -> None:
+def test_an_item_number_does_not_hide_a_phone_number() -> None:
     assert phones("order by phone: (202) 456-1111", "US") == ["+12024561111"]
     assert phones("Phone no. (202) 456-1111", "US") == ["+12024561111"]
     assert phones("Contract: +12024561111") == ["+12024561111"]
 
 
-def test_a_number_is_described() -> None:
-    (find,) = read("Fax: 020 7946 0958 ext. 12", region="GB")["phones"]
-    assert find == {
+def test_a_number_has_formats_region_type_and_extension() -> None:
+    (entity,) = read("Fax: 020 7946 0958 ext. 12", region="GB")["phones"]
+    assert entity == {
         "e164": "+442079460958",
         "national": "020 7946 0958",
         "region": "GB",
@@ -252,28 +252,28 @@ def test_a_number_is_described() -> None:
     }
 
 
-def test_brackets_around_a_number_are_no_part_of_it() -> None:
-    (find,) = read("(+44 20 7946 0958)")["phones"]
-    assert find["text"] == "+44 20 7946 0958"
+def test_brackets_around_a_number_are_not_part_of_it() -> None:
+    (entity,) = read("(+44 20 7946 0958)")["phones"]
+    assert entity["text"] == "+44 20 7946 0958"
     assert read("(020) 7946 0958", "GB")["phones"][0]["text"] == "(020) 7946 0958"
 
 
 def test_one_number_with_two_extensions_is_two_phones() -> None:
     data = read("+44 20 7946 0958 ext. 1, 0044 20 7946 0958 ext. 2, +442079460958 x1", region="GB")
-    assert [(find["e164"], find["extension"], len(find["at"])) for find in data["phones"]] == [
+    assert [(entity["e164"], entity["extension"], len(entity["at"])) for entity in data["phones"]] == [
         ("+442079460958", "1", 2),
         ("+442079460958", "2", 1),
     ]
 
 
 @pytest.mark.parametrize("word", ["Fax", "Telefax:", "F a x", "факс ", "传真："])  # noqa: RUF001
-def test_a_fax_is_marked_where_the_text_says_so(word: str) -> None:
-    (find,) = read(f"{word} +44 20 7946 0958")["phones"]
-    assert find.get("fax", False) is (word != "F a x")
+def test_a_number_labelled_as_fax_is_marked(word: str) -> None:
+    (entity,) = read(f"{word} +44 20 7946 0958")["phones"]
+    assert entity.get("fax", False) is (word != "F a x")
 
 
 @pytest.mark.parametrize(("leniency", "found"), [("possible", 4), ("valid", 3), ("strict", 2), ("exact", 1)])
-def test_leniency_decides_how_much_a_number_must_look_like_one(leniency: str, found: int) -> None:
+def test_leniency_controls_which_numbers_are_accepted(leniency: str, found: int) -> None:
     text = "7121115678; 65 02 53 00 00; 415-6667777; 415-666-7778"
     assert len(phones(text, "US", leniency=leniency)) == found
 
@@ -310,7 +310,7 @@ def test_national_numbers_need_a_region_and_the_result_says_so() -> None:
         ("Support Team <support@example.org>", "Support Team"),
     ],
 )
-def test_a_name_that_mail_syntax_gives_to_an_address(text: str, expected: Any) -> None:
+def test_display_names_of_addresses_are_names(text: str, expected: Any) -> None:
     assert names(text) == [expected]
 
 
@@ -335,7 +335,7 @@ def test_a_name_that_mail_syntax_gives_to_an_address(text: str, expected: Any) -
         ("> --\n> Ada Lovelace\n> x@example.org", "Ada Lovelace"),
     ],
 )
-def test_a_name_that_the_layout_gives(text: str, expected: Any) -> None:
+def test_names_are_found_by_layout(text: str, expected: Any) -> None:
     assert names(text) == [expected]
 
 
@@ -361,19 +361,19 @@ def test_a_name_that_the_layout_gives(text: str, expected: Any) -> None:
         "Ada Lovelace wrote the first program.",
     ],
 )
-def test_a_name_is_never_made_up(text: str) -> None:
+def test_names_are_never_invented(text: str) -> None:
     assert names(text) == []
 
 
-def test_a_name_that_is_given_twice_over_is_one() -> None:
+def test_a_duplicated_name_is_reported_once() -> None:
     assert read("Ada Lovelace (ada@example.org)")["names"] == [{"name": "Ada Lovelace", "at": [[0, 12]]}]
 
 
-def test_a_line_further_down_is_a_name_only_if_its_address_says_so() -> None:
+def test_a_lower_line_is_a_name_only_if_it_matches_the_address() -> None:
     assert names("Ada Lovelace\nada@example.org\nAnalytical Engines\n+44 20 7946 0958") == ["Ada Lovelace"]
 
 
-def test_a_name_keeps_its_place_and_its_written_form() -> None:
+def test_a_name_keeps_its_position_and_spelling() -> None:
     data = read("To: =?utf-8?b?5p2O?= <li@example.cn>, Ada   Lovelace <ada@example.org>")
     assert data["names"] == [
         {"name": "李", "text": "=?utf-8?b?5p2O?=", "at": [[4, 20]]},
@@ -384,7 +384,7 @@ def test_a_name_keeps_its_place_and_its_written_form() -> None:
 @pytest.mark.parametrize(
     "broken", ["=?utf-8?b?!!!?=", "=?nonsense?q?a?=", "=?utf-8?q?=FF?=", "=?utf-16?b?AA==?="]
 )
-def test_a_name_that_cannot_be_decoded_is_left_out(broken: str) -> None:
+def test_a_name_that_cannot_be_decoded_is_omitted(broken: str) -> None:
     data = read(f"{broken} <ada@example.org>")
     assert data["emails"]
-    assert all("�" not in find["name"] for find in data["names"])
+    assert all("�" not in entity["name"] for entity in data["names"])

@@ -1,4 +1,4 @@
-"""What holds for every text."""
+"""Properties that hold for every text."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from jackfield.registry.arguments import Arguments
+from jackfield_tool_extract_contacts.entities import KINDS, Kind
 from jackfield_tool_extract_contacts.extraction import extract
-from jackfield_tool_extract_contacts.finds import KINDS, Kind
 from jackfield_tool_extract_contacts.result import result
 
 RETURNS = Arguments(
@@ -52,31 +52,29 @@ def read(text: str, region: str | None = None, leniency: str = "valid") -> dict[
 @given(TEXTS, REGIONS, LENIENCIES)
 @example("http://\uff0ca@b.com/", None, "valid")
 @example("://0@0.0A", None, "valid")
-def test_every_place_is_where_the_find_is_written(text: str, region: str | None, leniency: str) -> None:
+def test_every_position_points_to_its_entity(text: str, region: str | None, leniency: str) -> None:
     data = read(text, region, leniency)
     for kind, value in VALUES.items():
-        for find in data[kind]:
-            assert find[value]
-            start, end = find["at"][0]
+        for entity in data[kind]:
+            assert entity[value]
+            start, end = entity["at"][0]
             assert 0 <= start < end <= len(text)
-            assert text[start:end] == find.get("text", find[value])
+            assert text[start:end] == entity.get("text", entity[value])
 
 
 @check
 @given(TEXTS, REGIONS, LENIENCIES)
-def test_finds_are_listed_once_in_order_and_do_not_overlap(
-    text: str, region: str | None, leniency: str
-) -> None:
+def test_entities_are_unique_ordered_and_do_not_overlap(text: str, region: str | None, leniency: str) -> None:
     data = read(text, region, leniency)
-    places = sorted(tuple(place) for kind in VALUES for find in data[kind] for place in find["at"])
+    places = sorted(tuple(place) for kind in VALUES for entity in data[kind] for place in entity["at"])
     assert all(left[1] <= right[0] for left, right in pairwise(places))
     for kind, value in VALUES.items():
         identities = [
-            (find[value].casefold() if kind != "urls" else find[value], find.get("extension"))
-            for find in data[kind]
+            (entity[value].casefold() if kind != "urls" else entity[value], entity.get("extension"))
+            for entity in data[kind]
         ]
         assert len(identities) == len(set(identities))
-        assert [find["at"][0] for find in data[kind]] == sorted(find["at"][0] for find in data[kind])
+        assert [entity["at"][0] for entity in data[kind]] == sorted(entity["at"][0] for entity in data[kind])
 
 
 @check
@@ -87,11 +85,12 @@ def test_the_same_text_gives_the_same_result(text: str, region: str | None) -> N
 
 @check
 @given(TEXTS, REGIONS)
-def test_contacts_hold_two_things_or_more_and_only_what_is_listed(text: str, region: str | None) -> None:
+def test_contacts_have_at_least_two_listed_entities(text: str, region: str | None) -> None:
     data = read(text, region)
-    emails = {find["email"] for find in data["emails"]}
+    emails = {entity["email"] for entity in data["emails"]}
     phones = {
-        find["e164"] + (f";ext={find['extension']}" if "extension" in find else "") for find in data["phones"]
+        entity["e164"] + (f";ext={entity['extension']}" if "extension" in entity else "")
+        for entity in data["phones"]
     }
     for contact in data["contacts"]:
         assert ("name" in contact) + sum(
@@ -99,13 +98,13 @@ def test_contacts_hold_two_things_or_more_and_only_what_is_listed(text: str, reg
         ) > 1
         assert set(contact.get("emails", ())) <= emails
         assert set(contact.get("phones", ())) <= phones
-        assert set(contact.get("urls", ())) <= {find["url"] for find in data["urls"]}
-        assert contact.get("name") in {None, *(find["name"] for find in data["names"])}
+        assert set(contact.get("urls", ())) <= {entity["url"] for entity in data["urls"]}
+        assert contact.get("name") in {None, *(entity["name"] for entity in data["names"])}
 
 
 @check
 @given(TEXTS, st.sampled_from(KINDS))
-def test_asking_for_one_kind_finds_what_asking_for_all_does(text: str, kind: Kind) -> None:
+def test_requesting_one_kind_finds_the_same_as_requesting_all(text: str, kind: Kind) -> None:
     assert result(extract(text, None, "valid"), [kind])[kind] == read(text)[kind]
 
 
@@ -113,13 +112,13 @@ def test_asking_for_one_kind_finds_what_asking_for_all_does(text: str, kind: Kin
 @given(st.sampled_from(ATOMS), TEXTS)
 def test_an_address_between_blanks_is_found_in_any_text(atom: str, text: str) -> None:
     text = f"{text}\n{atom}\nada.lovelace@example.org\n{text}"
-    assert "ada.lovelace@example.org" in {find["email"] for find in read(text)["emails"]}
+    assert "ada.lovelace@example.org" in {entity["email"] for entity in read(text)["emails"]}
 
 
 @pytest.mark.parametrize("normalised", ["ada@example.org", "https://example.org/a", "+442079460958"])
-def test_what_is_reported_is_found_again_as_it_is(normalised: str) -> None:
+def test_a_reported_value_is_found_again_unchanged(normalised: str) -> None:
     data = read(normalised)
-    values = [find[value] for kind, value in VALUES.items() for find in data[kind]]
+    values = [entity[value] for kind, value in VALUES.items() for entity in data[kind]]
     assert values == [normalised]
 
 
@@ -128,8 +127,8 @@ def test_what_is_reported_is_found_again_as_it_is(normalised: str) -> None:
 @example("0@0.0'@0.0A", None)
 def test_normalising_twice_changes_nothing(text: str, region: str | None) -> None:
     data = read(text, region)
-    for find in data["phones"]:
-        assert [again["e164"] for again in read(find["e164"])["phones"]] == [find["e164"]]
-    for find in data["emails"]:
-        again = [other["email"] for other in read(f" {find['email']} ")["emails"]]
-        assert again == [find["email"]]
+    for entity in data["phones"]:
+        assert [again["e164"] for again in read(entity["e164"])["phones"]] == [entity["e164"]]
+    for entity in data["emails"]:
+        again = [other["email"] for other in read(f" {entity['email']} ")["emails"]]
+        assert again == [entity["email"]]

@@ -1,4 +1,4 @@
-"""Precision and recall on the labelled data beside the repository; floors just below what was measured."""
+"""Precision and recall on the labelled data next to the repository, with minimums."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def scores() -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("task", FLOORS)
-def test_precision_and_recall_hold(scores: dict[str, Any], task: str) -> None:
+def test_precision_and_recall_reach_their_minimum(scores: dict[str, Any], task: str) -> None:
     precision, recall = FLOORS[task]
     score = scores[task]
     assert score.precision >= precision, score.false_positives
@@ -52,14 +52,14 @@ def test_precision_and_recall_hold(scores: dict[str, Any], task: str) -> None:
 
 
 @pytest.mark.parametrize("leniency", ["possible", "valid", "strict", "exact"])
-def test_the_tool_reports_no_number_that_libphonenumber_alone_does_not(
+def test_every_reported_number_is_found_by_libphonenumber_alone(
     scores: dict[str, Any], leniency: str
 ) -> None:
     ours, library = scores[f"phones, {leniency}"], scores[f"phones, {leniency}, libphonenumber alone"]
     assert set(ours.false_positives) <= set(library.false_positives)
 
 
-def test_what_is_missed_beyond_libphonenumber_is_dates_and_decimals(scores: dict[str, Any]) -> None:
+def test_numbers_missed_compared_to_libphonenumber_are_dates_and_decimals(scores: dict[str, Any]) -> None:
     ours, library = scores["phones, valid"], scores["phones, valid, libphonenumber alone"]
     assert set(ours.false_negatives) - set(library.false_negatives) == {
         "US 12.1 - 23.71 - 23.45",
@@ -68,6 +68,6 @@ def test_what_is_missed_beyond_libphonenumber_is_dates_and_decimals(scores: dict
     }
 
 
-def test_few_rejected_addresses_are_taken_in_part() -> None:
+def test_few_rejected_addresses_are_matched_in_part() -> None:
     assert FOLDER is not None
     assert len(evaluate.fragments(FOLDER)) <= 45

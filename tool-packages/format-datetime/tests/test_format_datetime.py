@@ -1,4 +1,4 @@
-"""What a user would miss: the right hour, on the right day, in the right words."""
+"""Conversion, daylight saving, formats, dates, distances and names."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ GUIDE = PACKAGE.joinpath("guide.md").read_text("utf-8")
 
 
 def run(**args: Any) -> Any:
-    """The data of a call as the registry would make it: judged, completed, and held to `returns`."""
+    """Return the data of a call as the registry makes it: validated, completed, checked against `returns`."""
     assert PARAMETERS.violations(args) == []
     PARAMETERS.complete(args)
     response = execute(args, None)  # type: ignore[arg-type]  # it uses nothing of its context
@@ -51,7 +51,7 @@ def refuse(**args: Any) -> Failure:
     [
         ("2026-07-01T15:00", "Europe/London", "America/Los_Angeles", "2026-07-01T07:00:00-07:00"),
         ("2026-01-01T15:00", "Europe/London", "America/Los_Angeles", "2026-01-01T07:00:00-08:00"),
-        # Three weeks in March in which New York has summer time and London has not.
+        # Three weeks in March in which New York has daylight saving time and London has not.
         ("2026-03-20T15:00", "Europe/London", "America/New_York", "2026-03-20T11:00:00-04:00"),
         ("2026-06-01T12:00", "UTC", "Asia/Kolkata", "2026-06-01T17:30:00+05:30"),
         ("2026-06-01T12:00", "UTC", "Asia/Kathmandu", "2026-06-01T17:45:00+05:45"),
@@ -62,7 +62,7 @@ def refuse(**args: Any) -> Failure:
         ("2026-05-01T00:30", "Asia/Tokyo", "Pacific/Pago_Pago", "2026-04-30T04:30:00-11:00"),
     ],
 )
-def test_converts_between_zones(local: str, source: str, target: str, iso: str) -> None:
+def test_a_time_is_converted_between_zones(local: str, source: str, target: str, iso: str) -> None:
     data = run(datetime=local, from_timezone=source, timezone=target)
     assert data["iso"] == iso
     assert data["utc_offset"] == iso[19:]
@@ -71,7 +71,7 @@ def test_converts_between_zones(local: str, source: str, target: str, iso: str) 
     assert "notes" not in data
 
 
-def test_a_time_without_a_zone_is_meant_in_the_target_zone() -> None:
+def test_a_time_without_a_zone_is_in_the_target_zone() -> None:
     assert run(datetime="2026-07-01T15:00", timezone="Asia/Tokyo")["iso"] == "2026-07-01T15:00:00+09:00"
 
 
@@ -85,19 +85,19 @@ def test_a_time_without_a_zone_is_meant_in_the_target_zone() -> None:
         "2026-07-01T07:00:00.000-05",
     ],
 )
-def test_an_offset_makes_it_a_moment(written: str) -> None:
+def test_a_time_with_an_offset_is_absolute(written: str) -> None:
     data = run(datetime=written, timezone="Asia/Kolkata")
     assert data["iso"] == "2026-07-01T17:30:00+05:30"
 
 
-def test_an_offset_wins_over_from_timezone_and_says_so() -> None:
+def test_an_offset_takes_precedence_over_from_timezone_with_a_note() -> None:
     data = run(datetime="2026-07-01T12:00+02:00", from_timezone="America/New_York")
     assert data["iso"] == "2026-07-01T10:00:00+00:00"
     assert "from_timezone was not used" in data["notes"][0]
     assert "notes" not in run(datetime="2026-07-01T12:00-04:00", from_timezone="America/New_York")
 
 
-def test_fractions_survive() -> None:
+def test_fractions_of_a_second_are_kept() -> None:
     data = run(datetime="2026-07-01T12:00:00,1239Z", style="iso")
     assert data["text"] == "2026-07-01T12:00:00.123+00:00"
     assert data["epoch_ms"] % 1000 == 123
@@ -114,7 +114,7 @@ def test_before_1970_the_epoch_is_negative() -> None:
     ),
 )
 @settings(max_examples=150, deadline=None)
-def test_a_moment_stays_the_same_moment(moment: datetime, target: str) -> None:
+def test_converting_does_not_change_the_instant(moment: datetime, target: str) -> None:
     moment = moment.astimezone(UTC).replace(microsecond=0)
     data = run(datetime=moment.isoformat(), timezone=target, style="iso")
     assert datetime.fromisoformat(data["text"]) == moment
@@ -126,7 +126,7 @@ def test_a_moment_stays_the_same_moment(moment: datetime, target: str) -> None:
     st.sampled_from(["America/New_York", "Europe/Berlin", "Australia/Lord_Howe", "Africa/Casablanca"]),
 )
 @settings(max_examples=150, deadline=None)
-def test_a_clock_shows_what_was_asked_or_the_result_says_why(local: datetime, zone: str) -> None:
+def test_a_changed_local_time_is_explained(local: datetime, zone: str) -> None:
     local = local.replace(second=0, microsecond=0)
     data = run(datetime=local.isoformat(), timezone=zone)
     assert data["iso"].startswith(local.isoformat()) or "does not exist" in data["notes"][0]
@@ -149,7 +149,7 @@ def test_a_clock_shows_what_was_asked_or_the_result_says_why(local: datetime, zo
         ("2011-12-30T10:00", "Pacific/Apia", "2011-12-31T10:00:00+14:00", "10:00 on 2011-12-31."),
     ],
 )
-def test_a_skipped_time_is_moved_on_and_said(local: str, zone: str, iso: str, moved_to: str) -> None:
+def test_a_skipped_time_is_moved_forward_with_a_note(local: str, zone: str, iso: str, moved_to: str) -> None:
     data = run(datetime=local, timezone=zone)
     assert data["iso"] == iso
     (note,) = data["notes"]
@@ -166,7 +166,7 @@ def test_a_skipped_time_is_moved_on_and_said(local: str, zone: str, iso: str, mo
         ("2026-10-25T01:00", "Europe/Dublin", "+01:00", "+00:00"),
     ],
 )
-def test_of_a_repeated_time_the_first_is_used_and_said(
+def test_the_first_of_a_repeated_time_is_used_with_a_note(
     local: str, zone: str, first: str, second: str
 ) -> None:
     data = run(datetime=local, timezone=zone)
@@ -182,18 +182,18 @@ def test_of_a_repeated_time_the_first_is_used_and_said(
     assert "this is the second" in as_advised["notes"][0]
 
 
-def test_the_hours_around_a_change_are_ordinary() -> None:
+def test_hours_around_a_clock_change_have_no_note() -> None:
     for local in ("2026-03-08T01:59", "2026-03-08T03:00", "2026-11-01T00:59", "2026-11-01T02:00"):
         assert "notes" not in run(datetime=local, timezone="America/New_York")
 
 
-def test_a_gap_in_the_source_zone_is_said_in_the_target_zone() -> None:
+def test_a_gap_in_the_source_zone_is_noted() -> None:
     data = run(datetime="2026-03-08T02:30", from_timezone="America/New_York", timezone="Europe/Berlin")
     assert data["iso"] == "2026-03-08T08:30:00+01:00"
     assert "America/New_York" in data["notes"][0]
 
 
-def test_a_repeated_hour_in_the_target_zone_is_told_apart() -> None:
+def test_a_repeated_hour_in_the_target_zone_is_disambiguated() -> None:
     hours = [
         run(datetime=f"2026-10-25T0{hour}:30Z", timezone="Europe/Berlin", locale="de-DE") for hour in (0, 1)
     ]
@@ -205,13 +205,13 @@ def test_a_repeated_hour_in_the_target_zone_is_told_apart() -> None:
     ]
 
 
-def test_an_hour_that_is_repeated_in_both_zones_is_said_for_both() -> None:
+def test_an_hour_repeated_in_both_zones_is_noted_for_both() -> None:
     data = run(datetime="2026-10-25T02:30", from_timezone="Europe/Berlin", timezone="Europe/London")
     assert data["iso"] == "2026-10-25T01:30:00+01:00"
     assert ["Europe/Berlin" in data["notes"][0], "Europe/London" in data["notes"][1]] == [True, True]
 
 
-# Wording
+# Formats
 
 
 @pytest.mark.parametrize(
@@ -231,7 +231,7 @@ def test_an_hour_that_is_repeated_in_both_zones_is_said_for_both() -> None:
         ("hi-IN", "शनिवार, 4 जुलाई 2026, 3:05 pm"),
     ],
 )
-def test_speaks_the_locale(locale: str, text: str) -> None:
+def test_dates_are_formatted_in_the_locale(locale: str, text: str) -> None:
     data = run(datetime="2026-07-04T15:05:09", locale=locale)
     assert data["text"] == text
     assert data["weekday"] in text
@@ -254,7 +254,7 @@ def test_speaks_the_locale(locale: str, text: str) -> None:
         ("iso", "2026-07-04T15:05:09+05:30", "2026-07-04", "15:05:09+05:30"),
     ],
 )
-def test_styles_and_parts(style: str, both: str, day: str, clock: str) -> None:
+def test_styles_and_parts_select_the_format(style: str, both: str, day: str, clock: str) -> None:
     moment = {"datetime": "2026-07-04T15:05:09", "timezone": "Asia/Kolkata", "style": style}
     assert [run(**moment, include=part)["text"] for part in ("both", "date", "time")] == [both, day, clock]
 
@@ -271,20 +271,20 @@ def test_styles_and_parts(style: str, both: str, day: str, clock: str) -> None:
         ("UTC", "Coordinated Universal Time", "Coordinated Universal Time"),
     ],
 )
-def test_names_the_zone_of_the_season(zone: str, winter: str, summer: str) -> None:
+def test_zone_names_follow_daylight_saving_time(zone: str, winter: str, summer: str) -> None:
     for month, name in (("01", winter), ("07", summer)):
         data = run(datetime=f"2026-{month}-15T12:00", timezone=zone, style="full", locale="en-GB")
         assert data["timezone_name"] == name
         assert data["text"].endswith(name)
 
 
-def test_no_typographic_spaces_in_what_is_spoken() -> None:
+def test_spoken_text_has_no_typographic_spaces() -> None:
     for locale in ("en-US", "fr-FR", "ru-RU"):
         text = run(datetime="2026-07-04T15:05", locale=locale, style="full")["text"]
         assert not set(text) & {"\u00a0", "\u202f"}
 
 
-def test_says_that_the_calendar_is_gregorian_where_another_is_usual() -> None:
+def test_the_gregorian_calendar_is_noted_where_another_is_usual() -> None:
     thai = run(datetime="2026-07-04", locale="th")
     assert "2026" in thai["text"]
     assert "Buddhist" in thai["notes"][0]
@@ -292,10 +292,10 @@ def test_says_that_the_calendar_is_gregorian_where_another_is_usual() -> None:
     assert "notes" not in run(datetime="2026-07-04T12:00", locale="fa-IR", include="time")
 
 
-# Days
+# Dates
 
 
-def test_a_day_is_never_moved_to_another_day() -> None:
+def test_a_date_is_never_moved_to_another_day() -> None:
     for zone in ("Pacific/Kiritimati", "Pacific/Pago_Pago"):
         data = run(datetime="2026-12-24", timezone=zone, locale="pt-BR", style="long")
         assert data == {
@@ -309,14 +309,14 @@ def test_a_day_is_never_moved_to_another_day() -> None:
     assert "not converted" in data["notes"][0]
 
 
-def test_a_day_has_no_time() -> None:
+def test_a_date_has_no_time() -> None:
     assert "no time of day" in refuse(datetime="2026-12-24", include="time").message
 
 
 # Now and distances
 
 
-def test_now_is_the_real_time_unless_given() -> None:
+def test_now_defaults_to_the_current_time() -> None:
     before = datetime.now(UTC)
     told = datetime.fromisoformat(run(timezone="Asia/Tokyo", style="iso")["text"])
     assert timedelta(milliseconds=-1) <= told - before < timedelta(seconds=5)
@@ -340,19 +340,19 @@ NOW = "2026-03-10T12:00:00Z"
         ("2026-03-11T09:00Z", "in 21 hours", 1),
         ("2026-03-09T06:00Z", "30 hours ago", -1),
         ("2026-03-12T01:00Z", "in 2 days", 2),
-        # Six and a half days are not "1 week", nor is the seventh calendar day the sixth.
+        # Six and a half days are not "1 week", and the seventh calendar day is not the sixth.
         ("2026-03-17T00:00Z", "in 7 days", 7),
         ("2026-01-20T12:00Z", "49 days ago", -49),
         ("2026-07-08T12:00Z", "in 4 months", 120),
         ("2029-03-10T12:00Z", "in 3 years", 1096),
     ],
 )
-def test_distance_from_now(moment: str, text: str, days_away: int) -> None:
+def test_the_distance_from_now_is_given(moment: str, text: str, days_away: int) -> None:
     data = run(datetime=moment, style="relative", now=NOW)
     assert (data["text"], data["days_away"]) == (text, days_away)
 
 
-def test_tomorrow_depends_on_the_zone() -> None:
+def test_relative_days_depend_on_the_zone() -> None:
     late = {"datetime": "2026-03-11T02:00Z", "style": "relative", "now": "2026-03-10T20:00Z"}
     assert run(**late, timezone="UTC")["days_away"] == 1
     assert run(**late, timezone="America/New_York")["days_away"] == 0
@@ -378,7 +378,7 @@ def test_hours_are_counted_through_a_clock_change() -> None:
         ("pt-BR", "há 5 horas"),
     ],
 )
-def test_distance_in_other_languages(locale: str, text: str) -> None:
+def test_the_distance_is_given_in_other_languages(locale: str, text: str) -> None:
     assert run(datetime="2026-03-10T07:00Z", style="relative", now=NOW, locale=locale)["text"] == text
 
 
@@ -386,18 +386,18 @@ def test_distance_in_other_languages(locale: str, text: str) -> None:
     ("day", "text"),
     [("2026-03-10", "in 0 days"), ("2026-03-01", "9 days ago"), ("2026-12-10", "in 9 months")],
 )
-def test_distance_of_a_day(day: str, text: str) -> None:
+def test_the_distance_of_a_date_is_given(day: str, text: str) -> None:
     assert run(datetime=day, style="relative", now=NOW)["text"] == text
 
 
 @given(st.dates(date(1900, 1, 1), date(2200, 1, 1)))
 @settings(max_examples=50, deadline=None)
-def test_days_away_is_calendar_arithmetic(day: date) -> None:
+def test_days_away_counts_calendar_days(day: date) -> None:
     data = run(datetime=day.isoformat(), style="relative", now=NOW)
     assert date(2026, 3, 10) + timedelta(days=data["days_away"]) == day
 
 
-# Names that are not one
+# Unknown names
 
 
 @pytest.mark.parametrize(
@@ -415,7 +415,7 @@ def test_days_away_is_calendar_arithmetic(day: date) -> None:
     ],
 )
 @pytest.mark.parametrize("parameter", ["timezone", "from_timezone"])
-def test_an_unknown_zone_comes_with_the_likely_one(parameter: str, name: str, meant: str) -> None:
+def test_an_unknown_zone_gets_a_suggestion(parameter: str, name: str, meant: str) -> None:
     failure = refuse(**{parameter: name})
     assert name in failure.message
     assert failure.details is not None
@@ -450,11 +450,11 @@ def test_an_offset_is_not_a_zone(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["america/new_york", "America/New York", "AMERICA/NEW_YORK"])
-def test_spelling_of_a_zone_is_forgiven(name: str) -> None:
+def test_zone_names_tolerate_misspellings(name: str) -> None:
     assert run(datetime="2026-07-01T12:00", timezone=name)["timezone"] == "America/New_York"
 
 
-def test_a_zone_without_summer_time_is_warned_about() -> None:
+def test_a_zone_without_daylight_saving_time_gets_a_note() -> None:
     data = run(datetime="2026-07-01T12:00Z", timezone="EST")
     assert data["utc_offset"] == "-05:00"
     assert "America/New_York" in data["notes"][0]
@@ -463,14 +463,14 @@ def test_a_zone_without_summer_time_is_warned_about() -> None:
 @pytest.mark.parametrize(
     ("tag", "meant"), [("german", "de"), ("Portugese", "pt"), ("english", "en"), ("Japanese", "ja")]
 )
-def test_an_unknown_locale_comes_with_the_likely_one(tag: str, meant: str) -> None:
+def test_an_unknown_locale_gets_a_suggestion(tag: str, meant: str) -> None:
     failure = refuse(locale=tag)
     assert failure.details == {"parameter": "locale", "alternatives": [meant]}
     assert tag in failure.message
 
 
 @pytest.mark.parametrize("tag", ["xx", "und", "root", "../de", "de/../en", "C", "en_US@x", "tlh"])
-def test_what_is_no_locale_is_refused(tag: str) -> None:
+def test_an_invalid_locale_is_rejected(tag: str) -> None:
     assert "BCP 47" in (refuse(locale=tag).suggestion or "")
 
 
@@ -504,7 +504,7 @@ def test_the_nearest_locale_is_used(tag: str, used: str, replaced: bool) -> None
         "2026-W10-1",
     ],
 )
-def test_what_is_no_date_is_refused(text: str) -> None:
+def test_an_invalid_date_is_rejected(text: str) -> None:
     failure = refuse(datetime=text)
     assert repr(text) in failure.message
     assert "ISO 8601" in (failure.suggestion or "")
@@ -522,11 +522,11 @@ def test_now_needs_a_time() -> None:
         {"datetime": "0001-01-01T00:00Z", "timezone": "America/New_York"},
     ],
 )
-def test_the_ends_of_the_calendar(args: dict[str, str]) -> None:
+def test_dates_at_the_limits_of_the_calendar_work(args: dict[str, str]) -> None:
     assert "outside the years 1 to 9999" in refuse(**args).message
 
 
-def test_long_ago_offsets_have_seconds() -> None:
+def test_historical_offsets_have_seconds() -> None:
     assert run(datetime="1800-01-01T12:00Z", timezone="America/New_York")["utc_offset"] == "-04:56:02"
 
 
@@ -548,7 +548,7 @@ def test_the_examples_of_the_guide_work() -> None:
     assert shown in results
 
 
-def test_every_zone_that_is_suggested_exists() -> None:
+def test_every_suggested_zone_exists() -> None:
     from jackfield_tool_format_datetime import zones
 
     for said, meant in zones._SAID.items():

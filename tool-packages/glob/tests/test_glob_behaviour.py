@@ -1,4 +1,4 @@
-"""What is listed, aloud and on a screen."""
+"""The listed files in voice and text."""
 
 from __future__ import annotations
 
@@ -26,26 +26,26 @@ def call(workspace: StubWorkspace, mode: Mode = "text") -> dict[str, Any]:
     return data
 
 
-def test_a_file_has_its_size_and_the_moment_of_its_change_in_utc() -> None:
+def test_a_file_has_its_size_and_modification_time_in_utc() -> None:
     assert call(found("a/b.py"))["files"] == [
         {"path": "a/b.py", "size": 7, "modified": "2026-03-02T08:00:00Z"}
     ]
 
 
-def test_files_that_are_not_listed_are_counted() -> None:
+def test_omitted_files_are_counted() -> None:
     data = call(found("a", "b", count=90, notices=("Only some were looked at.",)))
     assert (data["count"], data["truncated"], data["notices"]) == (90, True, ["Only some were looked at."])
 
 
 @pytest.mark.parametrize("name", ["short.py", "x" * 250, "/".join(["folder-with-a-long-name"] * 17)])
-def test_in_voice_a_few_are_named_and_all_are_counted(name: str) -> None:
+def test_voice_names_a_few_files_and_counts_all(name: str) -> None:
     data = call(found(*(f"{number}{name}" for number in range(30))), "voice")
     assert 1 <= len(data["files"]) <= 5
     assert (data["count"], data["truncated"]) == (30, True)
     assert len(orjson.dumps(data).decode()) <= 1500
 
 
-def test_the_audit_says_how_many() -> None:
+def test_the_audit_has_the_number_of_files() -> None:
     context = ToolTestContext(workspace=found("a", "b"))
     asyncio.run(execute(ASKED, context))
     assert context.audited == [("files_found", {"count": 2})]

@@ -1,4 +1,4 @@
-"""What is told of a search, aloud and on a screen."""
+"""The answers of a search in voice and text."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def call(workspace: StubWorkspace, mode: Mode = "text") -> dict[str, Any]:
     return data
 
 
-def test_everything_that_was_asked_reaches_the_search() -> None:
+def test_all_arguments_reach_the_search() -> None:
     workspace = found()
     call(workspace)
     call(workspace, "voice")
@@ -44,7 +44,7 @@ def test_everything_that_was_asked_reaches_the_search() -> None:
 
 
 @pytest.mark.parametrize("text", ["word " * 90, "w" * 500, '"\\' * 250, "字" * 500])
-def test_in_voice_an_answer_is_short_whatever_was_found(text: str) -> None:
+def test_voice_answers_are_short_for_any_result(text: str) -> None:
     data = call(found(*(Match(f"{'p' * 200}/{number}", number, text) for number in range(1, 6))), "voice")
     assert len(orjson.dumps(data).decode()) <= 1500
     assert data["matches"]
@@ -52,7 +52,7 @@ def test_in_voice_an_answer_is_short_whatever_was_found(text: str) -> None:
     assert data["files"] == 5
 
 
-def test_the_audit_says_how_much_was_found_and_not_what() -> None:
+def test_the_audit_counts_results_without_their_content() -> None:
     context = ToolTestContext(workspace=found(Match("a", 1, "needle"), Match("a", 2, "needle")))
     asyncio.run(execute(ASKED, context))
     assert context.audited == [("lines_found", {"matches": 2, "files": 1})]

@@ -1,4 +1,4 @@
-"""What the tool does in a session of the kernel: who is banned, for how long, and who is told."""
+"""The tool in a kernel session: who is banned, for how long, and what the client gets."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FAREWELL = "That is not a tone I accept. You can come back in a minute."
 
 
 class Bans:
-    """The capability, on a clock of its own that a test can set."""
+    """The capability with a clock that a test can set."""
 
     def __init__(self) -> None:
         self.now = 1_777_636_800.0
@@ -45,8 +45,8 @@ class Bans:
             raise StoreUnavailableError(step)
 
 
-class Conversation:
-    """One session, what its client was sent, and what the audit record got."""
+class ToolSession:
+    """One session with the messages to its client and its audit records."""
 
     def __init__(self, mode: Mode = "voice", user: str | None = "ann") -> None:
         self.sent: list[tuple[str, Mapping[str, Any]]] = []
@@ -76,125 +76,127 @@ def failure_of(response: ToolResponse) -> Failure:
     return response.failure
 
 
-def test_the_manifest_says_what_the_table_of_tools_says() -> None:
+def test_the_manifest_matches_the_tool_table() -> None:
     assert (MANIFEST.category, MANIFEST.side_effects, MANIFEST.idempotent) == ("action", "writes", False)
     assert (MANIFEST.allowed_modes, MANIFEST.latency_budget_ms) == (("text", "voice"), 1000)
     assert (MANIFEST.requires_confirmation, MANIFEST.requires) == (False, ("bans",))
 
 
-def test_in_voice_the_session_ends_once_the_farewell_was_spoken() -> None:
-    response = Conversation("voice").ignore()
+def test_in_voice_the_session_ends_after_the_closing_sentence() -> None:
+    response = ToolSession("voice").ignore()
     assert response.intents == (end_voice_session(after="farewell_spoken"),)
     assert response.data["say"] == FAREWELL
 
 
-def test_the_farewell_is_never_suppressed() -> None:
-    kinds = {intent.type for intent in Conversation("voice").ignore().intents}
+def test_the_closing_sentence_is_never_suppressed() -> None:
+    kinds = {intent.type for intent in ToolSession("voice").ignore().intents}
     assert kinds.isdisjoint({"SUPPRESS_AUDIO", "SUPPRESS_TRANSCRIPT"})
 
 
-def test_in_text_there_is_no_voice_to_end_and_the_client_shows_the_farewell() -> None:
-    talk = Conversation("text")
-    response = talk.ignore()
+def test_in_text_the_client_shows_the_closing_sentence() -> None:
+    conversation = ToolSession("text")
+    response = conversation.ignore()
     none: tuple[Intent, ...] = ()
     assert response.intents == none
     assert response.data["say"] is None
-    ((event, fields),) = talk.sent
+    ((event, fields),) = conversation.sent
     assert (event, fields["message"]) == ("ban", FAREWELL)
 
 
 @pytest.mark.parametrize("mode", ["text", "voice"])
-def test_the_client_is_told_until_when_and_how_long(mode: Mode) -> None:
-    talk = Conversation(mode)
-    assert talk.ignore(90).data["client_told"] is True
-    assert talk.sent == [("ban", {"until": talk.bans.now + 90, "seconds": 90, "message": FAREWELL})]
+def test_the_client_gets_the_end_and_duration_of_the_ban(mode: Mode) -> None:
+    conversation = ToolSession(mode)
+    assert conversation.ignore(90).data["client_told"] is True
+    assert conversation.sent == [
+        ("ban", {"until": conversation.bans.now + 90, "seconds": 90, "message": FAREWELL})
+    ]
 
 
 def test_a_known_user_is_banned_by_name() -> None:
-    talk = Conversation(user="ann")
-    assert talk.ignore().data["scope"] == "user"
-    assert list(talk.bans.until) == [("ann", "s-1")]
+    conversation = ToolSession(user="ann")
+    assert conversation.ignore().data["scope"] == "user"
+    assert list(conversation.bans.until) == [("ann", "s-1")]
 
 
 def test_an_unknown_user_is_banned_by_session() -> None:
-    talk = Conversation(user=None)
-    assert talk.ignore().data["scope"] == "session"
-    assert list(talk.bans.until) == [(None, "s-1")]
+    conversation = ToolSession(user=None)
+    assert conversation.ignore().data["scope"] == "session"
+    assert list(conversation.bans.until) == [(None, "s-1")]
 
 
-def test_a_second_call_extends_the_ban_and_says_the_whole_time() -> None:
-    talk = Conversation()
-    talk.ignore(60)
-    talk.bans.now += 10
-    data = talk.ignore(300).data
+def test_a_second_call_extends_the_ban_and_reports_the_total_time() -> None:
+    conversation = ToolSession()
+    conversation.ignore(60)
+    conversation.bans.now += 10
+    data = conversation.ignore(300).data
     assert data["seconds_remaining"] == 350
-    assert talk.sent[-1][1]["seconds"] == 350
+    assert conversation.sent[-1][1]["seconds"] == 350
     assert data["until"] == "2026-05-01T12:06:00+00:00"
 
 
-def test_an_expired_ban_is_paid_for() -> None:
-    talk = Conversation()
-    talk.ignore(3600)
-    talk.bans.now += 3601
-    assert talk.ignore(30).data["seconds_remaining"] == 30
+def test_an_expired_ban_does_not_count() -> None:
+    conversation = ToolSession()
+    conversation.ignore(3600)
+    conversation.bans.now += 3601
+    assert conversation.ignore(30).data["seconds_remaining"] == 30
 
 
-def test_the_time_that_remains_is_the_stores_and_not_that_of_this_machine() -> None:
-    talk = Conversation()
-    talk.bans.now = 4_000_000_000.25
-    data = talk.ignore(60).data
+def test_the_remaining_time_comes_from_the_clock_of_the_store() -> None:
+    conversation = ToolSession()
+    conversation.bans.now = 4_000_000_000.25
+    data = conversation.ignore(60).data
     assert (data["seconds_remaining"], data["until"]) == (60, "2096-10-02T07:07:40+00:00")
 
 
-def test_who_closes_the_window_is_banned_all_the_same() -> None:
-    talk = Conversation()
-    talk.connected = False
-    response = talk.ignore()
+def test_closing_the_window_does_not_avoid_the_ban() -> None:
+    conversation = ToolSession()
+    conversation.connected = False
+    response = conversation.ignore()
     assert response.ok
     assert response.data["client_told"] is False
     assert response.intents == (end_voice_session(after="farewell_spoken"),)
-    assert talk.bans.until == {("ann", "s-1"): talk.bans.now + 60}
-    assert [note["event"] for note in talk.notes] == ["user_banned", "ban_notice_lost"]
+    assert conversation.bans.until == {("ann", "s-1"): conversation.bans.now + 60}
+    assert [note["event"] for note in conversation.notes] == ["user_banned", "ban_notice_lost"]
 
 
-def test_a_session_that_is_over_bans_nobody() -> None:
-    talk = Conversation()
-    talk.session.transition(State.TERMINATED)
-    failure = failure_of(talk.ignore())
+def test_an_ended_session_bans_nobody() -> None:
+    conversation = ToolSession()
+    conversation.session.transition(State.TERMINATED)
+    failure = failure_of(conversation.ignore())
     assert failure.type is ErrorType.SESSION_INACTIVE
     assert not failure.retryable
     assert not failure.partial_side_effects
-    assert (talk.bans.until, talk.sent, talk.notes) == ({}, [], [])
+    assert (conversation.bans.until, conversation.sent, conversation.notes) == ({}, [], [])
 
 
 @pytest.mark.parametrize("step", ["add", "remaining"])
 def test_a_ban_that_cannot_be_confirmed_is_reported_as_in_doubt(step: str) -> None:
-    talk = Conversation()
-    talk.bans.fails_at = step
-    response = talk.ignore()
+    conversation = ToolSession()
+    conversation.bans.fails_at = step
+    response = conversation.ignore()
     failure = failure_of(response)
     assert failure.type is ErrorType.TRANSIENT
     assert failure.partial_side_effects
-    # Not to be retried by itself: a ban that was recorded after all would be doubled.
+    # Not retryable: a ban that was recorded after all would be doubled.
     assert not failure.retryable
-    assert talk.sent == []
+    assert conversation.sent == []
 
 
-def test_the_reason_is_for_the_audit_alone() -> None:
-    talk = Conversation()
-    response = talk.ignore(reason=" insult after a warning ")
-    (note,) = talk.notes
+def test_the_reason_is_only_in_the_audit() -> None:
+    conversation = ToolSession()
+    response = conversation.ignore(reason=" insult after a warning ")
+    (note,) = conversation.notes
     assert note == {
         "event": "user_banned",
         "scope": "user",
         "duration_seconds": 60,
-        "until": talk.bans.now + 60,
+        "until": conversation.bans.now + 60,
         "reason": "insult after a warning",
     }
-    assert "insult" not in json.dumps([response.to_wire(), talk.sent])
+    assert "insult" not in json.dumps([response.to_wire(), conversation.sent])
 
 
-def test_no_reason_is_recorded_as_none() -> None:
-    talk = Conversation()
-    talk.ignore(reason="  ")
-    assert talk.notes[0]["reason"] is None
+def test_a_missing_reason_is_audited_as_none() -> None:
+    conversation = ToolSession()
+    conversation.ignore(reason="  ")
+    assert conversation.notes[0]["reason"] is None

@@ -1,4 +1,4 @@
-"""The contract tests of the tool, with bans that are kept in a dict."""
+"""The contract tests of the tool, with bans in a dict."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ NOW = 1_777_636_800.0
 
 
 class Bans:
-    """The capability, on a clock that stands still."""
+    """The capability with a stopped clock."""
 
     def __init__(self) -> None:
         self.until: dict[tuple[str | None, str], float] = {}

@@ -1,4 +1,4 @@
-"""What a drafted prompt keeps of the brief, what it adds, and how variants differ."""
+"""What a prompt keeps of the brief, what it adds, and how variants differ."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_without_a_medium_each_variant_has_its_own_framing_light_and_medium() ->
 
 @pytest.mark.parametrize("style", sorted(axes.MEDIA))
 @pytest.mark.parametrize("purpose", sorted(axes.FRAMINGS))
-def test_a_medium_that_was_asked_for_is_kept_and_treated_in_four_ways(style: str, purpose: str) -> None:
+def test_a_requested_medium_is_kept_in_four_variants(style: str, purpose: str) -> None:
     variants = draft("a bakery", style=style, purpose=purpose)
     assert {each["parts"]["style"] for each in variants} == set(axes.MEDIA[style])
     assert len({each["prompt"] for each in variants}) == 4
@@ -77,7 +77,7 @@ def test_a_medium_that_was_asked_for_is_kept_and_treated_in_four_ways(style: str
         ("logo for a bakery", "flat"),
     ],
 )
-def test_a_medium_in_the_brief_is_a_medium_that_was_asked_for(brief: str, medium: str) -> None:
+def test_a_medium_in_the_brief_counts_as_requested(brief: str, medium: str) -> None:
     assert {each["parts"]["style"] for each in draft(brief)} == set(axes.MEDIA[medium])
     (other,) = draft(brief, style="line_art", variants=1)
     assert other["parts"]["style"] == axes.MEDIA["line_art"][0]
@@ -86,23 +86,23 @@ def test_a_medium_in_the_brief_is_a_medium_that_was_asked_for(brief: str, medium
 @pytest.mark.parametrize(
     "brief", ["a harbour at night", "a street in the rain", "sunset over hills", "a foggy forest"]
 )
-def test_light_that_the_brief_names_is_not_contradicted(brief: str) -> None:
+def test_light_named_in_the_brief_is_not_contradicted(brief: str) -> None:
     for each in draft(brief, style="photo", mood="cheerful"):
         assert each["parts"]["light"].startswith("The light is that of the scene")
 
 
-def test_a_framing_that_the_brief_names_is_not_contradicted() -> None:
+def test_framing_named_in_the_brief_is_not_contradicted() -> None:
     assert {each["parts"]["framing"] for each in draft("close-up of a bee")} == {"Framed as described"}
 
 
 @pytest.mark.parametrize("mood", sorted(axes.LIGHTS))
-def test_the_mood_decides_the_light(mood: str) -> None:
+def test_the_mood_determines_the_light(mood: str) -> None:
     variants = draft("a bakery", style="photo", mood=mood)
     assert [each["parts"]["light"] for each in variants] == list(axes.LIGHTS[mood])
     assert all(f"The mood is {mood}." in each["prompt"] for each in variants)
 
 
-def test_the_purpose_decides_shape_and_room_for_words() -> None:
+def test_the_purpose_determines_shape_and_space_for_text() -> None:
     assert {each["shape"] for each in draft("a concert", purpose="banner")} == {"landscape"}
     (poster,) = draft("a concert", purpose="poster", variants=1)
     assert poster["shape"] == "portrait"
@@ -116,12 +116,12 @@ def test_lettering_is_spelled_out_and_not_avoided() -> None:
     assert variant["avoid"] == "watermarks, signatures"
 
 
-def test_what_is_unwanted_is_named_once() -> None:
+def test_exclusions_are_named_once() -> None:
     (variant,) = draft("a bakery", avoid=[" people ", "Watermarks", "cars."], variants=1)
     assert variant["avoid"] == "people, Watermarks, cars, lettering, signatures"
 
 
-def test_notes_on_style_are_part_of_it() -> None:
+def test_style_notes_are_included() -> None:
     (variant,) = draft("a bakery", style_notes="like a travel poster of the 1930s.", variants=1)
     assert variant["parts"]["style"].endswith(", like a travel poster of the 1930s")
 
@@ -132,7 +132,7 @@ def test_notes_on_style_are_part_of_it() -> None:
     mood=st.sampled_from([None, *axes.LIGHTS]),
     purpose=st.sampled_from(list(axes.FRAMINGS)),
 )
-def test_any_brief_gives_prompts_that_image_generate_takes(
+def test_any_brief_gives_valid_prompts_for_image_generate(
     brief: str, avoid: list[str], mood: str | None, purpose: str
 ) -> None:
     given: dict[str, Any] = {"avoid": avoid, "purpose": purpose, **({"mood": mood} if mood else {})}

@@ -1,4 +1,4 @@
-"""What the tool orders, what the client is shown, and what the model is told."""
+"""The order, the images shown to the client, and the answer for the model."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def call(context: ToolTestContext, **given: Any) -> ToolResponse:
     return asyncio.run(execute({**DEFAULTS, "prompt": "a boat", **given}, context))
 
 
-def test_the_manifest_says_what_the_table_of_tools_says() -> None:
+def test_the_manifest_matches_the_tool_table() -> None:
     assert (MANIFEST.category, MANIFEST.side_effects, MANIFEST.idempotent) == ("action", "writes", False)
     assert (MANIFEST.allowed_modes, MANIFEST.latency_budget_ms, MANIFEST.timeout_ms) == (
         ("text",),
@@ -35,7 +35,7 @@ def test_the_manifest_says_what_the_table_of_tools_says() -> None:
     assert (MANIFEST.requires_confirmation, MANIFEST.requires) == ("policy", ("images",))
 
 
-def test_the_order_is_what_was_asked_for() -> None:
+def test_the_order_matches_the_arguments() -> None:
     images = MemoryImages()
     call(
         ToolTestContext(images=images),
@@ -48,7 +48,7 @@ def test_the_order_is_what_was_asked_for() -> None:
     assert images.orders == [ImageOrder("a boat", "text", "portrait", "draft", 2)]
 
 
-def test_every_picture_is_shown_to_the_user_and_named_to_the_model() -> None:
+def test_every_image_is_shown_to_the_user_and_named_to_the_model() -> None:
     images = MemoryImages()
     context = ToolTestContext(images=images)
     data = call(context, count=2).data
@@ -63,29 +63,29 @@ def test_every_picture_is_shown_to_the_user_and_named_to_the_model() -> None:
     assert context.audited[0].fields["ids"] == [each["id"] for each in data["images"]]
 
 
-class Gone:
-    """A client that is no longer there."""
+class DisconnectedClient:
+    """A client that has disconnected."""
 
     async def send(self, event: str, **fields: Any) -> None:
         raise ConnectionError("no client is connected")
 
 
-def test_pictures_are_kept_although_nobody_is_there_to_see_them() -> None:
-    response = call(ToolTestContext(images=MemoryImages(), messaging=Gone()))
+def test_images_are_kept_without_a_connected_client() -> None:
+    response = call(ToolTestContext(images=MemoryImages(), messaging=DisconnectedClient()))
     assert response.ok
     assert response.data["shown"] is False
     assert len(response.data["images"]) == 1
 
 
-class OneShort(MemoryImages):
-    """A provider that leaves one out."""
+class IncompleteImages(MemoryImages):
+    """A provider that returns one image too few."""
 
     async def generate(self, order: ImageOrder) -> Sequence[StoredImage]:
         return (await super().generate(order))[1:]
 
 
-def test_fewer_pictures_than_asked_for_are_said() -> None:
-    data = call(ToolTestContext(images=OneShort()), count=3).data
+def test_missing_images_are_reported() -> None:
+    data = call(ToolTestContext(images=IncompleteImages()), count=3).data
     assert len(data["images"]) == 2
     assert data["note"] == "Of 3 pictures the provider made 2."
 
@@ -93,7 +93,7 @@ def test_fewer_pictures_than_asked_for_are_said() -> None:
 @pytest.mark.parametrize(
     "kind", [ErrorType.PERMANENT, ErrorType.RATE_LIMIT, ErrorType.AUTH, ErrorType.TRANSIENT]
 )
-def test_what_the_provider_refuses_reaches_the_model_and_nothing_is_shown(kind: ErrorType) -> None:
+def test_a_provider_refusal_reaches_the_model_and_nothing_is_shown(kind: ErrorType) -> None:
     refusal = ToolError(kind, "No.", details={"retryAfterSeconds": 3})
     context = ToolTestContext(images=MemoryImages(refusal=refusal))
     with pytest.raises(ToolError) as raised:
@@ -102,6 +102,6 @@ def test_what_the_provider_refuses_reaches_the_model_and_nothing_is_shown(kind: 
     assert context.sent == []
 
 
-def test_the_card_says_what_will_be_made() -> None:
+def test_the_preview_describes_the_order() -> None:
     card = render(MANIFEST.preview, "image_generate", {**DEFAULTS, "prompt": "a boat", "count": 2})
     assert card == "Make 2 picture(s), square, standard quality: a boat"

@@ -1,4 +1,4 @@
-"""What the tool makes of records: whole in parts, short in voice, and never somebody else's."""
+"""Long records in parts, short answers in voice, and access to the records of other users."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def read_on(record: Record, mode: Mode, most: int) -> str:
 
 
 @given(st.text(max_size=400), st.integers(min_value=100, max_value=120))
-def test_the_parts_of_a_text_are_the_whole_of_it(text: str, most: int) -> None:
+def test_the_parts_of_a_text_add_up_to_the_whole(text: str, most: int) -> None:
     assert read_on(Record("doc:x", "x", text), "text", most) == text
 
 
@@ -53,25 +53,25 @@ def test_parts_end_between_words() -> None:
     assert len(part["text"]) == part["next_offset"] <= 100
 
 
-def test_in_voice_one_can_read_on_as_well() -> None:
+def test_voice_can_continue_reading() -> None:
     assert read_on(HANDBOOK, "voice", 3000).split() == HANDBOOK.text.split()
 
 
-def test_somebody_elses_record_is_missing_like_an_unknown_one() -> None:
+def test_a_record_of_another_user_is_missing_like_an_unknown_one() -> None:
     asked = ["doc:diary", "doc:unknown"]
     assert get(DIARY, ids=asked)["missing"] == ["doc:unknown"]
     for user in ("ben", None):
         assert get(DIARY, ids=asked, user=user) == {"records": [], "missing": asked}
 
 
-def test_records_come_in_the_order_asked() -> None:
+def test_records_are_returned_in_the_requested_order() -> None:
     found = get(HANDBOOK, DIARY, ids=["doc:diary", "doc:handbook"])["records"]
     assert [each["id"] for each in found] == ["doc:diary", "doc:handbook"]
 
 
 @pytest.mark.parametrize("text", ["word " * 3000, "w" * 9000, "字" * 4000, '"quoted" \\ ' * 500])
 @pytest.mark.parametrize("count", [1, 5])
-def test_in_voice_an_answer_is_short_whatever_the_records(count: int, text: str) -> None:
+def test_voice_answers_are_short_for_any_records(count: int, text: str) -> None:
     records = [
         Record(
             f"doc:{n}-{'i' * 190}",
@@ -89,7 +89,7 @@ def test_in_voice_an_answer_is_short_whatever_the_records(count: int, text: str)
     assert data["records"][0]["text"]
 
 
-def test_in_voice_facts_are_kept_and_markup_is_not() -> None:
+def test_voice_answers_keep_facts_but_no_markup() -> None:
     record = Record(
         "person:ada",
         "Ada <i>Example</i>",
@@ -101,7 +101,7 @@ def test_in_voice_facts_are_kept_and_markup_is_not() -> None:
     assert found["metadata"] == {"phone": "+49 30 123456"}
 
 
-def test_the_real_knowledge_base_is_asked_in_the_same_way(tmp_path: Path) -> None:
+def test_the_tool_works_with_the_real_knowledge_base(tmp_path: Path) -> None:
     if find_spec("jackfield_kb") is None:
         pytest.skip("jackfield-capability-kb is not installed")
 
@@ -120,7 +120,7 @@ def test_the_real_knowledge_base_is_asked_in_the_same_way(tmp_path: Path) -> Non
 
 @asynccontextmanager
 async def _embedded(folder: Path, records: Sequence[Record]) -> AsyncIterator[KnowledgeBase]:
-    """The knowledge base of `jackfield-capability-kb`, by words alone."""
+    """Return the knowledge base of `jackfield-capability-kb`, with full-text search only."""
     from jackfield_kb.capability import LibraryKnowledge
     from jackfield_kb.settings import KnowledgeSettings, open_library
 

@@ -1,4 +1,4 @@
-"""What the tool makes of what was found: in memory, and by the real knowledge base where it is installed."""
+"""Results from memory, and from the real knowledge base if it is installed."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ async def _memory() -> AsyncIterator[KnowledgeBase]:
 
 @asynccontextmanager
 async def _embedded(folder: Path, records: Sequence[Record]) -> AsyncIterator[KnowledgeBase]:
-    """The knowledge base of `jackfield-capability-kb`, by words alone."""
+    """Return the knowledge base of `jackfield-capability-kb`, with full-text search only."""
     from jackfield_kb.capability import LibraryKnowledge
     from jackfield_kb.settings import KnowledgeSettings, open_library
 
@@ -68,7 +68,7 @@ async def _embedded(folder: Path, records: Sequence[Record]) -> AsyncIterator[Kn
 
 @pytest.fixture(params=["memory", "embedded"])
 def opened(request: pytest.FixtureRequest, tmp_path: Path) -> Open:
-    """A way to a knowledge base that holds the records."""
+    """Yield a knowledge base that holds the records."""
     if request.param == "memory":
         return _memory
     if find_spec("jackfield_kb") is None:
@@ -106,7 +106,7 @@ def test_a_result_can_be_cited(opened: Open) -> None:
     assert 0 < found["score"] <= 1
 
 
-def test_only_the_fields_asked_for_are_there(opened: Open) -> None:
+def test_only_requested_fields_are_returned(opened: Open) -> None:
     always = {"id", "type", "title", "score", "source_type", "last_updated"}
     assert set(first(search(opened, "vacation", return_fields=[]))) == always
     assert set(first(search(opened, "vacation", return_fields=["url"]))) == always | {"url"}
@@ -114,7 +114,7 @@ def test_only_the_fields_asked_for_are_there(opened: Open) -> None:
     assert set(first(search(opened, "vacation"))) == always | {"url", "metadata", "snippet"}
 
 
-def test_full_text_is_for_text_alone(opened: Open) -> None:
+def test_full_text_is_only_available_in_text_mode(opened: Open) -> None:
     asked: dict[str, Any] = {"return_fields": ["snippet", "full_text"]}
     text = first(search(opened, "spare key barometer", **asked))["full_text"]
     assert text.startswith("Routine paperwork")
@@ -126,13 +126,13 @@ def test_full_text_is_for_text_alone(opened: Open) -> None:
     assert search(opened, "vacation", "voice", namespace="public", **asked).data == {"results": []}
 
 
-def test_personal_records_are_their_owners(opened: Open) -> None:
+def test_personal_records_are_visible_only_to_their_owner(opened: Open) -> None:
     assert first(search(opened, "raise", namespace="personal"))["id"] == "doc:diary"
     assert search(opened, "raise", namespace="personal", user="ben").data == {"results": []}
 
 
-class Fixed:
-    """A knowledge base that finds what it is told to."""
+class FixedKnowledgeBase:
+    """A knowledge base that returns given results."""
 
     def __init__(self, *found: Evidence | ToolError) -> None:
         self.found = found
@@ -144,19 +144,19 @@ class Fixed:
         return [each for each in self.found if isinstance(each, Evidence)]
 
 
-def ask(kb: Fixed, mode: Mode = "voice") -> ToolResponse:
+def ask(kb: FixedKnowledgeBase, mode: Mode = "voice") -> ToolResponse:
     return asyncio.run(execute({**DEFAULTS, "query": "x"}, ToolTestContext(mode, kb=kb)))
 
 
-def test_what_the_knowledge_base_refuses_reaches_the_model_unchanged() -> None:
+def test_errors_of_the_knowledge_base_reach_the_model_unchanged() -> None:
     with pytest.raises(ToolError) as raised:
-        ask(Fixed(ToolError(ErrorType.TRANSIENT, "The index is being rebuilt.", retryable=True)))
+        ask(FixedKnowledgeBase(ToolError(ErrorType.TRANSIENT, "The index is being rebuilt.", retryable=True)))
     assert raised.value.type is ErrorType.TRANSIENT
 
 
 @pytest.mark.parametrize("results", [1, 3, 10])
 @pytest.mark.parametrize("text", ["word " * 2000, "w" * 9000, "字" * 3000, '"quoted" \\ ' * 500])
-def test_in_voice_an_answer_is_short_whatever_was_found(results: int, text: str) -> None:
+def test_voice_answers_are_short_for_any_result(results: int, text: str) -> None:
     record = Record(
         "doc:long",
         text[:500],
@@ -164,33 +164,35 @@ def test_in_voice_an_answer_is_short_whatever_was_found(results: int, text: str)
         url=f"https://kb.example/{'u' * 3000}",
         metadata={f"key {n}": text[:70] for n in range(50)},
     )
-    data = ask(Fixed(*[Evidence(record, 0.5, text)] * results)).data
+    data = ask(FixedKnowledgeBase(*[Evidence(record, 0.5, text)] * results)).data
     assert len(json.dumps(data, ensure_ascii=False)) <= 1500
     assert len(data["results"]) >= min(results, 3)
     assert len(data["results"][0]["snippet"]) >= 40
 
 
-def test_in_voice_there_is_nothing_that_only_a_screen_shows() -> None:
+def test_voice_answers_have_no_links_or_markup() -> None:
     marked = (
         "**See** [the map](https://kb.example/map)\n\n```\n<b>code</b>\n```\n| a | b |\n|---|---|\n\x07 done"
     )
     record = Record("doc:x", marked, marked, metadata={"note": marked[:40]})
-    found = first(ask(Fixed(Evidence(record, 0.5, marked))))
+    found = first(ask(FixedKnowledgeBase(Evidence(record, 0.5, marked))))
     assert found["snippet"] == "See the map code a b done"
     assert found["title"] == "See the map code a b done"
-    assert first(ask(Fixed(Evidence(record, 0.5, marked)), "text"))["snippet"] == marked
+    assert first(ask(FixedKnowledgeBase(Evidence(record, 0.5, marked)), "text"))["snippet"] == marked
 
 
 def test_a_score_stays_on_its_scale() -> None:
     record = Record("doc:x", "x", "x")
     scores = [
         each["score"]
-        for each in ask(Fixed(Evidence(record, 1.0000001), Evidence(record, 0.12345))).data["results"]
+        for each in ask(FixedKnowledgeBase(Evidence(record, 1.0000001), Evidence(record, 0.12345))).data[
+            "results"
+        ]
     ]
     assert scores == [1.0, 0.123]
 
 
-def test_the_audit_says_how_much_was_found_and_not_what() -> None:
+def test_the_audit_counts_results_without_their_content() -> None:
     context = ToolTestContext("text", kb=MemoryKnowledgeBase(RECORDS).for_user("ann"))
     asyncio.run(execute({**DEFAULTS, "query": "vacation"}, context))
     assert context.audited == [("kb_searched", {"namespace": "studio", "found": 1})]

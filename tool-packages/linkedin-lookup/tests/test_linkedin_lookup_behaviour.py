@@ -1,4 +1,4 @@
-"""Whom the tool takes for the person asked for, and what it takes for a profile."""
+"""Which people and which profiles match."""
 
 from __future__ import annotations
 
@@ -61,13 +61,13 @@ def names(found: Any) -> list[str]:
         (42, None),
     ],
 )
-def test_only_a_profile_of_linkedin_is_a_profile(recorded: Any, expected: str | None) -> None:
+def test_only_linkedin_profile_urls_are_profiles(recorded: Any, expected: str | None) -> None:
     found = look_up(person("Ada Example", linkedin=recorded), name="Ada")
     assert [each["linkedin"] for each in found["people"]] == ([expected] if expected else [])
     assert len(found["without_profile"]) == (0 if expected else 1)
 
 
-def test_the_profile_may_be_the_address_of_the_record_or_one_of_several() -> None:
+def test_the_profile_may_be_any_url_of_the_record() -> None:
     assert names(look_up(person("Ada", url=ADDRESS), name="Ada")) == ["Ada"]
     assert names(look_up(person("Ada", websites=["https://ada.example", ADDRESS]), name="Ada")) == ["Ada"]
 
@@ -85,12 +85,12 @@ def test_the_profile_may_be_the_address_of_the_record_or_one_of_several() -> Non
         ("B. Sample", False),
     ],
 )
-def test_every_word_of_the_name_has_to_be_the_persons(asked: str, is_found: bool) -> None:
+def test_every_word_of_the_name_must_match(asked: str, is_found: bool) -> None:
     records = (ZOE, person("Sample Brown", "person:two"))
     assert ("Zoë Sample-Model" in names(look_up(*records, name=asked))) is is_found
 
 
-def test_a_nickname_is_a_name() -> None:
+def test_a_nickname_matches() -> None:
     assert names(
         look_up(person("Wilhelmina Sample", linkedin=ADDRESS, aliases=["Billie"]), name="Wilhelmina")
     )
@@ -116,7 +116,7 @@ JONASES = (
 )
 
 
-def test_several_of_a_name_are_all_returned_with_what_tells_them_apart() -> None:
+def test_people_with_the_same_name_are_all_returned_with_details() -> None:
     found = look_up(*JONASES, name="Jonas")
     assert [(each["name"], each["company"], each["role"]) for each in found["people"]] == [
         ("Jonas Sample", "Northwind Pottery GmbH", "Potter"),
@@ -127,7 +127,7 @@ def test_several_of_a_name_are_all_returned_with_what_tells_them_apart() -> None
     ]
 
 
-def test_the_company_narrows_to_those_who_work_there() -> None:
+def test_the_company_narrows_the_results() -> None:
     found = look_up(*JONASES, name="Jonas", company="lakeside print, Inc.")
     assert [(each["name"], each["matched"]) for each in found["people"]] == [
         ("Jonas Model", ["name", "company"])
@@ -135,12 +135,12 @@ def test_the_company_narrows_to_those_who_work_there() -> None:
     assert found["without_profile"] == []
 
 
-def test_a_company_that_fits_nobody_is_said_and_hides_nobody() -> None:
+def test_a_company_without_a_match_is_reported_and_hides_nobody() -> None:
     found = look_up(*JONASES, name="Jonas", company="Acme")
     assert [each["matched"] for each in found["people"]] == [["name"], ["name"]]
 
 
-def test_only_people_and_only_what_the_user_may_see() -> None:
+def test_only_people_visible_to_the_user_are_found() -> None:
     project = Record("project:ada", "Ada", "Ada.", type="project", url=ADDRESS)
     hers = Record("person:p", "Ada P", "", type="person", namespace="personal", owner="ann", url=ADDRESS)
     open_ = Record("person:q", "Ada Q", "", type="person", namespace="public", url=ADDRESS)
@@ -148,7 +148,7 @@ def test_only_people_and_only_what_the_user_may_see() -> None:
     assert names(look_up(project, hers, open_, name="Ada", user="ben")) == ["Ada Q"]
 
 
-def test_in_voice_an_answer_is_short_and_plain() -> None:
+def test_voice_answers_are_short_and_plain() -> None:
     crowd = [
         person(f"Lee <b>{'x' * 300}</b>", f"person:{n}", linkedin=ADDRESS + "y" * 60, company="z" * 300)
         for n in range(10)
@@ -160,7 +160,7 @@ def test_in_voice_an_answer_is_short_and_plain() -> None:
     assert data["people"][0]["linkedin"] == ADDRESS + "y" * 60
 
 
-def test_the_real_knowledge_base_is_asked_in_the_same_way(tmp_path: Path) -> None:
+def test_the_tool_works_with_the_real_knowledge_base(tmp_path: Path) -> None:
     if find_spec("jackfield_kb") is None:
         pytest.skip("jackfield-capability-kb is not installed")
 
@@ -178,7 +178,7 @@ def test_the_real_knowledge_base_is_asked_in_the_same_way(tmp_path: Path) -> Non
 
 @asynccontextmanager
 async def _embedded(folder: Path, records: Sequence[Record]) -> AsyncIterator[KnowledgeBase]:
-    """The knowledge base of `jackfield-capability-kb`, by words alone."""
+    """Return the knowledge base of `jackfield-capability-kb`, with full-text search only."""
     from jackfield_kb.capability import LibraryKnowledge
     from jackfield_kb.settings import KnowledgeSettings, open_library
 

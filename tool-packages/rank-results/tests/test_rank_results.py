@@ -1,4 +1,4 @@
-"""What a user would miss: the best result on top, for reasons that hold, and the same every time."""
+"""Relevance, recency, preference, weights, order and duplicates."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ ONLY = {"relevance": 0, "score": 0, "recency": 0, "preference": 0}
 
 
 def call(**args: Any) -> ToolResponse:
-    """A call as the registry would make it: judged, then completed with defaults."""
+    """Make a call as the registry does: validated, then completed with defaults."""
     args = json.loads(json.dumps({"now": NOW, **args}))
     assert PARAMETERS.violations(args) == []
     PARAMETERS.complete(args)
@@ -68,7 +68,7 @@ def relevances(query: str, items: list[dict[str, Any]]) -> dict[str, float]:
 # Relevance
 
 
-def test_the_title_counts_more_than_tags_and_these_more_than_the_snippet() -> None:
+def test_the_title_outweighs_tags_and_tags_outweigh_the_snippet() -> None:
     places = [
         item("snippet", "Something", snippet="All about onboarding."),
         item("title", "Onboarding"),
@@ -79,12 +79,12 @@ def test_the_title_counts_more_than_tags_and_these_more_than_the_snippet() -> No
     assert order(places, query="onboarding") == ["title", "tag", "snippet", "none"]
 
 
-def test_more_of_the_words_is_better() -> None:
+def test_more_matching_words_rank_higher() -> None:
     plans = [item("half", "Launch party"), item("whole", "Launch plan for Atlas"), item("none", "Office map")]
     assert order(plans, query="Atlas launch plan") == ["whole", "half", "none"]
 
 
-def test_words_that_all_items_have_decide_little() -> None:
+def test_words_common_to_all_items_have_little_weight() -> None:
     guides = [
         item("a", "The guide for the printer"),
         item("b", "The guide for the scanner"),
@@ -112,7 +112,7 @@ def test_words_that_all_items_have_decide_little() -> None:
         ("회의록", "주간 회의록"),
     ],
 )
-def test_finds_words_in_other_spellings_and_scripts(query: str, title: str) -> None:
+def test_words_match_in_other_spellings_and_scripts(query: str, title: str) -> None:
     found = relevances(query, [item("hit", title), item("miss", "Zebra")])
     assert found["hit"] >= 0.8
     assert found["miss"] == 0
@@ -130,23 +130,23 @@ def test_finds_words_in_other_spellings_and_scripts(query: str, title: str) -> N
         ("की", "का"),
     ],
 )
-def test_does_not_take_one_word_for_another(query: str, title: str) -> None:
+def test_different_words_do_not_match(query: str, title: str) -> None:
     assert relevances(query, [item("miss", title), item("other", "Zebra")])["miss"] == 0
 
 
 @pytest.mark.parametrize(("query", "title"), [("Café", "CAFE"), ("don't", "dont"), ("本", "本"), ("Ⅳ", "iv")])
-def test_spellings_that_mean_nothing_cost_nothing(query: str, title: str) -> None:
+def test_insignificant_spelling_differences_do_not_matter(query: str, title: str) -> None:
     assert relevances(query, [item("hit", title), item("miss", "Zebra")])["hit"] == 1.0
 
 
-def test_a_query_without_words_does_not_count() -> None:
+def test_a_query_without_words_is_ignored() -> None:
     assert "relevance" not in run([item("a", score=0.5)], query="?!")["weights"]
 
 
 # Recency
 
 
-def test_recency_halves_with_each_half_life() -> None:
+def test_recency_decays_with_the_half_life() -> None:
     items = [
         item("new", last_updated="2026-06-01"),
         item("old", last_updated="2026-05-02"),
@@ -162,7 +162,7 @@ def test_recency_halves_with_each_half_life() -> None:
     }
 
 
-def test_sorts_by_date_however_long_ago() -> None:
+def test_very_old_items_are_sorted_by_date() -> None:
     items = [item(str(year), last_updated=f"{year}-01-01") for year in (1990, 2020, 1950, 1995, 1991)]
     newest_first = ["2020", "1995", "1991", "1990", "1950"]
     assert order(items, weights={**ONLY, "recency": 1}) == newest_first
@@ -188,7 +188,7 @@ def test_offsets_are_respected_and_times_without_one_are_utc() -> None:
     assert order(items) == ["third", "second", "first"]
 
 
-def test_recency_counts_from_the_real_time_unless_now_is_given() -> None:
+def test_recency_counts_from_the_current_time_by_default() -> None:
     month_ago = (datetime.now(UTC) - timedelta(days=30)).isoformat()
     args: dict[str, Any] = {"items": [item("a", last_updated=month_ago)], "half_life_days": 30}
     PARAMETERS.complete(args)
@@ -196,7 +196,7 @@ def test_recency_counts_from_the_real_time_unless_now_is_given() -> None:
     assert data["results"][0]["score"] == pytest.approx(0.5, abs=0.001)
 
 
-def test_a_date_that_cannot_be_read_is_unknown_and_said() -> None:
+def test_an_unreadable_date_is_unknown_and_reported() -> None:
     data = run(
         [
             item("bad", last_updated="3 days ago"),
@@ -209,7 +209,7 @@ def test_a_date_that_cannot_be_read_is_unknown_and_said() -> None:
     assert data["notes"] == ["The last_updated of bad is no ISO 8601 date and was not used."]
 
 
-def test_a_long_list_of_bad_dates_is_said_briefly() -> None:
+def test_many_bad_dates_are_reported_briefly() -> None:
     items = [item(f"{at:02}" + "x" * 400, "T", last_updated="soon", score=0.5) for at in range(20)]
     (note,) = run(items)["notes"]
     assert "and 17 more" in note
@@ -233,7 +233,7 @@ def test_preferred_types_and_tags_move_up() -> None:
     assert data["results"][-1]["id"] == "neither"
 
 
-def test_more_of_the_preferred_tags_is_better() -> None:
+def test_more_preferred_tags_rank_higher() -> None:
     items = [item("one", tags=["a"]), item("two", tags=["a", "b"]), item("zero")]
     results = run(items, prefer={"tags": ["a", "b"]})["results"]
     assert [(result["id"], result["score"]) for result in results] == [
@@ -243,7 +243,7 @@ def test_more_of_the_preferred_tags_is_better() -> None:
     ]
 
 
-def test_an_empty_preference_does_not_count() -> None:
+def test_an_empty_preference_is_ignored() -> None:
     assert "preference" not in run([item("a", score=0.5)], prefer={"types": [], "tags": []})["weights"]
 
 
@@ -259,12 +259,12 @@ def test_the_score_is_the_weighted_mean_of_the_reasons() -> None:
     assert first["score"] == pytest.approx(0.5 * 1 + 0.25 * 0.5 + 0.25 * 0.5)
 
 
-def test_a_weight_that_is_left_out_keeps_its_default() -> None:
+def test_an_omitted_weight_keeps_its_default() -> None:
     data = run([item("a", score=0.5, last_updated="2026-01-01")], weights={"recency": 0.4})
     assert data["weights"] == {"score": 0.5, "recency": 0.5}
 
 
-def test_what_no_item_has_does_not_count() -> None:
+def test_a_signal_that_no_item_has_is_ignored() -> None:
     data = run([item("a", score=0.9), item("b", score=0.3)])
     assert data["weights"] == {"score": 1.0}
     assert [result["score"] for result in data["results"]] == [0.9, 0.3]
@@ -279,19 +279,19 @@ def test_an_unknown_value_moves_neither_up_nor_down() -> None:
     assert all("unknown" not in result for result in results if result["id"] != "unknown")
 
 
-def test_nothing_to_rank_by_is_a_failure_with_advice() -> None:
+def test_missing_ranking_signals_are_a_failure_with_advice() -> None:
     failure = refuse([item("a"), item("b")])
     assert "nothing to rank by" in failure.message
     assert "query" in (failure.suggestion or "")
 
 
-def test_weights_that_switch_everything_off_are_a_failure() -> None:
+def test_weights_that_disable_every_signal_are_a_failure() -> None:
     failure = refuse([item("a", score=0.5)], weights={"score": 0})
     assert "score" in failure.message
     assert "above 0" in (failure.suggestion or "")
 
 
-def test_no_items_are_no_results() -> None:
+def test_an_empty_list_gives_no_results() -> None:
     assert run([]) == {"results": [], "total": 0, "duplicates": 0}
 
 
@@ -303,7 +303,7 @@ def test_now_must_be_a_date() -> None:
 # Order and duplicates
 
 
-def test_ties_go_to_the_given_score_then_the_later_update_then_the_id() -> None:
+def test_ties_are_broken_by_given_score_update_and_id() -> None:
     items = [
         item("d"),
         item("c", score=0.2),
@@ -315,7 +315,7 @@ def test_ties_go_to_the_given_score_then_the_later_update_then_the_id() -> None:
     assert order(items, **same) == ["b", "a", "c", "d", "e"]
 
 
-def test_of_duplicates_the_best_stays_and_names_the_others() -> None:
+def test_the_best_duplicate_is_kept_and_names_the_others() -> None:
     data = run(
         [
             item("web-1", "Vector Databases, Compared!", score=0.4),
@@ -345,7 +345,7 @@ def test_of_duplicates_the_best_stays_and_names_the_others() -> None:
         ({"title": "???"}, {"title": "!!!"}),
     ],
 )
-def test_similar_is_not_the_same(one: dict[str, Any], other: dict[str, Any]) -> None:
+def test_similar_items_are_not_duplicates(one: dict[str, Any], other: dict[str, Any]) -> None:
     assert run([{"id": "1", "score": 0.5, **one}, {"id": "2", "score": 0.5, **other}])["duplicates"] == 0
 
 
@@ -362,18 +362,18 @@ def test_similar_is_not_the_same(one: dict[str, Any], other: dict[str, Any]) -> 
         ({"title": "???"}, {"title": "???"}),
     ],
 )
-def test_the_same_is_recognised(one: dict[str, Any], other: dict[str, Any]) -> None:
+def test_duplicates_are_recognised(one: dict[str, Any], other: dict[str, Any]) -> None:
     assert run([{"id": "1", "score": 0.5, **one}, {"id": "2", "score": 0.5, **other}])["duplicates"] == 1
 
 
-def test_duplicates_stay_when_asked_to() -> None:
+def test_duplicates_are_kept_on_request() -> None:
     items = [item("x", "Budget", score=0.5), item("x", "Budget", score=0.9)]
     data = run(items, deduplicate=False)
     assert [result["score"] for result in data["results"]] == [0.9, 0.5]
     assert data["duplicates"] == 0
 
 
-def test_duplicates_do_not_use_up_places() -> None:
+def test_duplicates_do_not_count_towards_the_limit() -> None:
     items = [item("same", score=0.9 - at / 100) for at in range(5)] + [item("other", score=0.1)]
     assert order(items, top_k=2) == ["same", "other"]
 
@@ -436,16 +436,14 @@ def test_scores_are_sorted_within_bounds_and_explained(items: list[dict[str, Any
 
 @given(ITEMS, ARGS)
 @settings(deadline=None)
-def test_top_k_only_cuts(items: list[dict[str, Any]], args: Any) -> None:
+def test_top_k_only_truncates_the_ranking(items: list[dict[str, Any]], args: Any) -> None:
     cut, whole = run(items, **args), run(items, **{**args, "top_k": 10})
     assert cut["results"] == whole["results"][: args["top_k"]]
 
 
 @given(ITEMS, ARGS)
 @settings(deadline=None)
-def test_with_deduplication_no_id_comes_twice_and_none_is_lost(
-    items: list[dict[str, Any]], args: Any
-) -> None:
+def test_deduplication_keeps_every_id_exactly_once(items: list[dict[str, Any]], args: Any) -> None:
     data = run(items, **{**args, "deduplicate": True, "top_k": 10})
     ids = [result["id"] for result in data["results"]]
     assert len(ids) == len(set(ids))
@@ -494,7 +492,7 @@ def test_the_defaults_in_the_guide_are_those_of_the_schema() -> None:
     assert [float(value) for value in stated.groups()] == [defaults[name]["default"] for name in ONLY]
 
 
-def test_five_ordinary_results_fit_into_a_spoken_turn() -> None:
+def test_five_typical_results_fit_into_a_spoken_turn() -> None:
     items = [
         item(
             f"kb-{at}",

@@ -1,4 +1,4 @@
-"""How much of a file one answer holds, and that reading on misses nothing."""
+"""The size of one answer, and continued reading without gaps."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ def read(root: Path, mode: Mode = "text", **given: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("line", ["plain text of a line", '"quoted" \\ and\ttabbed', "字" * 50, ""])
-def test_reading_on_gives_every_line_once(line: str, tmp_path: Path) -> None:
+def test_continued_reading_returns_every_line_once(line: str, tmp_path: Path) -> None:
     lines = [f"{line} {number}".rstrip() for number in range(400)]
     (tmp_path / "file.txt").write_text("\n".join(lines) + "\n", "utf-8")
     seen: list[str] = []
     offset: int | None = 1
     while offset is not None:
         data = read(tmp_path, offset=offset)
-        # What is longer would be cut in the middle on its way to the model.
+        # A longer answer would be truncated in the middle on its way to the model.
         assert len(orjson.dumps(data).decode()) < LIMIT - 400
         for number, shown in enumerate(data["content"].split("\n"), offset):
             told, _, text = shown.partition("\t")
@@ -43,7 +43,7 @@ def test_reading_on_gives_every_line_once(line: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("line", ["word " * 400, "w" * 3000, '"\\' * 900, "字" * 900, "a line of it"])
-def test_in_voice_an_answer_is_short_whatever_the_file_holds(line: str, tmp_path: Path) -> None:
+def test_voice_answers_are_short_for_any_file(line: str, tmp_path: Path) -> None:
     (tmp_path / "file.txt").write_text(f"{line}\n" * 90, "utf-8")
     data = read(tmp_path, "voice")
     assert len(orjson.dumps(data).decode()) <= 1500
@@ -51,13 +51,13 @@ def test_in_voice_an_answer_is_short_whatever_the_file_holds(line: str, tmp_path
     assert data["next_offset"] == data["last_line"] + 1
 
 
-def test_another_encoding_is_said(tmp_path: Path) -> None:
+def test_another_encoding_is_reported(tmp_path: Path) -> None:
     (tmp_path / "file.txt").write_bytes("grün\n".encode("cp1252"))
     data = read(tmp_path)
     assert (data["content"], data["encoding"]) == ("1\tgrün", "cp1252")
 
 
-def test_the_audit_says_which_file_and_not_what_is_in_it(tmp_path: Path) -> None:
+def test_the_audit_names_the_file_but_not_its_content(tmp_path: Path) -> None:
     (tmp_path / "file.txt").write_text("private\n")
     made = context(tmp_path)
     asyncio.run(execute({"path": "file.txt", "offset": 1, "limit": 10}, made))

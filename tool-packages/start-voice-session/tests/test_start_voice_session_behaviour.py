@@ -1,4 +1,4 @@
-"""What the tool does in a session of the kernel: what the client is asked, and what is handed over."""
+"""The tool in a kernel session: the request to the client, and what is passed on."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ PACKAGE = resources.files("jackfield_tool_start_voice_session")
 MANIFEST = ToolManifest.from_wire(json.loads(PACKAGE.joinpath("schema.json").read_text("utf-8")))
 
 
-class Conversation:
-    """One session, what its client was sent, and what the audit record got."""
+class ToolSession:
+    """One session with the messages to its client and its audit records."""
 
     def __init__(self, mode: Mode = "text") -> None:
         self.sent: list[tuple[str, Mapping[str, Any]]] = []
@@ -51,61 +51,63 @@ def failure_of(response: ToolResponse) -> Failure:
     return response.failure
 
 
-def test_the_manifest_says_what_the_table_of_tools_says() -> None:
+def test_the_manifest_matches_the_tool_table() -> None:
     assert (MANIFEST.category, MANIFEST.side_effects, MANIFEST.idempotent) == ("utility", "writes", False)
     assert (MANIFEST.allowed_modes, MANIFEST.latency_budget_ms) == (("text",), 500)
     assert MANIFEST.requires_confirmation is False
 
 
-def test_a_request_goes_to_the_client_and_into_the_next_session() -> None:
-    talk = Conversation()
-    response = talk.start("  tell a joke ")
-    assert talk.sent == [("voice_session_start", {"fromSession": "s-1", "pendingRequest": "tell a joke"})]
+def test_a_request_is_sent_to_the_client_and_the_next_session() -> None:
+    conversation = ToolSession()
+    response = conversation.start("  tell a joke ")
+    assert conversation.sent == [
+        ("voice_session_start", {"fromSession": "s-1", "pendingRequest": "tell a joke"})
+    ]
     assert response.intents == (set_pending_message("tell a joke"),)
     assert response.data == {"status": "requested", "pending_request": "tell a joke"}
 
 
 @pytest.mark.parametrize("blank", ["", "   ", "\n\t"])
 def test_without_a_request_nothing_is_pending(blank: str) -> None:
-    talk = Conversation()
-    response = talk.start(blank)
+    conversation = ToolSession()
+    response = conversation.start(blank)
     none: tuple[Intent, ...] = ()
-    assert talk.sent == [("voice_session_start", {"fromSession": "s-1", "pendingRequest": None})]
+    assert conversation.sent == [("voice_session_start", {"fromSession": "s-1", "pendingRequest": None})]
     assert response.intents == none
     assert response.data == {"status": "requested", "pending_request": None}
 
 
-def test_in_a_voice_session_it_says_so_and_sends_nothing() -> None:
-    talk = Conversation("voice")
-    failure = failure_of(talk.start("tell a joke"))
+def test_in_a_voice_session_nothing_is_sent() -> None:
+    conversation = ToolSession("voice")
+    failure = failure_of(conversation.start("tell a joke"))
     assert failure.type is ErrorType.SESSION_ACTIVE
     assert not failure.retryable
-    assert (talk.sent, talk.notes) == ([], [])
+    assert (conversation.sent, conversation.notes) == ([], [])
 
 
 @pytest.mark.parametrize("mode", ["text", "voice"])
-def test_a_session_that_is_over_starts_nothing(mode: Mode) -> None:
-    talk = Conversation(mode)
-    talk.session.transition(State.TERMINATED)
-    assert failure_of(talk.start()).type is ErrorType.SESSION_INACTIVE
-    assert talk.sent == []
+def test_an_ended_session_starts_nothing(mode: Mode) -> None:
+    conversation = ToolSession(mode)
+    conversation.session.transition(State.TERMINATED)
+    assert failure_of(conversation.start()).type is ErrorType.SESSION_INACTIVE
+    assert conversation.sent == []
 
 
-def test_a_client_that_is_gone_can_be_tried_again() -> None:
-    talk = Conversation()
-    talk.connected = False
-    failure = failure_of(talk.start("tell a joke"))
+def test_a_disconnected_client_is_a_retryable_failure() -> None:
+    conversation = ToolSession()
+    conversation.connected = False
+    failure = failure_of(conversation.start("tell a joke"))
     assert failure.type is ErrorType.TRANSIENT
     assert failure.retryable
     assert not failure.partial_side_effects
-    assert talk.notes == []
+    assert conversation.notes == []
 
 
-def test_the_audit_says_whether_something_was_handed_over_but_not_what() -> None:
-    talk = Conversation()
-    talk.start("tell a joke about my boss")
-    talk.start()
-    assert talk.notes == [
+def test_the_audit_shows_whether_a_request_was_passed_but_not_its_text() -> None:
+    conversation = ToolSession()
+    conversation.start("tell a joke about my boss")
+    conversation.start()
+    assert conversation.notes == [
         {"event": "voice_session_requested", "has_pending_request": True},
         {"event": "voice_session_requested", "has_pending_request": False},
     ]

@@ -1,4 +1,4 @@
-"""What the tool hands over, what the user sees meanwhile, and what the model is told."""
+"""The delegated work, the progress shown to the user, and the answer for the model."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from importlib import resources
 from typing import Any
 
 import pytest
-from agents_at_hand import SOURCE, AgentsAtHand
 from jackfield import ErrorType, ToolError, ToolResponse
 from jackfield.contract.manifest import ToolManifest
 from jackfield_testkit import ToolTestContext
 from jackfield_tool_task.handler import execute
+from stub_agents import SOURCE, StubAgents
 
 SCHEMA = resources.files("jackfield_tool_task").joinpath("schema.json").read_text("utf-8")
 MANIFEST = ToolManifest.from_wire(json.loads(SCHEMA))
@@ -23,15 +23,15 @@ def call(context: ToolTestContext, **given: Any) -> ToolResponse:
     return asyncio.run(execute(work, context))
 
 
-def test_the_manifest_says_what_the_table_of_tools_says() -> None:
+def test_the_manifest_matches_the_tool_table() -> None:
     assert (MANIFEST.category, MANIFEST.side_effects, MANIFEST.idempotent) == ("action", "writes", False)
     assert set(MANIFEST.allowed_modes) == {"text", "voice"}
     assert (MANIFEST.latency_budget_ms, MANIFEST.timeout_ms) == (300_000, 300_000)
     assert (MANIFEST.requires_confirmation, MANIFEST.requires) == ("policy", ("agents",))
 
 
-def test_the_work_is_handed_over_and_every_step_is_shown() -> None:
-    agents = AgentsAtHand()
+def test_the_task_is_delegated_and_every_step_is_shown() -> None:
+    agents = StubAgents()
     context = ToolTestContext("voice", agents=agents)
     data = call(context, tools=["kb_search"]).data
     assert agents.asked == [("Find out.", ("kb_search",))]
@@ -48,16 +48,16 @@ def test_the_work_is_handed_over_and_every_step_is_shown() -> None:
     assert context.audited == [("agent_worked", {"session": "s1", "steps": 2, "complete": True})]
 
 
-def test_work_that_was_cut_short_says_why_and_what_there_is_none_of_is_left_out() -> None:
-    agents = AgentsAtHand(cut_short="Its time was over.", tools=(), sources=())
+def test_incomplete_work_states_the_reason_and_omits_empty_parts() -> None:
+    agents = StubAgents(cut_short="Its time was over.", tools=(), sources=())
     data = call(ToolTestContext(agents=agents)).data
     assert (data["complete"], data["note"]) == (False, "Its time was over.")
     assert "tools" not in data
     assert "sources" not in data
 
 
-def test_a_failure_reaches_the_model_as_the_capability_says_it() -> None:
+def test_a_failure_of_the_capability_reaches_the_model_unchanged() -> None:
     refusal = ToolError(ErrorType.RATE_LIMIT, "Too many.", retryable=True)
     with pytest.raises(ToolError) as raised:
-        call(ToolTestContext(agents=AgentsAtHand(refusal)))
+        call(ToolTestContext(agents=StubAgents(refusal)))
     assert raised.value is refusal

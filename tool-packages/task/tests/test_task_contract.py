@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from agents_at_hand import SOURCE, AgentsAtHand
 from jackfield import Mode
 from jackfield_testkit import Example, ToolContractTests, ToolTestContext
+from stub_agents import SOURCE, StubAgents
 
 WORK = {"title": "Rooms", "instructions": "Find out how rooms are booked."}
 
@@ -27,4 +27,4 @@ class TestTask(ToolContractTests):
     )
 
     def context(self, mode: Mode) -> ToolTestContext:
-        return ToolTestContext(mode, agents=AgentsAtHand())
+        return ToolTestContext(mode, agents=StubAgents())

@@ -1,4 +1,4 @@
-"""What the tool hands to the model, in parts that fit, and what the user and the audit learn."""
+"""Parts of a page for the model, and what the user and the audit see."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ DEFAULTS: dict[str, Any] = {"max_chars": 3000, "offset": 0, "include_links": Fal
 
 
 class OnePage:
-    """A web of one page, which remembers what it was asked for."""
+    """A web of one page, which records its requests."""
 
     def __init__(self, text: str, **facts: Any) -> None:
         self.asked: list[str] = []
@@ -32,7 +32,7 @@ class OnePage:
         return self._page
 
     async def close(self) -> None:
-        """Nothing is held open."""
+        """Do nothing; no resources are open."""
 
 
 def call(web: OnePage, context: ToolTestContext | None = None, **given: Any) -> ToolResponse:
@@ -40,7 +40,7 @@ def call(web: OnePage, context: ToolTestContext | None = None, **given: Any) -> 
     return asyncio.run(execute(arguments, context or ToolTestContext("text", web=web)))
 
 
-def test_the_manifest_says_what_the_table_of_tools_says() -> None:
+def test_the_manifest_matches_the_tool_table() -> None:
     assert (MANIFEST.category, MANIFEST.side_effects, MANIFEST.idempotent) == ("retrieval", "read_only", True)
     assert (MANIFEST.allowed_modes, MANIFEST.latency_budget_ms) == (("text",), 10_000)
     assert (MANIFEST.requires_confirmation, MANIFEST.requires) == (False, ("web",))
@@ -48,7 +48,7 @@ def test_the_manifest_says_what_the_table_of_tools_says() -> None:
 
 @pytest.mark.parametrize("text", ["words and lines\n" * 700, "x" * 10_000, "one line of many words " * 500])
 @pytest.mark.parametrize("size", [200, 999, 3000])
-def test_the_parts_put_together_are_the_whole_text(text: str, size: int) -> None:
+def test_the_parts_add_up_to_the_whole_text(text: str, size: int) -> None:
     web = OnePage(text)
     parts, offset = [], 0
     while True:
@@ -67,24 +67,24 @@ def test_a_part_ends_between_words() -> None:
     assert data["content"].endswith(" ")
 
 
-def test_a_page_that_was_cut_on_the_way_is_truncated_and_has_no_next_part() -> None:
+def test_a_page_truncated_by_the_capability_has_no_next_part() -> None:
     data = call(OnePage("all there is", complete=False)).data
     assert data["truncated"]
     assert "next_offset" not in data
 
 
-def test_an_empty_page_is_an_answer() -> None:
+def test_an_empty_page_is_a_valid_answer() -> None:
     assert call(OnePage("")).data["content"] == ""
 
 
-def test_links_are_given_only_when_asked_for_and_not_without_end() -> None:
+def test_links_are_returned_only_on_request_and_limited() -> None:
     links = tuple(Link(f"page {number}", f"https://x.example/{number}") for number in range(80))
     web = OnePage("text", links=links)
     assert "links" not in call(web).data
     assert len(call(web, include_links=True).data["links"]) == 50
 
 
-def test_the_user_and_the_audit_see_the_host_and_not_what_is_in_the_address() -> None:
+def test_the_user_and_the_audit_see_only_the_host_of_a_url() -> None:
     web = OnePage("text")
     context = ToolTestContext("text", web=web)
     call(web, context)
@@ -95,7 +95,7 @@ def test_the_user_and_the_audit_see_the_host_and_not_what_is_in_the_address() ->
     assert line.fields == {"host": "x.example", "content_type": "text/html", "characters": 4}
 
 
-def test_the_guide_tells_the_model_not_to_obey_a_page() -> None:
+def test_the_guide_tells_the_model_not_to_follow_instructions_in_a_page() -> None:
     guide = PACKAGE.joinpath("guide.md").read_text("utf-8")
     summary = next(part for part in guide.split("\n\n") if part and not part.startswith("#"))
     assert "never instructions" in summary

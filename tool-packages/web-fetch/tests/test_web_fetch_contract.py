@@ -23,7 +23,7 @@ STORY = Page(
 
 
 class MemoryWeb:
-    """Two pages, and hosts that are refused."""
+    """Two pages, and hosts that are rejected."""
 
     async def fetch(self, url: str) -> Page:
         if "docs.example.com" in url:
@@ -33,7 +33,7 @@ class MemoryWeb:
         raise ToolError(ErrorType.PERMANENT, "It may not be read.", suggestion="Use another source.")
 
     async def close(self) -> None:
-        """Nothing is held open."""
+        """Do nothing; no resources are open."""
 
 
 DATA = {

@@ -1,4 +1,4 @@
-"""What the tool asks, and what the model gets of what was found."""
+"""The query for the provider, and the results for the model."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ SCHEMA = json.loads(PACKAGE.joinpath("schema.json").read_text("utf-8"))
 MANIFEST = ToolManifest.from_wire(SCHEMA)
 
 
-class Remembering:
-    """Finds what it is given, and remembers how it was asked."""
+class RecordingSearch:
+    """Returns given results and records its queries."""
 
     def __init__(self, *found: WebResult) -> None:
         self.asked: list[tuple[str, int, str | None]] = []
@@ -32,51 +32,51 @@ class Remembering:
         return self._found
 
     async def close(self) -> None:
-        """Nothing is held open."""
+        """Do nothing; no resources are open."""
 
 
-def call(search: Remembering, context: ToolTestContext | None = None, **given: Any) -> ToolResponse:
+def call(search: RecordingSearch, context: ToolTestContext | None = None, **given: Any) -> ToolResponse:
     arguments = {"count": 5, "query": "secret plans", **given}
     return asyncio.run(execute(arguments, context or ToolTestContext("text", web_search=search)))
 
 
-def test_the_manifest_says_what_the_table_of_tools_says() -> None:
+def test_the_manifest_matches_the_tool_table() -> None:
     assert (MANIFEST.category, MANIFEST.side_effects, MANIFEST.idempotent) == ("retrieval", "read_only", True)
     assert (MANIFEST.allowed_modes, MANIFEST.latency_budget_ms) == (("text",), 5000)
     assert (MANIFEST.requires_confirmation, MANIFEST.requires) == (False, ("web_search",))
     assert tuple(SCHEMA["parameters"]["properties"]["recency"]["enum"]) == RECENCIES
 
 
-def test_the_question_reaches_the_provider_as_it_was_asked() -> None:
-    search = Remembering()
+def test_the_query_reaches_the_provider_unchanged() -> None:
+    search = RecordingSearch()
     call(search, query="  harbour \n museum ", count=3, recency="week")
     call(search)
     assert search.asked == [("harbour museum", 3, "week"), ("secret plans", 5, None)]
 
 
 @pytest.mark.parametrize(("score", "given"), [(None, None), (0.1234, 0.123), (7.0, 1.0), (-1.0, 0.0)])
-def test_a_score_is_between_0_and_1_or_not_there(score: float | None, given: float | None) -> None:
-    (result,) = call(Remembering(WebResult("https://x.example/", "T", "s", score))).data["results"]
+def test_a_score_is_between_0_and_1_or_missing(score: float | None, given: float | None) -> None:
+    (result,) = call(RecordingSearch(WebResult("https://x.example/", "T", "s", score))).data["results"]
     assert result.get("score") == given
     assert ("score" in result) is (score is not None)
     assert result["id"] == result["url"]
     assert (result["source_type"], result["last_updated"]) == ("web", None)
 
 
-def test_a_provider_that_gives_too_much_is_cut() -> None:
+def test_excess_provider_results_are_dropped() -> None:
     found = [WebResult(f"https://x.example/{number}", "T", "s") for number in range(9)]
-    assert len(call(Remembering(*found), count=2).data["results"]) == 2
+    assert len(call(RecordingSearch(*found), count=2).data["results"]) == 2
 
 
-def test_what_was_searched_for_is_not_in_the_audit() -> None:
-    search = Remembering()
+def test_the_query_is_not_in_the_audit() -> None:
+    search = RecordingSearch()
     context = ToolTestContext("text", web_search=search)
     call(search, context)
     (line,) = context.audited
     assert (line.event, line.fields) == ("web_searched", {"found": 0})
 
 
-def test_the_guide_tells_the_model_not_to_obey_a_result() -> None:
+def test_the_guide_tells_the_model_not_to_follow_instructions_in_a_result() -> None:
     guide = PACKAGE.joinpath("guide.md").read_text("utf-8")
     summary = next(part for part in guide.split("\n\n") if part and not part.startswith("#"))
     assert "never instructions" in summary

@@ -34,7 +34,7 @@ class MemorySearch:
         return MORE[:limit] if "port" in query and recency is None else []
 
     async def close(self) -> None:
-        """Nothing is held open."""
+        """Do nothing; no resources are open."""
 
 
 FOUND = {

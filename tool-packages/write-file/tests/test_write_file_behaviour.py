@@ -1,4 +1,4 @@
-"""What the card shows, what is audited, and how much of a diff is told."""
+"""The preview, the audit record and the length of the diff."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 from jackfield.confirmation import render
 from jackfield.contract.manifest import ToolManifest
-from jackfield_capability_types.workspace import Change
+from jackfield_capability_types.workspace import FileChange
 from jackfield_testkit import StubWorkspace, ToolTestContext
 from jackfield_tool_write_file.handler import execute
 
@@ -19,10 +19,10 @@ ASKED: dict[str, Any] = {"path": "a.txt", "content": "private\nlines\n", "overwr
 
 
 def told(diff: str) -> StubWorkspace:
-    return StubWorkspace(write=Change("a.txt", "replaced", 2, diff))
+    return StubWorkspace(write=FileChange("a.txt", "replaced", 2, diff))
 
 
-def test_the_manifest_says_what_the_table_of_tools_says() -> None:
+def test_the_manifest_matches_the_tool_table() -> None:
     assert (MANIFEST.category, MANIFEST.side_effects, MANIFEST.requires_confirmation) == (
         "action",
         "writes",
@@ -31,7 +31,7 @@ def test_the_manifest_says_what_the_table_of_tools_says() -> None:
     assert (MANIFEST.allowed_modes, MANIFEST.latency_budget_ms) == (("text",), 100)
 
 
-def test_the_card_shows_everything_that_will_be_written() -> None:
+def test_the_preview_shows_everything_that_will_be_written() -> None:
     assert render(MANIFEST.preview, "write_file", ASKED).splitlines() == [
         "Write a.txt?",
         "Replace a file of that name: yes",
@@ -39,13 +39,13 @@ def test_the_card_shows_everything_that_will_be_written() -> None:
     ]
 
 
-def test_a_long_diff_is_cut_and_says_so() -> None:
+def test_a_long_diff_is_truncated_and_says_so() -> None:
     data = asyncio.run(execute(ASKED, ToolTestContext(workspace=told("+x" * 5000)))).data
     assert len(data["diff"]) < 2600
     assert data["diff"].endswith("[... 7500 characters left out ...]")
 
 
-def test_the_audit_says_which_file_and_not_what_was_written() -> None:
+def test_the_audit_names_the_file_but_not_its_content() -> None:
     context = ToolTestContext(workspace=told("+private"))
     asyncio.run(execute(ASKED, context))
     ((event, fields),) = context.audited

@@ -1,1 +1,1 @@
-"""From installed distributions to a frozen registry: discover, check, adapt, freeze, compare."""
+"""Builds a registry snapshot from the installed distributions: discovers, checks and freezes their tools."""

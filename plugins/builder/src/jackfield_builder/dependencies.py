@@ -1,4 +1,4 @@
-"""What a snapshot records of distributions: their parts, and everything they depend on."""
+"""Records the modules and the dependencies of distributions for the snapshot."""
 
 from __future__ import annotations
 
@@ -10,91 +10,91 @@ from jackfield.distributions import KERNEL, Metadata, installed, normalised, pac
 from jackfield.drift import tool_folders
 from packaging.requirements import InvalidRequirement, Requirement
 
-from jackfield_builder.parts import parts_of
+from jackfield_builder.distribution_modules import distribution_modules
 
 
-class Owner(NamedTuple):
-    """What a distribution takes part with: the packages of its tools, and the modules of its plugins."""
+class ContributedModules(NamedTuple):
+    """What a distribution contributes to the registry: packages of tools, and modules of plugins."""
 
     tools: Collection[str]
     plugins: Collection[str]
 
 
-class Installation:
-    """The distributions of this environment, as a snapshot records them."""
+class InstalledDistributions:
+    """The distributions of this environment, as the snapshot records them."""
 
     def __init__(self) -> None:
         self._found: dict[str, Metadata] = installed()
         self._requirements: dict[str, list[Requirement]] = {}
 
     def version(self, name: str, otherwise: str = "") -> str:
-        """The version of a distribution that stands for its compiled code."""
+        """Return the version of a distribution; in hashes it represents the compiled code."""
         return self._found[name].version if name in self._found else otherwise
 
-    def record(self, owners: Mapping[str, Owner]) -> list[dict[str, Any]]:
-        """The distributions of tools and plugins with their parts, and what they depend on; sorted by name.
+    def records(self, contributed: Mapping[str, ContributedModules]) -> list[dict[str, Any]]:
+        """Return a record for each contributing distribution and each dependency, sorted by name.
 
-        A dependency is identified by its version, and one that came from no index by its parts as well.
+        A dependency is identified by its version; if it was not installed from an index, by its modules too.
         """
-        needed = {name: sorted(self._needed(name) - {KERNEL}) for name in owners}
-        recorded = []
-        for name in sorted({*owners, *(each for names in needed.values() for each in names)}):
-            owner = owners.get(name)
-            if owner:
-                facts = {"modules": self._modules(name, owner), "dependencies": needed[name]}
-                # Most tools are alone in their distribution and need nothing; every start reads this.
+        needed = {name: sorted(self._dependencies(name) - {KERNEL}) for name in contributed}
+        records = []
+        for name in sorted({*contributed, *(each for names in needed.values() for each in names)}):
+            own = contributed.get(name)
+            if own:
+                facts = {"modules": self._module_hashes(name, own), "dependencies": needed[name]}
+                # Most distributions hold one tool and no dependencies; without them the host starts faster.
                 if any(facts.values()):
-                    recorded.append({"name": name} | {fact: value for fact, value in facts.items() if value})
+                    records.append({"name": name} | {fact: value for fact, value in facts.items() if value})
             elif self._found[name].is_from_index:
-                recorded.append({"name": name, "version": self.version(name)})
+                records.append({"name": name, "version": self.version(name)})
             else:
-                modules = self._modules(name, Owner((), ()))
-                recorded.append({"name": name, "version": self.version(name), "modules": modules})
-        return recorded
+                modules = self._module_hashes(name, ContributedModules((), ()))
+                records.append({"name": name, "version": self.version(name), "modules": modules})
+        return records
 
-    def _modules(self, name: str, owner: Owner) -> dict[str, str]:
-        parts = parts_of(name, self._found.get(name), [*owner.tools, *owner.plugins])
+    def _module_hashes(self, name: str, own: ContributedModules) -> dict[str, str]:
+        modules = distribution_modules(name, self._found.get(name), [*own.tools, *own.plugins])
         version = self.version(name)
         hashes = {}
-        for part in parts:
-            path = path_of(part)
-            if path is None or _is_within(part, owner.tools):
+        for module in modules:
+            path = path_of(module)
+            if path is None or _is_within(module, own.tools):
                 continue
-            hashes[part] = package_hash(path, version, exclude=tool_folders(part, owner.tools))
+            hashes[module] = package_hash(path, version, exclude=tool_folders(module, own.tools))
         return hashes
 
-    def _needed(self, name: str) -> set[str]:
-        """Every installed distribution that this one needs, directly or not; not by way of the kernel."""
+    def _dependencies(self, name: str) -> set[str]:
+        """Return the installed direct and transitive dependencies, without those of the kernel."""
         seen: set[tuple[str, str]] = set()
-        asked = [(name, "")]
-        while asked:
-            each = asked.pop()
+        pending = [(name, "")]
+        while pending:
+            each = pending.pop()
             if each in seen or each[0] == KERNEL or each[0] not in self._found:
                 continue
             seen.add(each)
-            asked += self._asked(*each)
+            pending += self._direct_dependencies(*each)
         return {found for found, _ in seen} - {name}
 
-    def _asked(self, name: str, extra: str) -> Iterator[tuple[str, str]]:
-        for requirement in self._required(name):
+    def _direct_dependencies(self, name: str, extra: str) -> Iterator[tuple[str, str]]:
+        for requirement in self._declared_requirements(name):
             if requirement.marker is None or requirement.marker.evaluate({"extra": extra}):
                 needed = normalised(requirement.name)
                 yield from ((needed, each) for each in ("", *requirement.extras))
 
-    def _required(self, name: str) -> list[Requirement]:
+    def _declared_requirements(self, name: str) -> list[Requirement]:
         if name not in self._requirements:
-            read = importlib_metadata.Distribution.at(self._found[name].folder).requires or ()
-            self._requirements[name] = [each for text in read if (each := _parsed(text))]
+            texts = importlib_metadata.Distribution.at(self._found[name].folder).requires or ()
+            self._requirements[name] = [each for text in texts if (each := _parse_requirement(text))]
         return self._requirements[name]
 
 
-def _parsed(text: str) -> Requirement | None:
-    """A requirement; old distributions have some that no installer reads either."""
+def _parse_requirement(text: str) -> Requirement | None:
+    """Parse a requirement; return None for the invalid ones that some old distributions declare."""
     try:
         return Requirement(text)
     except InvalidRequirement:
         return None
 
 
-def _is_within(part: str, packages: Collection[str]) -> bool:
-    return any(f"{part.replace('/', '.')}.".startswith(f"{package}.") for package in packages)
+def _is_within(module: str, packages: Collection[str]) -> bool:
+    return any(f"{module.replace('/', '.')}.".startswith(f"{package}.") for package in packages)

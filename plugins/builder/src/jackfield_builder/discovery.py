@@ -1,4 +1,4 @@
-"""What takes part of what is installed, and what is wrong with that, from metadata alone."""
+"""Discovers installed tools and plugins from metadata, and reports conflicts and broken plugins."""
 
 from __future__ import annotations
 
@@ -10,15 +10,23 @@ from urllib.parse import unquote, urlparse
 
 import importlib_metadata
 from jackfield.distributions import PLUGINS, TOOLS, Distribution, EntryPoint
+from jackfield.plugins import PluginFaultKind, Plugins
 
-from jackfield_builder.entries import Selection, distributions, entry_points
-from jackfield_builder.findings import Code, Finding
+from jackfield_builder.entry_points import Selection, distributions, read_entry_points
+from jackfield_builder.findings import CheckCode, Finding
 
-__all__ = ["Discovery", "Selection", "discover"]
+__all__ = ["Discovery", "Selection", "discover", "plugin_findings"]
+
+_PLUGIN_CODES = {
+    PluginFaultKind.BROKEN: CheckCode.BROKEN_PLUGIN,
+    PluginFaultKind.UNKNOWN_HOOK: CheckCode.UNKNOWN_HOOK,
+    PluginFaultKind.BAD_OFFER: CheckCode.BAD_OFFER,
+    PluginFaultKind.NAME_TAKEN: CheckCode.OFFER_TAKEN,
+}
 
 
 class Discovery(NamedTuple):
-    """What takes part, sorted, what was switched off, and what was wrong."""
+    """The selected entry points, sorted, those that are switched off, and the findings."""
 
     tools: tuple[EntryPoint, ...]
     plugins: tuple[EntryPoint, ...]
@@ -27,36 +35,43 @@ class Discovery(NamedTuple):
 
 
 def discover(selection: Selection | None = None, path: list[str] | None = None) -> Discovery:
-    """Read the entry points of every distribution on `path` (the interpreter's own by default)."""
+    """Read the entry points of every distribution on `path` (default: `sys.path`)."""
     selection = selection or Selection()
-    entries, unreadable = entry_points(path=path)
+    entries, unreadable = read_entry_points(path=path)
     findings = [
         Finding(
-            Code.BROKEN_METADATA,
+            CheckCode.BROKEN_METADATA,
             f"{each.location}: {each.cause}",
             Distribution("(unreadable)", "", each.location),
         )
         for each in unreadable
     ]
-    findings += _unmatched(selection, entries)
-    admitted = [entry for entry in entries if selection.admits(entry)]
-    findings += _second_copies(admitted, path)
-    tools, conflicts = _one_owner_each([entry for entry in admitted if entry.group == TOOLS])
+    findings += _unmatched_patterns(selection, entries)
+    selected = [entry for entry in entries if selection.includes(entry)]
+    findings += _second_copies(selected, path)
+    tools, conflicts = _resolve_owners([entry for entry in selected if entry.group == TOOLS])
     findings += conflicts
     return Discovery(
         tools=tuple(tools),
-        plugins=tuple(entry for entry in admitted if entry.group == PLUGINS),
-        switched_off=tuple(entry for entry in entries if not selection.admits(entry)),
+        plugins=tuple(entry for entry in selected if entry.group == PLUGINS),
+        switched_off=tuple(entry for entry in entries if not selection.includes(entry)),
         findings=tuple(findings),
     )
 
 
-def _unmatched(selection: Selection, entries: Iterable[EntryPoint]) -> Iterator[Finding]:
-    for listed, patterns in (("allow", selection.allow), ("deny", selection.deny)):
+def plugin_findings(plugins: Plugins) -> Iterator[Finding]:
+    """Yield a finding for each error in a loaded plugin."""
+    for error in plugins.faults:
+        entry = error.plugin
+        yield Finding(_PLUGIN_CODES[error.kind], error.message, entry.distribution, entry.name)
+
+
+def _unmatched_patterns(selection: Selection, entries: Iterable[EntryPoint]) -> Iterator[Finding]:
+    for setting, patterns in (("allow", selection.allow), ("deny", selection.deny)):
         for pattern in patterns:
             if not any(entry.matches(pattern) for entry in entries):
                 yield Finding(
-                    Code.ALLOW_UNMATCHED, f"{pattern!r} in {listed} matches nothing that is installed"
+                    CheckCode.ALLOW_UNMATCHED, f"{pattern!r} in {setting} matches nothing that is installed"
                 )
 
 
@@ -68,14 +83,14 @@ def _second_copies(entries: Iterable[EntryPoint], path: list[str] | None) -> Ite
         copies = {(str(copy.locate_file("")), copy.version): copy for copy in found}
         # An editable install by setuptools leaves its egg-info in the source tree, which is on the path too.
         sources = [source for copy in copies.values() if (source := _editable_source(copy))]
-        apart = [
+        separate = [
             (location, version)
             for location, version in copies
             if not any(Path(location).is_relative_to(source) for source in sources)
         ]
-        if len(apart) > 1:
-            places = " and ".join(f"{version} in {location}" for location, version in apart)
-            yield Finding(Code.SECOND_COPY, places, Distribution(name, apart[0][1], apart[0][0]))
+        if len(separate) > 1:
+            places = " and ".join(f"{version} in {location}" for location, version in separate)
+            yield Finding(CheckCode.SECOND_COPY, places, Distribution(name, separate[0][1], separate[0][0]))
 
 
 def _editable_source(distribution: importlib_metadata.Distribution) -> Path | None:
@@ -85,7 +100,8 @@ def _editable_source(distribution: importlib_metadata.Distribution) -> Path | No
     return None
 
 
-def _one_owner_each(tools: list[EntryPoint]) -> tuple[list[EntryPoint], list[Finding]]:
+def _resolve_owners(tools: list[EntryPoint]) -> tuple[list[EntryPoint], list[Finding]]:
+    """Return the tools with exactly one owner, and a finding for each id that several claim."""
     claims: dict[str, list[EntryPoint]] = defaultdict(list)
     for tool in tools:
         claims[tool.name].append(tool)
@@ -96,7 +112,7 @@ def _one_owner_each(tools: list[EntryPoint]) -> tuple[list[EntryPoint], list[Fin
     ]
     return owned, [
         Finding(
-            Code.TOOL_ID_TAKEN,
+            CheckCode.TOOL_ID_TAKEN,
             f"{tool_id!r} is claimed by " + " and by ".join(str(tool.distribution) for tool in claimants),
             claimants[0].distribution,
             tool_id,

@@ -1,6 +1,6 @@
-"""What the build has to say: every code it can report, and one finding of it.
+"""The findings of the build and their codes.
 
-Codes are stable: they are documented in docs/checks.md, machines match on them, and none is ever reused.
+Codes are stable: docs/checks.md documents them, programs match on them, and none is ever reused.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from jackfield.distributions import Distribution
 
 
 class Severity(StrEnum):
-    """An error keeps the registry from being written; a warning does not; a note asks for nothing."""
+    """An error prevents the registry from being written; a warning does not; a note needs no action."""
 
     ERROR = "error"
     WARNING = "warning"
@@ -33,10 +33,10 @@ def _warning(code: str, title: str, hint: str) -> _Rule:
     return _Rule(code, title, hint, Severity.WARNING)
 
 
-class Code(Enum):
-    """Everything the build can find, grouped by the concern that finds it."""
+class CheckCode(Enum):
+    """Every code that the build can report, grouped by subject."""
 
-    # JF0xx, discovery: what is installed
+    # JF0xx: discovery of what is installed
     NO_TOOLS = _Rule(
         "JF001",
         "no tool is installed",
@@ -50,7 +50,7 @@ class Code(Enum):
     SECOND_COPY = _Rule(
         "JF003",
         "a distribution is on the path twice",
-        "remove one copy: which of them is imported depends on the order of sys.path",
+        "remove one copy; the order of sys.path decides which one is imported",
     )
     BROKEN_METADATA = _Rule("JF004", "a distribution's metadata cannot be read", "reinstall the distribution")
     BAD_ENTRY_POINT = _Rule(
@@ -67,23 +67,25 @@ class Code(Enum):
         "JF007", "an allow or deny pattern matches nothing", "correct the name or remove it"
     )
 
-    # JF05x, plugins: what extends the kernel
+    # JF05x: the installed plugins
     BROKEN_PLUGIN = _Rule(
-        "JF051", "a plugin cannot be loaded", "mend or uninstall it, or deny it with `--deny DISTRIBUTION`"
+        "JF051", "a plugin cannot be loaded", "fix or uninstall it, or deny it with `--deny DISTRIBUTION`"
     )
     UNKNOWN_HOOK = _Rule(
         "JF052",
-        "a plugin answers a question the kernel does not ask",
-        "compare the name with docs/hooks.md; the plugin may want another kernel version",
+        "a plugin implements a hook that does not exist",
+        "compare the name with docs/hooks.md; the plugin may need another kernel version",
     )
     BAD_OFFER = _Rule(
         "JF053",
-        "a plugin's answer is not an offer of the right kind",
-        "return the offers that docs/hooks.md names for this hook",
+        "a hook returns a wrong type of offer",
+        "return the type of offer that docs/hooks.md names for this hook",
     )
-    OFFER_TAKEN = _Rule("JF054", "two plugins offer one name", "deny one of them with `--deny DISTRIBUTION`")
+    OFFER_TAKEN = _Rule(
+        "JF054", "two plugins offer the same name", "deny one of them with `--deny DISTRIBUTION`"
+    )
 
-    # JF1xx, files: what the package holds
+    # JF1xx: the files of the package
     SCHEMA_MISSING = _Rule(
         "JF101", "schema.json is missing", "add it beside handler.py and make the wheel ship it"
     )
@@ -96,38 +98,34 @@ class Code(Enum):
     )
     NOT_UTF8 = _Rule("JF105", "a file is not UTF-8", "save it as UTF-8")
     TOO_LARGE = _Rule(
-        "JF106", "a file is too large", "a model has to read what it describes: shorten it, or split the tool"
+        "JF106", "a file is too large", "shorten it or split the tool; models read the schema and the guide"
     )
 
-    # JF2xx, JSON: what schema.json is written in
-    BAD_JSON = _Rule("JF201", "schema.json is not JSON", "mend the syntax at that place")
-    DUPLICATE_KEY = _Rule(
-        "JF202", "a key is given twice", "keep one: parsers disagree about which of them counts"
-    )
+    # JF2xx: the JSON of schema.json
+    BAD_JSON = _Rule("JF201", "schema.json is not JSON", "fix the syntax at that place")
+    DUPLICATE_KEY = _Rule("JF202", "a key appears twice", "keep one; parsers disagree about which one counts")
     BAD_NUMBER = _Rule(
         "JF203", "a number is not finite or too large", "use a finite number of at most 64 bits"
     )
-    BAD_TEXT = _Rule("JF204", "a string holds half of a surrogate pair", "write the whole character")
+    BAD_TEXT = _Rule("JF204", "a string contains half of a surrogate pair", "write the whole character")
     TOO_DEEP = _Rule("JF205", "nested too deeply", "flatten the document, or use `$ref` and `$defs`")
     NOT_AN_OBJECT = _Rule("JF206", "schema.json is not an object", "wrap the contract in `{ }`")
 
-    # JF3xx, manifest: the fields of schema.json
+    # JF3xx: the fields of schema.json
     FIELD_MISSING = _Rule(
         "JF301", "a required field is missing", "add it; docs/authoring.md lists the fields"
     )
-    FIELD_UNKNOWN = _Rule("JF302", "a field is not known", "remove it or correct its name")
-    FIELD_TYPE = _Rule("JF303", "a field has the wrong type", "see docs/authoring.md for what it takes")
-    FIELD_VALUE = _Rule(
-        "JF304", "a field has a value that is not allowed", "choose one of the values it lists"
-    )
-    FIELD_BOUNDS = _Rule("JF305", "a field is out of bounds", "keep to the limits it names")
+    FIELD_UNKNOWN = _Rule("JF302", "a field is unknown", "remove it or correct its name")
+    FIELD_TYPE = _Rule("JF303", "a field has the wrong type", "see its type in docs/authoring.md")
+    FIELD_VALUE = _Rule("JF304", "a field has a value that is not allowed", "choose one of the listed values")
+    FIELD_BOUNDS = _Rule("JF305", "a field is out of bounds", "keep within the limits")
     NOT_SEMVER = _Rule(
         "JF306", "the version is not a semantic version", "write it as MAJOR.MINOR.PATCH, e.g. 1.0.0"
     )
     NOT_SNAKE_CASE = _Rule(
         "JF307",
         "the tool id is not snake_case",
-        "use lower-case letters, digits and single underscores, beginning with a letter",
+        "use lower-case letters, digits and single underscores, and start with a letter",
     )
     ID_MISMATCH = _Rule("JF308", "the tool id is not the entry point's name", "give both the same name")
     BAD_PREVIEW = _Rule(
@@ -136,7 +134,7 @@ class Code(Enum):
         "use `{name}` for a parameter, `{name.member}` for a part of one, `{{` for a brace",
     )
 
-    # JF4xx, rules: what the fields say together
+    # JF4xx: rules that combine several fields
     RETRIEVAL_NOT_IDEMPOTENT = _Rule(
         "JF401", "a retrieval tool is not idempotent", "set `idempotent` to true, or make it an action"
     )
@@ -150,8 +148,8 @@ class Code(Enum):
     )
     SLOW_RETRIEVAL = _Rule(
         "JF404",
-        "a retrieval tool is slower than conversation allows",
-        "keep it under 800 ms in voice and 2000 ms in text, where what it asks lets you",
+        "a retrieval tool is slow for a conversation",
+        "keep it under 800 ms in voice and 2000 ms in text if its sources allow that",
         Severity.NOTE,
     )
     BUDGET_OVER_TIMEOUT = _Rule(
@@ -161,105 +159,101 @@ class Code(Enum):
     )
     NO_PREVIEW = _warning(
         "JF406",
-        "a confirmed tool has no preview",
-        "add `preview`, so that the user reads a sentence rather than raw arguments",
+        "a tool that needs confirmation has no preview",
+        "add `preview`, so that the user sees a sentence instead of raw arguments",
     )
     CAPABILITY_MISSING = _warning(
         "JF407",
-        "a required capability is provided by nobody",
+        "no plugin provides a required capability",
         "install a plugin that provides it; until then the tool is withheld",
     )
-
     UNENFORCED = _warning(
         "JF408",
-        "what the tool asks for is enforced by nobody",
+        "no policy enforces a restriction of the tool",
         "install policies that do, such as jackfield-policies; until then the tool is withheld",
     )
 
-    # JF5xx, parameters: the schema of the arguments
+    # JF5xx: the schema of the arguments
     BAD_SCHEMA = _Rule("JF501", "not a valid draft 2020-12 schema", "correct the keyword at that place")
     NOT_OBJECT_SCHEMA = _Rule(
-        "JF502", "the parameters are not an object schema", 'begin with `"type": "object"`'
+        "JF502", "the parameters are not an object schema", 'start with `"type": "object"`'
     )
     OPEN_OBJECT = _Rule(
         "JF503",
         "an object accepts unknown members",
-        'add `"additionalProperties": false`; for a map, use an array of key and value',
+        'add `"additionalProperties": false`; for a map, use an array of objects with key and value',
     )
-    UNKNOWN_FORMAT = _Rule("JF504", "a format is not known", "use a format of draft 2020-12, or `pattern`")
+    UNKNOWN_FORMAT = _Rule("JF504", "a format is unknown", "use a format of draft 2020-12, or `pattern`")
     BAD_REFERENCE = _Rule(
         "JF505",
-        "a reference leads nowhere",
-        "refer to a place in these parameters, e.g. `#/$defs/range`; nothing is fetched",
+        "a reference cannot be resolved",
+        "point to a place in these parameters, e.g. `#/$defs/range`; nothing is downloaded",
     )
     CIRCULAR_REFERENCE = _Rule(
-        "JF506", "a reference leads back to itself", "let the recursion pass through a property or an item"
+        "JF506", "a reference leads back to itself", "recurse only through a property or an item"
     )
-    BAD_DEFAULT = _Rule("JF507", "a default breaks its own schema", "correct the default or the schema")
+    BAD_DEFAULT = _Rule("JF507", "a default violates its own schema", "correct the default or the schema")
     UNDEFINED_REQUIRED = _Rule(
         "JF508",
         "a required argument is not defined",
-        "define it under `properties`, or drop it from `required`",
+        "define it under `properties`, or remove it from `required`",
     )
     BAD_PATTERN = _Rule("JF509", "a pattern is not a regular expression", "correct the expression (ECMA-262)")
     OTHER_DRAFT = _Rule(
-        "JF510", "the schema is written for another draft", "write it for draft 2020-12 and drop `$schema`"
+        "JF510", "the schema is for another draft", "write it for draft 2020-12 and remove `$schema`"
     )
     UNDESCRIBED = _warning(
         "JF511",
         "an argument has no description",
-        "say in a sentence what it means: the model sees nothing else",
+        "describe it in a sentence; the model has no other explanation",
     )
-    UNTYPED = _warning("JF512", "an argument accepts any value", "state its `type`, or its `enum`")
-
+    UNTYPED = _warning("JF512", "an argument accepts any value", "add its `type` or its `enum`")
     UNKNOWN_KEYWORD = _warning(
         "JF513",
-        "a keyword is not known",
-        "correct its name, or begin it with x- if it is your own; as it stands it does nothing",
+        "a keyword is unknown",
+        "correct its name, or start it with x- if it is your own; an unknown keyword has no effect",
     )
-
     UNUSED_DEFAULT = _warning(
         "JF514",
         "a required argument has a default",
-        "take it out of `required`, or drop the default: as it stands the default never applies",
+        "remove it from `required`, or remove the default, which never applies",
     )
     UNSATISFIABLE = _Rule(
         "JF515",
         "a schema accepts no value",
-        "correct the keywords that contradict each other; write `false` where nothing may be accepted",
+        "correct the keywords that contradict each other; to accept nothing on purpose, write `false`",
     )
 
-    # JF6xx, guide: what the model reads
+    # JF6xx: the guide
     NO_SUMMARY = _Rule(
         "JF601",
         "the guide has no summary",
-        "begin, after the heading, with a paragraph that says what the tool is for",
+        "start, after the heading, with a paragraph that says what the tool is for",
     )
     LONG_SUMMARY = _Rule(
-        "JF602", "the summary is too long", "shorten the first paragraph: it goes into every voice prompt"
+        "JF602", "the summary is too long", "shorten the first paragraph; every voice prompt includes it"
     )
     BAD_EXAMPLE_JSON = _Rule(
-        "JF603", "an example is not JSON", "mend it, or tag the block as something other than json"
+        "JF603", "an example is not JSON", "fix it, or give the block a tag other than json"
     )
     INVALID_EXAMPLE = _Rule(
-        "JF604", "an example breaks the parameters", "correct the example: the model will imitate it"
+        "JF604", "an example violates the parameters", "correct the example; the model imitates it"
     )
     NO_EXAMPLE = _warning(
         "JF605", "the guide has no example", "add a json block with the arguments of a typical call"
     )
     INVALID_RESULT = _Rule(
-        "JF606", "an example of a result breaks `returns`", "correct the example or the schema"
+        "JF606", "an example of a result violates `returns`", "correct the example or the schema"
     )
-
     REPEATED_SCHEMA = _Rule(
         "JF607",
-        "the guide repeats its schema",
-        "leave out what schema.json says of an argument: models read both",
+        "the guide repeats the schema",
+        "remove what schema.json already says about an argument; models read both",
         Severity.NOTE,
     )
 
-    # JF7xx, handler: what runs
-    BAD_SYNTAX = _Rule("JF701", "the handler is not Python", "mend the syntax at that line")
+    # JF7xx: the handler
+    BAD_SYNTAX = _Rule("JF701", "the handler is not valid Python", "fix the syntax at that line")
     NO_EXECUTE = _Rule(
         "JF702", "the handler has no execute", "define `async def execute(args, ctx)` at the top level"
     )
@@ -269,7 +263,7 @@ class Code(Enum):
     IMPORT_RAISES = _Rule(
         "JF704",
         "the handler cannot be imported",
-        "mend the error; do at the first call what needs the outside world",
+        "fix the error; connect to files, services and devices at the first call, not at import",
     )
     IMPORT_DIES = _Rule(
         "JF705",
@@ -277,7 +271,7 @@ class Code(Enum):
         "do no work at import: no exit, no network, no waiting",
     )
 
-    # JF8xx, adapters: what providers can express
+    # JF8xx: the schema adapters
     CANNOT_EXPRESS = _Rule(
         "JF801",
         "a provider cannot express the parameters",
@@ -286,7 +280,7 @@ class Code(Enum):
     LOWERED = _Rule(
         "JF802",
         "a construct is lowered for a provider",
-        "nothing to do: arguments are still judged by the full schema",
+        "nothing to do; arguments are still validated against the full schema",
         Severity.NOTE,
     )
     ADAPTER_BROKEN = _Rule(
@@ -295,9 +289,9 @@ class Code(Enum):
         "report it to the adapter's distribution, or deny that distribution",
     )
 
-    # JF9xx, history: what changed since the last build
+    # JF9xx: changes since the last build
     NO_BUMP = _warning(
-        "JF901", "a tool changed more than its version says", "raise `version` as the change asks for"
+        "JF901", "a tool changed more than its version says", "raise `version` as the change requires"
     )
 
     @property
@@ -307,46 +301,46 @@ class Code(Enum):
 
     @property
     def title(self) -> str:
-        """The code in a few words."""
+        """A short description of the code."""
         return self.value.title
 
     @property
     def hint(self) -> str:
-        """How to mend it."""
+        """How to fix it."""
         return self.value.hint
 
     @property
     def severity(self) -> Severity:
-        """Whether it keeps the registry from being written."""
+        """The default severity of its findings."""
         return self.value.severity
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing the build found, with all it takes to mend it."""
+    """One problem that the build found: what, where and how to fix it."""
 
-    code: Code
+    code: CheckCode
     message: str
     distribution: Distribution | None = None
     subject: str = ""
     file: str = ""
     path: str = ""
     hint: str = ""
-    minor: bool = False
-    """Whether this one is a note, although its code is more than that as a rule."""
+    as_note: bool = False
+    """True if this finding is only a note, whatever the severity of its code."""
 
     @property
     def severity(self) -> Severity:
-        """How grave this one is."""
-        return Severity.NOTE if self.minor else self.code.severity
+        """The severity of this finding."""
+        return Severity.NOTE if self.as_note else self.code.severity
 
     @property
     def is_error(self) -> bool:
-        """Whether it keeps the registry from being written."""
+        """True if this finding prevents the registry from being written."""
         return self.severity is Severity.ERROR
 
     def to_wire(self) -> dict[str, Any]:
-        """The finding for `--json`."""
+        """Return the finding as JSON, for `--json`."""
         return {
             "code": self.code.id,
             "severity": self.severity.value,
@@ -361,8 +355,8 @@ class Finding:
         }
 
 
-def in_order(findings: Iterable[Finding]) -> tuple[Finding, ...]:
-    """Findings grouped by distribution and tool, errors of a group in the order of their codes."""
+def sort_findings(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """Sort findings by distribution, tool and code."""
 
     def key(finding: Finding) -> tuple[str, ...]:
         name = finding.distribution.name if finding.distribution else ""

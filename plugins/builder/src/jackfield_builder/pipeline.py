@@ -1,33 +1,33 @@
-"""The build from end to end: discover, read, check, import, adapt, freeze."""
+"""The build: discovers, reads, checks, imports and adapts the installed tools, and freezes a snapshot."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import copy
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from difflib import get_close_matches
+from typing import Any
 
 from jackfield import plugins as plugin_loading
 from jackfield.contract.manifest import ToolManifest
 from jackfield.contract.snapshot import Snapshot, SnapshotError, previous
-from jackfield.plugins import Plugins
+from jackfield.offers import CannotExpressError, SchemaAdapterOffer
+from jackfield.plugins import Plugins, RegisteredOffer
 from jackfield.settings import Settings
 
-from jackfield_builder import drafts, freeze
-from jackfield_builder.adapt import adapt
-from jackfield_builder.checks import CHECKS, imports
-from jackfield_builder.complaints import findings_about
-from jackfield_builder.diff import missing_bumps
-from jackfield_builder.discovery import Discovery, Selection, discover
-from jackfield_builder.drafts import SCHEMA, Draft
-from jackfield_builder.findings import Code, Finding, in_order
-from jackfield_builder.freeze import Adopted
-from jackfield_builder.sources import ToolSource, sources
+from jackfield_builder.checks import CHECKS, handler
+from jackfield_builder.discovery import Discovery, Selection, discover, plugin_findings
+from jackfield_builder.findings import CheckCode, Finding, sort_findings
+from jackfield_builder.snapshot import CheckedTool, freeze
+from jackfield_builder.snapshot_diff import missing_bumps
+from jackfield_builder.tool_draft import SCHEMA, ToolDraft, read_tool
+from jackfield_builder.tool_sources import ToolSource, locate_tools
 
 
 @dataclass(frozen=True, slots=True)
-class Built:
-    """What the build came to: everything it found, and a snapshot when none of it is an error."""
+class BuildResult:
+    """All findings of a build, and a snapshot if none of them is an error."""
 
     discovery: Discovery
     plugins: Plugins
@@ -35,68 +35,104 @@ class Built:
     snapshot: Snapshot | None
 
 
-def build(settings: Settings, *, import_handlers: bool = True) -> Built:
-    """Build the registry of what is installed, in memory."""
+def build(settings: Settings, *, import_handlers: bool = True) -> BuildResult:
+    """Build the registry of the installed tools in memory."""
     discovery = discover(Selection(settings.allow, settings.deny))
     plugins = plugin_loading.load(discovery.plugins)
-    found, unlocated = sources(discovery.tools, plugins.of("jackfield_tools"))
-    findings = [*discovery.findings, *findings_about(plugins), *unlocated]
+    found, unlocated = locate_tools(discovery.tools, plugins.of("jackfield_tools"))
+    findings = [*discovery.findings, *plugin_findings(plugins), *unlocated]
     if not found and not any(finding.is_error for finding in findings):
-        hint = "take them out of deny, or put them into allow" if discovery.switched_off else ""
-        findings.append(Finding(Code.NO_TOOLS, _why_none(discovery), hint=hint))
-    adopted = examine(found, plugins, import_handlers=import_handlers)
-    findings += [finding for each in adopted for finding in each.draft.findings]
+        hint = "remove them from deny, or add them to allow" if discovery.switched_off else ""
+        findings.append(Finding(CheckCode.NO_TOOLS, _no_tools_message(discovery), hint=hint))
+    tools = check_tools(found, plugins, import_handlers=import_handlers)
+    findings += [finding for tool in tools for finding in tool.draft.findings]
     if any(finding.is_error for finding in findings):
-        return Built(discovery, plugins, in_order(findings), None)
-    snapshot = freeze.freeze(adopted, plugins)
-    findings += _unbumped(snapshot, settings)
-    return Built(discovery, plugins, in_order(findings), snapshot)
+        return BuildResult(discovery, plugins, sort_findings(findings), None)
+    snapshot = freeze(tools, plugins)
+    findings += _missing_bumps(snapshot, settings)
+    return BuildResult(discovery, plugins, sort_findings(findings), snapshot)
 
 
-def examine(found: Sequence[ToolSource], plugins: Plugins, *, import_handlers: bool = True) -> list[Adopted]:
-    """Run every check over every tool; what each found stands in its draft."""
-    examined = [drafts.read(source) for source in found]
-    for draft in examined:
+def check_tools(
+    found: Sequence[ToolSource], plugins: Plugins, *, import_handlers: bool = True
+) -> list[CheckedTool]:
+    """Run every check on every tool; the findings are in each tool's draft."""
+    drafts = [read_tool(source) for source in found]
+    for draft in drafts:
         for check in CHECKS:
             check(draft)
         _check_capabilities(draft, plugins)
-        _check_enforced(draft, plugins)
+        _check_enforcement(draft, plugins)
     if import_handlers:
-        imports.check(examined)
+        handler.check_imports(drafts)
     adapters = plugins.of("jackfield_schema_adapters")
-    return [Adopted(draft, adapt(draft, adapters) if draft.sound else {}) for draft in examined]
+    return [
+        CheckedTool(draft, _provider_schemas(draft, adapters) if draft.is_valid else {}) for draft in drafts
+    ]
 
 
-def _why_none(discovery: Discovery) -> str:
+def _no_tools_message(discovery: Discovery) -> str:
     if not discovery.switched_off:
         return "no distribution on this interpreter's path has an entry point in jackfield.tools"
     names = ", ".join(sorted({entry.name for entry in discovery.switched_off}))
-    return f"everything that is installed is switched off by allow or deny: {names}"
+    return f"allow or deny switches off everything that is installed: {names}"
 
 
-def _check_capabilities(draft: Draft, plugins: Plugins) -> None:
+def _check_capabilities(draft: ToolDraft, plugins: Plugins) -> None:
     required = draft.schema.get("requires") if draft.schema else None
     provided = {each.name for each in plugins.of("jackfield_capabilities")}
     for index, name in enumerate(required if isinstance(required, list) else ()):
         if name not in provided:
             close = get_close_matches(str(name), provided, 1)
             message = f"{name!r}; did you mean {close[0]!r}?" if close else f"{name!r}"
-            draft.report(Code.CAPABILITY_MISSING, message, file=SCHEMA, path=f"/requires/{index}")
+            draft.report(CheckCode.CAPABILITY_MISSING, message, file=SCHEMA, path=f"/requires/{index}")
 
 
-def _check_enforced(draft: Draft, plugins: Plugins) -> None:
-    if not draft.sound or draft.schema is None:
+def _check_enforcement(draft: ToolDraft, plugins: Plugins) -> None:
+    if not draft.is_valid or draft.schema is None:
         return
     enforced = {field for offer, _ in plugins.policy_chain() for field in offer.enforces}
     for field in ToolManifest.from_wire(draft.schema).restrictions:
         if field not in enforced:
             draft.report(
-                Code.UNENFORCED, f"no installed policy enforces {field}", file=SCHEMA, path=f"/{field}"
+                CheckCode.UNENFORCED, f"no installed policy enforces {field}", file=SCHEMA, path=f"/{field}"
             )
 
 
-def _unbumped(snapshot: Snapshot, settings: Settings) -> list[Finding]:
-    """Against the registry that is replaced, and the one before it: what was warned of once still holds."""
+def _provider_schemas(draft: ToolDraft, adapters: Iterable[RegisteredOffer]) -> dict[str, Any]:
+    """Return the tool's declaration by adapter; report what an adapter lowers or cannot express."""
+    declarations: dict[str, Any] = {}
+    if draft.schema is None:
+        return declarations
+    for offered in adapters:
+        adapter = offered.offer
+        if not isinstance(adapter, SchemaAdapterOffer):
+            continue
+        try:
+            # A copy, because an adapter that edits in place would change the input of the next one.
+            parameters = copy.deepcopy(draft.schema["parameters"])
+            adapted = adapter.adapt(draft.source.tool_id, draft.schema["description"], parameters)
+        except CannotExpressError as error:
+            message = f"{adapter.name}: {error.why}"
+            draft.report(CheckCode.CANNOT_EXPRESS, message, file=SCHEMA, path=_parameters_path(error.path))
+        except Exception as error:  # noqa: BLE001 - an adapter is third-party code
+            owner = offered.plugin.distribution
+            message = f"{adapter.name} of {owner} raised {type(error).__name__}: {error}"
+            draft.report(CheckCode.ADAPTER_BROKEN, message, file=SCHEMA, path="/parameters")
+        else:
+            declarations[adapter.name] = adapted.declaration
+            for lowering in adapted.lowered:
+                message = f"{adapter.name}: {lowering.what}"
+                draft.report(CheckCode.LOWERED, message, file=SCHEMA, path=_parameters_path(lowering.path))
+    return declarations
+
+
+def _parameters_path(path: str) -> str:
+    return f"/parameters{path}".rstrip("/")
+
+
+def _missing_bumps(snapshot: Snapshot, settings: Settings) -> list[Finding]:
+    """Compare with the current registry and the previous one, so that a warning lasts longer than a build."""
     earlier = []
     for path in (settings.registry, previous(settings.registry)):
         with suppress(SnapshotError):

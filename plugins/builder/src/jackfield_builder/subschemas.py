@@ -1,4 +1,4 @@
-"""Every schema inside a schema, with where it stands and how it applies."""
+"""Walks the subschemas of a JSON Schema, with their paths and roles."""
 
 from __future__ import annotations
 
@@ -26,32 +26,32 @@ KEYWORDS = frozenset(
         "writeOnly", "examples",
     }
 )  # fmt: skip
-"""Every keyword that draft 2020-12 gives a meaning."""
+"""Every keyword that draft 2020-12 defines."""
 
-# These speak about the value that the schema around them speaks about.
+# These describe the same value as the enclosing schema.
 _SAME_VALUE = {"allOf", "anyOf", "oneOf", "then", "else", "dependentSchemas"}
-# These only ask a question about it.
+# These test the value of the enclosing schema.
 _CONDITION = {"if", "not"}
 
 
-class Applies(Enum):
-    """What a subschema speaks about."""
+class SubschemaRole(Enum):
+    """Which value a subschema describes."""
 
-    TO_A_PART = "a part of the value, or a value of its own"
-    IN_PLACE = "the same value as the schema around it"
-    AS_CONDITION = "the same value, as a question"
+    CHILD = "a part of the value, or another value"
+    IN_PLACE = "the same value as the enclosing schema"
+    CONDITION = "the same value, as a condition"
 
 
 class Subschema(NamedTuple):
-    """A schema, its path from the root, and how it relates to the schema around it."""
+    """A schema, its path from the root, and its role in the enclosing schema."""
 
     path: tuple[str | int, ...]
     schema: dict[str, Any]
-    applies: Applies
+    role: SubschemaRole
 
 
 def children(schema: dict[str, Any], path: tuple[str | int, ...] = ()) -> Iterator[Subschema]:
-    """The schemas directly inside one schema; `true` and `false` are passed over."""
+    """Yield the direct subschemas of a schema, without `true` and `false`."""
     for keyword, value in schema.items():
         if keyword in _ONE:
             inner: list[tuple[tuple[str | int, ...], Any]] = [((), value)]
@@ -61,25 +61,25 @@ def children(schema: dict[str, Any], path: tuple[str | int, ...] = ()) -> Iterat
             inner = [((name,), item) for name, item in value.items()]
         else:
             continue
-        applies = (
-            Applies.IN_PLACE
+        role = (
+            SubschemaRole.IN_PLACE
             if keyword in _SAME_VALUE
-            else Applies.AS_CONDITION
+            else SubschemaRole.CONDITION
             if keyword in _CONDITION
-            else Applies.TO_A_PART
+            else SubschemaRole.CHILD
         )
         for tail, item in inner:
             if isinstance(item, dict):
-                yield Subschema((*path, keyword, *tail), item, applies)
+                yield Subschema((*path, keyword, *tail), item, role)
 
 
 def walk(schema: dict[str, Any], path: tuple[str | int, ...] = ()) -> Iterator[Subschema]:
-    """The schema itself and every schema inside it, outermost first."""
-    yield Subschema(path, schema, Applies.TO_A_PART)
-    yield from _inside(schema, path)
+    """Yield the schema and all its subschemas, outermost first."""
+    yield Subschema(path, schema, SubschemaRole.CHILD)
+    yield from _descendants(schema, path)
 
 
-def _inside(schema: dict[str, Any], path: tuple[str | int, ...]) -> Iterator[Subschema]:
+def _descendants(schema: dict[str, Any], path: tuple[str | int, ...]) -> Iterator[Subschema]:
     for child in children(schema, path):
         yield child
-        yield from _inside(child.schema, child.path)
+        yield from _descendants(child.schema, child.path)

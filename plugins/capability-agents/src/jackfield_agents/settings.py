@@ -31,8 +31,7 @@ class AgentsSettings:
         Ge(2),
         Le(100),
         Help(
-            "Messages that the model of an agent may write. Before the last one it is told to write its "
-            "report."
+            "Messages that the model of an agent may write. Before the last one it is asked for its report."
         ),
     ] = 20
     # An agent has to end before its tool times out, or what it found is lost.

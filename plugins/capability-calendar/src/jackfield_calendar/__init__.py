@@ -1,4 +1,4 @@
-"""The calendar capability: what tools find under `ctx.calendar`."""
+"""The capability `calendar`, which tools use as `ctx.calendar`."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def jackfield_capabilities() -> list[CapabilityOffer]:
 
 
 def _create(settings: CalendarCapabilitySettings, services: Services) -> Calendars:  # noqa: ARG001
-    # The build asks every plugin what it offers; only a host needs the libraries that read iCalendar.
+    # The build lists the offers of every plugin; only a host needs the libraries that read iCalendar.
     from jackfield_calendar.calendars import Calendars
 
     return Calendars(settings)

@@ -91,7 +91,7 @@ class Backend(Protocol):
         """Write an event if its time is free; an existing event with its UID is left unchanged."""
 
     async def close(self) -> None:
-        """Let go of connections."""
+        """Close the connections."""
 
 
 def clash(event: NewEvent, taken: Iterable[Occurrence]) -> Occurrence | None:

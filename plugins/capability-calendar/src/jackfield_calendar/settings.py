@@ -58,7 +58,7 @@ Address = Annotated[str, Format('an e-mail address such as "studio@example.org",
 
 @dataclass(frozen=True, slots=True)
 class CalendarSettings:
-    """One calendar: which backend holds it, and what that backend needs."""
+    """One calendar: its backend and the backend's settings."""
 
     backend: Annotated[Literal["folder", "caldav", "google"], Help("Where the calendar is kept.")] = "folder"
     zone: Annotated[
@@ -158,7 +158,7 @@ class CalendarSettings:
 
 @dataclass(frozen=True, slots=True)
 class MeetingsSettings:
-    """`[capabilities.calendar.meetings]`: who makes links to video calls."""
+    """`[capabilities.calendar.meetings]`: the source of meeting links."""
 
     template: Annotated[
         Annotated[
@@ -186,8 +186,8 @@ class CalendarCapabilitySettings:
     zone: Annotated[
         Zone,
         Help(
-            "IANA time zone in which times are told, days begin, and events without a zone of their own are "
-            "written. Floating times are always read in it."
+            "IANA time zone of answers, of all-day events, and of new events without their own zone. "
+            "Floating times are always read in it."
         ),
     ] = field(default_factory=lambda: ZoneInfo("UTC"))
     organizer: Annotated[
@@ -212,7 +212,7 @@ class CalendarCapabilitySettings:
             raise ValueError('meetings.google_meet: needs a calendar with backend = "google"; there is none')
 
     def unavailable(self) -> str | None:
-        """Why there is no calendar, as a clause; None if there is one."""
+        """Return the reason why there is no calendar, as a clause; None if there is one."""
         if self.calendars:
             return None
         return f"no calendar is set up: add a table [{PLACE}.calendars.primary]"
@@ -231,13 +231,13 @@ class CalendarConfiguration:
 
     @property
     def per_user(self) -> bool:
-        """Whether every user has one of their own."""
+        """Whether every user has their own calendar."""
         values = (*self.options.values(), self.organizer)
         return any("{user}" in value for value in values if isinstance(value, str))
 
 
 def configured_calendars(settings: CalendarCapabilitySettings) -> dict[str, CalendarConfiguration]:
-    """The calendars of a deployment by name, in the order in which tools know them."""
+    """Return the calendars of a deployment by name, in the order in which tools see them."""
     calendars: dict[str, CalendarConfiguration] = {}
     for name in _NAMES:
         calendar = settings.calendars.get(name)

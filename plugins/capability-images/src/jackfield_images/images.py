@@ -10,7 +10,7 @@ from jackfield import SessionView, ToolError
 from jackfield_capability_types.images import ImageOrder, StoredImage
 
 from jackfield_images import tool_errors
-from jackfield_images.gallery import Gallery, NotAnImageError, inspect
+from jackfield_images.image_store import ImageStore, NotAnImageError, inspect
 from jackfield_images.providers import GeneratedImage, ImageProvider, connect
 from jackfield_images.settings import ProviderConfig
 
@@ -22,7 +22,7 @@ class ProviderImages:
 
     def __init__(self, config: ProviderConfig) -> None:
         self._config = config
-        self._gallery = Gallery(config.folder)
+        self._store = ImageStore(config.folder)
         self._provider: ImageProvider | None = None
         self._connecting = asyncio.Lock()
 
@@ -57,7 +57,7 @@ class ProviderImages:
 
     async def read(self, image_id: str) -> tuple[StoredImage, bytes] | None:
         """Read a stored image and its content."""
-        return await asyncio.to_thread(self._gallery.read, image_id)
+        return await asyncio.to_thread(self._store.read, image_id)
 
     async def close(self) -> None:
         """Close the provider's connections."""
@@ -75,7 +75,7 @@ class ProviderImages:
     async def _prepare_folder(self) -> None:
         """Check the directory before the order: an image that cannot be stored must not be paid for."""
         try:
-            await asyncio.to_thread(self._gallery.prepare)
+            await asyncio.to_thread(self._store.prepare)
         except OSError as error:
             _log.error("images cannot be stored: %s", error)
             raise tool_errors.cannot_keep(paid=False) from None
@@ -91,7 +91,7 @@ class ProviderImages:
         by = config.provider, config.model
         try:
             return await asyncio.to_thread(
-                self._gallery.keep, drawing.content, seen, prompt=drawing.prompt, by=by
+                self._store.keep, drawing.content, seen, prompt=drawing.prompt, by=by
             )
         except OSError as error:
             _log.error("a generated image cannot be stored: %s", error)

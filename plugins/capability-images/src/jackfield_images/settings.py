@@ -88,7 +88,7 @@ class ImagesSettings:
     ] = field(default_factory=dict)
 
     def unavailable(self) -> str | None:
-        """Why this deployment has no pictures, as a clause; None if it has."""
+        """Return the reason why images are unavailable, as a clause; None if they are available."""
         name = self.provider or _detect_provider()
         if name is None:
             variables = " or ".join(provider.key_env for provider in PROVIDERS.values())
@@ -123,9 +123,7 @@ class ImageConsentSettings:
         Phrases,
         Help("Words that ask for something; a noun has to follow, or the verb ends the sentence."),
     ] = vocabulary.VERBS
-    drawing_verbs: Annotated[Phrases, Help("Words that ask for a picture whatever follows.")] = (
-        vocabulary.DRAWING_VERBS
-    )
+    drawing_verbs: Annotated[Phrases, Help("Words that always ask for a picture.")] = vocabulary.DRAWING_VERBS
     nouns: Annotated[Phrases, Help("Words for pictures.")] = vocabulary.NOUNS
     negations: Annotated[Phrases, Help("After one of these, nothing is asked for.")] = vocabulary.NEGATIONS
 

@@ -63,7 +63,7 @@ QUESTIONS = frozenset(
 SUBJECTS = frozenset(
     {"i", "we", "they", "he", "she", "it", "who", "that", "this", "these", "those", "people"}
 )
-"""Subjects; right before a verb they mean that somebody else acts."""
+"""Subjects; right before a verb they mean that another person acts."""
 
 OPENINGS = frozenset({"the", "this", "that", "these", "those", "my", "our", "your", "his", "her", "their"})
 """First words of statements that are not requests."""

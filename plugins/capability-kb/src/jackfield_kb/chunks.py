@@ -25,23 +25,23 @@ _BREAKS = (
 _ORDINAL_BITS = 16
 
 
-class Passage(NamedTuple):
+class ChunkSpan(NamedTuple):
     """The start and end of a chunk in its text."""
 
     start: int
     end: int
 
 
-def split(text: str) -> Iterator[Passage]:
+def split(text: str) -> Iterator[ChunkSpan]:
     """Yield the chunks of a text in order, at least one; together they cover the whole text."""
     start, length = 0, len(text)
     while length - start > MOST:
         # Chunks of similar length, so that the last one is not just a few words.
         wanted = (length - start) // -(-(length - start) // MOST)
         end = start + _cut(text[start : start + MOST], wanted)
-        yield Passage(start, end)
+        yield ChunkSpan(start, end)
         start = end
-    yield Passage(start, length)
+    yield ChunkSpan(start, length)
 
 
 def _cut(window: str, wanted: int) -> int:

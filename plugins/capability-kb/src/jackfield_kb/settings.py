@@ -80,7 +80,7 @@ class KnowledgeSettings:
     ] = None
     timeout: Annotated[Seconds, Help("How long an embedding endpoint may take to answer.")] = 10.0
     patience: Annotated[
-        Seconds, Help("How long a search may take before the tool is told to try again later.")
+        Seconds, Help("How long a search may take; after that the tool fails and can be retried.")
     ] = 5.0
     access: Annotated[
         Mapping[Namespace, Readers],

@@ -11,7 +11,7 @@ from jackfield.contract.context import SessionView
 
 
 @dataclass(frozen=True, slots=True)
-class Passage:
+class Excerpt:
     """Lines of a text file; paths are relative to the workspace, with `/`."""
 
     path: str
@@ -73,7 +73,7 @@ class Matches:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class FileChange:
     """The result of a write or edit."""
 
     path: str
@@ -112,7 +112,7 @@ class Search:
 class WorkspaceView(Protocol):
     """The workspace of one session. Failures are raised as `ToolError` with a message for the model."""
 
-    async def read(self, path: str, *, first: int = 1, limit: int = 200) -> Passage:
+    async def read(self, path: str, *, first: int = 1, limit: int = 200) -> Excerpt:
         """Read lines of a text file, and remember the version for later edits."""
 
     async def glob(
@@ -123,10 +123,10 @@ class WorkspaceView(Protocol):
     async def grep(self, search: Search) -> Matches:
         """Search for lines that match; RE2 takes linear time for every pattern."""
 
-    async def write(self, path: str, content: str, *, overwrite: bool = False) -> Change:
+    async def write(self, path: str, content: str, *, overwrite: bool = False) -> FileChange:
         """Write a file; raises `CONFLICT` if it exists with other content and `overwrite` is false."""
 
-    async def edit(self, path: str, old: str, new: str, *, replace_all: bool = False) -> Change:
+    async def edit(self, path: str, old: str, new: str, *, replace_all: bool = False) -> FileChange:
         """Replace a text that occurs exactly once, or all its occurrences.
 
         Edits and overwrites raise `CONFLICT` if the file changed since this session read it.

@@ -62,7 +62,7 @@ class WebSettings:
         Bytes,
         Help(
             "How much of a page is read, before and after it is decompressed; the rest is left out, and the "
-            "model is told."
+            "answer says so."
         ),
     ] = 2 * 1024 * 1024
     user_agent: Annotated[

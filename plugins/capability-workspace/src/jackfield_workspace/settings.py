@@ -98,7 +98,11 @@ class ShellSettings:
         Path | None, Help("The directory in which commands begin.", default="none: the tool is withheld")
     ] = None
     max_seconds: Annotated[
-        float, Gt(0), Le(60), Unit("seconds"), Help("When a command is stopped, whatever it asked for.")
+        float,
+        Gt(0),
+        Le(60),
+        Unit("seconds"),
+        Help("The maximum time of a command, whatever timeout the call requests."),
     ] = 60.0
     output_bytes: Annotated[
         int,
@@ -131,7 +135,7 @@ class ShellSettings:
             raise ValueError("\n".join(faults))
 
     def _unused(self) -> Iterator[str]:
-        # Without a sandbox everything is reachable, and the setting would promise what nobody keeps.
+        # Without a sandbox everything is reachable, so the setting would have no effect.
         for name in ("network", "readable"):
             if self.sandbox == "none" and getattr(self, name) is not None:
                 yield (

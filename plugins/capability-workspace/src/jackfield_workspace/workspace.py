@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from jackfield import SessionView
 from jackfield.store import Store
-from jackfield_capability_types.workspace import Change, Listing, Matches, Passage, Search
+from jackfield_capability_types.workspace import Excerpt, FileChange, Listing, Matches, Search
 
 from jackfield_workspace.files import tool_errors
 from jackfield_workspace.files.edits import FileEditor, WrittenFile
@@ -85,11 +85,11 @@ class SessionWorkspace:
         self._changes = FileEditor(workspace.tree, workspace.settings.max_file_bytes)
         self._seen = seen
 
-    async def read(self, path: str, *, first: int = 1, limit: int = 200) -> Passage:
+    async def read(self, path: str, *, first: int = 1, limit: int = 200) -> Excerpt:
         """Read lines of a text file, and remember the version for later edits."""
         parts = self._parts(path)
         data = await _in_thread(lambda _: self._content(parts))
-        passage = _passage("/".join(parts), data, first, min(limit, self._settings.max_lines))
+        passage = _excerpt("/".join(parts), data, first, min(limit, self._settings.max_lines))
         await self._seen.note(passage.path, content_hash(data))
         return passage
 
@@ -122,7 +122,7 @@ class SessionWorkspace:
 
         return await _in_thread(look)
 
-    async def write(self, path: str, content: str, *, overwrite: bool = False) -> Change:
+    async def write(self, path: str, content: str, *, overwrite: bool = False) -> FileChange:
         """Write a whole file."""
         parts = self._parts(path)
         known = await self._known(parts)
@@ -130,7 +130,7 @@ class SessionWorkspace:
             lambda _: self._changes.write(parts, content, overwrite=overwrite, known=known)
         )
 
-    async def edit(self, path: str, old: str, new: str, *, replace_all: bool = False) -> Change:
+    async def edit(self, path: str, old: str, new: str, *, replace_all: bool = False) -> FileChange:
         """Replace a text that occurs exactly once, or all its occurrences."""
         parts = self._parts(path)
         known = await self._known(parts)
@@ -166,13 +166,13 @@ class SessionWorkspace:
         state = await self._seen.state("/".join(parts))
         return lambda content: state is None or state == content_hash(content)
 
-    async def _noted(self, work: Callable[[Event], WrittenFile]) -> Change:
+    async def _noted(self, work: Callable[[Event], WrittenFile]) -> FileChange:
         changed = await _in_thread(work)
         await self._seen.note(changed.change.path, content_hash(changed.content))
         return changed.change
 
 
-def _passage(path: str, data: bytes, first: int, limit: int) -> Passage:
+def _excerpt(path: str, data: bytes, first: int, limit: int) -> Excerpt:
     try:
         text = read_text(data)
     except NotTextError:
@@ -180,7 +180,7 @@ def _passage(path: str, data: bytes, first: int, limit: int) -> Passage:
     lines = text.lines
     if first > max(len(lines), 1):
         raise tool_errors.behind_the_end(path, first, len(lines))
-    return Passage(path, tuple(lines[first - 1 : first - 1 + limit]), first, len(lines), text.encoding)
+    return Excerpt(path, tuple(lines[first - 1 : first - 1 + limit]), first, len(lines), text.encoding)
 
 
 async def _in_thread(work: Callable[[Event], _R]) -> _R:

@@ -1,25 +1,26 @@
 """The command line `jackfield`.
 
-Modules of this package import nothing heavy at the top, so that `jackfield --help` answers at once.
+The modules of this package import nothing heavy at the top level, so that `jackfield --help` is fast.
 """
 
 from __future__ import annotations
 
 import click
 
-from jackfield_cli import authoring, building, calling, calls, showing, store
-from jackfield_cli.offered import OfferedCommands
+from jackfield_cli.command_group import PluginCommandGroup
+from jackfield_cli.commands import build, call, calls, show, store, tool_package
 
 
 @click.group(
-    cls=OfferedCommands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
+    cls=PluginCommandGroup,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 @click.version_option(package_name="jackfield-cli", prog_name="jackfield")
 def main() -> None:
     """Build, inspect and extend a registry of tools for voice and text agents.
 
-    Install tool packages with pip, freeze them with `jackfield build`, see them with `jackfield tools`.
-    Plugins add commands of their own; `jackfield plugins` says which come from whom.
+    Install tool packages with pip, freeze them into the registry with `jackfield build`, and list them with
+    `jackfield tools`. Plugins can add commands; `jackfield plugins` shows which plugin adds which.
 
     Settings come from options, then from JACKFIELD_ALLOW, JACKFIELD_DENY, JACKFIELD_REGISTRY,
     JACKFIELD_DEPLOYMENT, JACKFIELD_STORE, JACKFIELD_PROVIDER and JACKFIELD_PROMPTS, then from jackfield.toml
@@ -28,17 +29,17 @@ def main() -> None:
 
 
 for command in (
-    building.build,
-    building.check,
-    building.diff,
-    showing.tools,
-    showing.describe,
-    showing.plugins,
-    calling.call,
+    build.build,
+    build.check,
+    build.diff,
+    show.tools,
+    show.describe,
+    show.plugins,
+    call.call,
     calls.calls,
     store.store,
-    authoring.new_tool,
-    authoring.validate,
-    authoring.schema,
+    tool_package.new_tool,
+    tool_package.validate,
+    tool_package.schema,
 ):
     main.add_command(command)

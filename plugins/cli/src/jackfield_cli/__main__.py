@@ -1,4 +1,4 @@
-"""`python -m jackfield_cli` is the command line too."""
+"""Runs the command line with `python -m jackfield_cli`."""
 
 from jackfield_cli import main
 

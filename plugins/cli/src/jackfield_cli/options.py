@@ -1,9 +1,8 @@
-"""What several commands share: settings from options, and errors without a traceback."""
+"""Options that several commands share: settings, registry, allow and deny lists, JSON output."""
 
 from __future__ import annotations
 
 import functools
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,7 @@ from jackfield.settings import Settings, SettingsFaults
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON for machines.")
 
 no_import = click.option(
-    "--no-import", is_flag=True, help="Judge handlers by their source alone; run no code of any tool."
+    "--no-import", is_flag=True, help="Check only the source of handlers; run no code of any tool."
 )
 
 
@@ -27,18 +26,18 @@ _SELECTION = (
         "--allow", metavar="NAME", multiple=True, help="Use only this distribution or entry; repeatable."
     ),
     click.option(
-        "--deny", metavar="NAME", multiple=True, help="Leave out this distribution or entry; repeatable."
+        "--deny", metavar="NAME", multiple=True, help="Exclude this distribution or entry; repeatable."
     ),
 )
 
 
 def with_registry(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command `settings`, and the options that say which registry."""
+    """Pass `settings` to a command, and add the options that select the registry."""
     return _with(command, _REGISTRY)
 
 
 def with_settings(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command `settings`, and the options that also say what takes part."""
+    """Pass `settings` to a command, and add the options for the registry and for allow and deny lists."""
     return _with(command, _REGISTRY + _SELECTION)
 
 
@@ -60,17 +59,8 @@ def _with(command: Callable[..., Any], options: tuple[Callable[..., Any], ...]) 
     return wrapped
 
 
-def print_json(value: Any) -> None:
-    """JSON on standard output, readable and stable; what JSON cannot carry, as nearly as it can be.
-
-    An event that a tool sends to its client may hold anything.
-    """
-    plain = json.loads(json.dumps(value, default=str, skipkeys=True), parse_constant=lambda _: None)
-    click.echo(json.dumps(plain, indent=2, ensure_ascii=False).encode("utf-8", "replace").decode())
-
-
 def load_snapshot(path: Path) -> Any:
-    """A registry file, or an error that says how to get one."""
+    """Load a registry file; if there is none, the error says how to create it."""
     from jackfield.contract.snapshot import Snapshot, SnapshotError
 
     try:

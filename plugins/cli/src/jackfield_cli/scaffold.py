@@ -1,4 +1,4 @@
-"""A new tool package from the template, checked before it is handed over."""
+"""Creates a new tool package from the template."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ MAX_NAME = 64
 
 
 class ScaffoldError(Exception):
-    """A package that cannot be made, and why."""
+    """A package that cannot be created; the message says why."""
 
 
 def scaffold(name: str, parent: Path, taken: dict[str, str]) -> Path:
-    """Render the template for one tool id; `taken` maps ids that exist to who has them."""
+    """Render the template for a tool id; `taken` maps existing ids to their distributions."""
     tool_id = name.replace("-", "_")
     if not NAME.fullmatch(tool_id) or len(tool_id) > MAX_NAME:
         raise ScaffoldError(
-            f"{name!r} is no tool id: use lower-case letters, digits and single underscores, beginning with "
-            f"a letter, at most {MAX_NAME} characters, e.g. book_table"
+            f"{name!r} is not a tool id: use lower-case letters, digits and single underscores, start with a "
+            f"letter, and use at most {MAX_NAME} characters, e.g. book_table"
         )
     if tool_id in taken:
         raise ScaffoldError(f"the id {tool_id!r} is taken by {taken[tool_id]}; choose another")
@@ -30,19 +30,19 @@ def scaffold(name: str, parent: Path, taken: dict[str, str]) -> Path:
     try:
         folder.mkdir(parents=True)
     except FileExistsError:
-        raise ScaffoldError(f"{folder} exists already; choose another name or folder") from None
+        raise ScaffoldError(f"{folder} already exists; choose another name or folder") from None
     except OSError as error:
         raise ScaffoldError(f"{folder}: {error.strerror}") from None
-    words = {
+    values = {
         "__tool_id__": tool_id,
         "__tool_name__": tool_id.replace("_", "-"),
         "__ToolName__": "".join(word.capitalize() for word in tool_id.split("_")),
     }
     for path, text in _template(resources.files("jackfield_cli").joinpath("template")):
-        target = folder / _render(path, words)
+        target = folder / _render(path, values)
         target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(_render(text, words), "utf-8")
-    # A copy, because an editor finds a schema by a path relative to the file it checks.
+        target.write_text(_render(text, values), "utf-8")
+    # A copy, because editors resolve `$schema` relative to the file.
     published = resources.files("jackfield.contract").joinpath("tool.schema.json").read_text("utf-8")
     (folder / "tool.schema.json").write_text(published, "utf-8")
     return folder
@@ -57,7 +57,7 @@ def _template(folder: Traversable, prefix: str = "") -> Iterator[tuple[str, str]
             yield f"{prefix}{entry.name}", entry.read_text("utf-8")
 
 
-def _render(text: str, words: dict[str, str]) -> str:
-    for placeholder, word in words.items():
-        text = text.replace(placeholder, word)
+def _render(text: str, values: dict[str, str]) -> str:
+    for placeholder, value in values.items():
+        text = text.replace(placeholder, value)
     return text

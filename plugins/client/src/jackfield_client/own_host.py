@@ -37,8 +37,8 @@ class Started(NamedTuple):
 async def started(wanted: Wanted) -> AsyncIterator[Started]:
     """A host for as long as the block lasts; what stops it is an error of the command line."""
     try:
-        from jackfield_host.security.keys import new_key
-        from jackfield_host.serving import running
+        from jackfield_host.security.api_keys import new_key
+        from jackfield_host.server import serve_embedded
         from jackfield_host.settings import HostSettings
     except ImportError:
         raise click.UsageError(
@@ -66,7 +66,7 @@ async def started(wanted: Wanted) -> AsyncIterator[Started]:
                 port=0,
                 keys=tomllib.loads(key.lines)["host"]["keys"],
             )
-            url = await stack.enter_async_context(running(settings, host, faults, certain=certain))
+            url = await stack.enter_async_context(serve_embedded(settings, host, faults, certain=certain))
         except (SnapshotError, RegistryError, SettingsError, StoreUnavailableError) as error:
             raise (click.ClickException if certain else click.UsageError)(str(error)) from None
         yield Started(url, key.key)

@@ -1,4 +1,4 @@
-"""Texts as vectors; nothing is loaded before the first text."""
+"""Text embeddings; the model is loaded with the first text."""
 
 from __future__ import annotations
 

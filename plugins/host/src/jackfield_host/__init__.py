@@ -1,4 +1,4 @@
-"""The host of Jackfield: voice and text sessions over WebSocket and HTTP."""
+"""The Jackfield host: voice and text sessions over WebSocket and HTTP."""
 
 from __future__ import annotations
 
@@ -14,16 +14,12 @@ if TYPE_CHECKING:
 
 @hookimpl
 def jackfield_commands() -> Iterable[CommandOffer]:
-    """What the host adds to the command line."""
+    """Return the commands that the host adds to `jackfield`."""
     return [
         CommandOffer("serve", "Serve voice and text sessions.", _serve),
-        CommandOffer(
-            "settings", "Show the settings of this deployment, and where they come from.", _settings
-        ),
-        CommandOffer(
-            "sessions", "Look at the sessions in the store, hand one out, delete old ones.", _sessions
-        ),
-        CommandOffer("key", "Make an API key for the host.", _key),
+        CommandOffer("settings", "Show the settings of this deployment and where they come from.", _settings),
+        CommandOffer("sessions", "List, show, export and delete the sessions in the store.", _sessions),
+        CommandOffer("key", "Create an API key for the host.", _key),
     ]
 
 

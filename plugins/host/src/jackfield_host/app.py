@@ -1,4 +1,4 @@
-"""The application: paths, what stands in front of them, and what lives as long as it runs."""
+"""The Starlette application: its routes, its middleware and its lifespan."""
 
 from __future__ import annotations
 
@@ -16,35 +16,30 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import BaseRoute, Route, WebSocketRoute
 
-from jackfield_host import errors
-from jackfield_host.endpoints.protocol import asyncapi
-from jackfield_host.endpoints.visit import authenticate
-from jackfield_host.errors import answered
-from jackfield_host.house import House
-from jackfield_host.lifecycle.checks import start_runtime
-from jackfield_host.lifecycle.readiness import Readiness
-from jackfield_host.openapi import OPERATIONS
-from jackfield_host.operations.downloads import Downloads
-from jackfield_host.operations.figures import Trend
-from jackfield_host.operations.watchers import counting
+from jackfield_host.endpoints.docs import ENDPOINTS, asyncapi
+from jackfield_host.endpoints.downloads import Downloads
+from jackfield_host.endpoints.health import HealthCheck
+from jackfield_host.endpoints.operations import MetricsHistory, find_metrics_observer
+from jackfield_host.errors import handle_routing_error, to_http_error
+from jackfield_host.host import Host
 from jackfield_host.plugin_endpoints import EndpointServices, create_endpoints
-from jackfield_host.security.allowances import Allowances
-from jackfield_host.security.gate import Gate
+from jackfield_host.security.auth_errors import AuthError
+from jackfield_host.security.authenticator import Authenticator
 from jackfield_host.security.headers import SecurityHeaders
-from jackfield_host.security.identity import Refused
-from jackfield_host.security.limits import SizeLimits
+from jackfield_host.security.limits import SizeLimits, UserTokenBuckets
 from jackfield_host.settings import HostSettings
+from jackfield_host.startup import start_runtime
 from jackfield_host.websocket import WebSocketEndpoint
 
 ROUTES: list[Route | WebSocketRoute] = [
     WebSocketRoute("/ws/text", WebSocketEndpoint("text")),
     WebSocketRoute("/ws/voice", WebSocketEndpoint("voice")),
     Route("/asyncapi.json", asyncapi),
-    *(operation.route() for operation in OPERATIONS),
+    *(endpoint.route() for endpoint in ENDPOINTS),
 ]
 
 NO_CONSOLE = """\
-This is a Jackfield host. It serves no console: install jackfield-console and run `jackfield build`.
+This is a Jackfield host without a console. To get one, install jackfield-console and run `jackfield build`.
 GET /openapi.json lists the endpoints, GET /asyncapi.json describes the WebSockets.
 """
 
@@ -56,99 +51,105 @@ ALLOWED_HEADERS = (
     "Jackfield-Turn",
     "Last-Event-ID",
 )
-"""What a page of another origin may send, where that origin is allowed."""
+"""The request headers that pages of an allowed origin may send."""
 
 
 @asynccontextmanager
-async def opened(
+async def open_host(
     settings: Settings,
     options: HostSettings,
     faults: SettingsFaults | None = None,
     *,
     certain: bool = True,
-) -> AsyncIterator[House]:
-    """A house with everything it needs; one `SettingsError` reports every fault.
+) -> AsyncIterator[Host]:
+    """Create a host with everything it needs; one `SettingsError` reports every fault.
 
     `faults` are those that were found before; `certain` is false if keys of the settings file are faulty.
     """
     faults = SettingsFaults() if faults is None else faults
     async with AsyncExitStack() as closing:
-        gate = faults.collect(lambda: Gate(options))
+        authenticator = faults.collect(lambda: Authenticator(options))
         runtime = await start_runtime(settings, faults, closing, certain=certain)
-        assert gate is not None  # noqa: S101 - without faults there is one
+        assert authenticator is not None  # noqa: S101 - without faults there is one
         transport = runtime.transport()
         closing.push_async_callback(transport.close)
         sessions = SessionManager(runtime, transport, settings, options)
         rate = options.requests_per_minute / 60
-        requests = Allowances(rate, max(1.0, rate * 10))
-        trend = Trend(counting(runtime.orchestrator.observers), sessions.live)
         choice = runtime.components.provider_choice
         downloads = Downloads(choice.downloads, choice.name)
         closing.push_async_callback(downloads.close)
         services = EndpointServices(runtime, sessions, options)
         endpoints = create_endpoints(services, (route.path for route in ROUTES), faults)
         faults.check()
-        yield House(
-            options, gate, sessions, requests, Readiness(sessions), trend, downloads, tuple(endpoints)
+        yield Host(
+            options,
+            authenticator,
+            sessions,
+            request_limits=UserTokenBuckets(rate, max(1.0, rate * 10)),
+            health_check=HealthCheck(sessions),
+            metrics_history=MetricsHistory(
+                find_metrics_observer(runtime.orchestrator.observers), sessions.live
+            ),
+            downloads=downloads,
+            endpoints=tuple(endpoints),
         )
 
 
-def routes_of(house: House) -> list[BaseRoute]:
-    """The host's own routes and those of plugins."""
-    routes: list[BaseRoute] = [*ROUTES, *(route for each in house.endpoints for route in each.routes)]
-    if not any("/" in each.paths for each in house.endpoints):
-        routes.append(Route("/", no_console))
-    return routes
-
-
-async def no_console(request: Request) -> Response:
-    """What `/` answers without the console."""
-    try:
-        await authenticate(House.of(request), request.scope, "public")
-    except Refused as error:
-        return errors.of(error).response()
-    return PlainTextResponse(NO_CONSOLE)
-
-
-def methods_of(house: House) -> list[str]:
-    """The HTTP methods that a page of another origin may use, where that origin is allowed."""
-    routes = (route for endpoint in house.endpoints for route in endpoint.routes)
-    used = {method for route in routes for method in getattr(route, "methods", None) or ()}
-    return sorted({"GET", "POST"} | used - {"HEAD", "OPTIONS"})
-
-
-def application(house: House) -> Starlette:
-    """The ASGI application of a house."""
+def create_app(host: Host) -> Starlette:
+    """Create the ASGI application of a host."""
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
-        background = (house.sessions.run_maintenance(), house.trend.watch())
-        watching = [asyncio.create_task(work) for work in background]
+        background = (host.sessions.run_maintenance(), host.metrics_history.run())
+        tasks = [asyncio.create_task(work) for work in background]
         try:
             yield
         finally:
-            for task in watching:
+            for task in tasks:
                 task.cancel()
                 with suppress(asyncio.CancelledError):
                     await task
-            await house.sessions.close()
+            await host.sessions.close()
 
     app = Starlette(
-        routes=routes_of(house),
+        routes=_routes(host),
         middleware=[
-            # Outermost, so that a page elsewhere can also read why it was refused.
+            # Outermost, so that pages of other origins can also read why they were refused.
             Middleware(
                 CORSMiddleware,
-                allow_origins=house.options.origins,
-                allow_methods=methods_of(house),
+                allow_origins=host.options.origins,
+                allow_methods=_allowed_methods(host),
                 allow_headers=ALLOWED_HEADERS,
                 expose_headers=("Retry-After", "WWW-Authenticate"),
             ),
             Middleware(SecurityHeaders),
-            Middleware(SizeLimits, body=house.options.request_bytes),
+            Middleware(SizeLimits, body=host.options.request_bytes),
         ],
-        exception_handlers={HTTPException: answered},
+        exception_handlers={HTTPException: handle_routing_error},
         lifespan=lifespan,
     )
-    app.state.house = house
+    app.state.host = host
     return app
+
+
+def _routes(host: Host) -> list[BaseRoute]:
+    """Return the host's own routes and those of plugins."""
+    routes: list[BaseRoute] = [*ROUTES, *(route for each in host.endpoints for route in each.routes)]
+    if not any("/" in each.paths for each in host.endpoints):
+        routes.append(Route("/", _no_console))
+    return routes
+
+
+async def _no_console(request: Request) -> Response:
+    try:
+        await Host.of(request).authenticate(request.scope, "public")
+    except AuthError as error:
+        return to_http_error(error).response()
+    return PlainTextResponse(NO_CONSOLE)
+
+
+def _allowed_methods(host: Host) -> list[str]:
+    """Return the HTTP methods that pages of an allowed origin may use."""
+    routes = (route for endpoint in host.endpoints for route in endpoint.routes)
+    used = {method for route in routes for method in getattr(route, "methods", None) or ()}
+    return sorted({"GET", "POST"} | used - {"HEAD", "OPTIONS"})

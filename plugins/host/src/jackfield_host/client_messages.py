@@ -1,6 +1,6 @@
-"""Validates the messages of clients, and publishes the JSON Schemas of the protocol.
+"""Parses the messages of clients, and generates the JSON Schemas of the protocol.
 
-Both are compiled from the dataclasses of `jackfield.protocol.messages`.
+Both are compiled from the dataclasses in `jackfield.protocol.messages`.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from jackfield.protocol.codec import InvalidMessageError, Message, members, mess
 from jackfield.protocol.messages import ALL_MESSAGES, CLIENT_MESSAGES, FirstMessage, LaterMessage
 from pydantic import Field, TypeAdapter, ValidationError
 
-from jackfield_host.mistakes import explained
-from jackfield_host.wire.zones import check_time_zone
+from jackfield_host.request_models import check_time_zone
+from jackfield_host.validation_errors import describe_error
 
 SCHEMA_REF = "#/components/schemas/"
 
@@ -23,11 +23,11 @@ _later: TypeAdapter[LaterMessage] = TypeAdapter(Annotated[LaterMessage, Field(di
 
 
 def parse_first_message(text: str) -> FirstMessage:
-    """The first message of a client: `start` or `resume`."""
+    """Parse the first message of a client: `start` or `resume`."""
     try:
         message = _first.validate_json(text)
     except ValidationError as error:
-        raise InvalidMessageError(explained(error, _member_names, tagged=True)) from None
+        raise InvalidMessageError(describe_error(error, _member_names, tagged=True)) from None
     if message.time_zone is not None:
         try:
             check_time_zone(message.time_zone)
@@ -37,16 +37,16 @@ def parse_first_message(text: str) -> FirstMessage:
 
 
 def parse_client_message(text: str) -> LaterMessage:
-    """Any later message of a client."""
+    """Parse any later message of a client."""
     try:
         return _later.validate_json(text)
     except ValidationError as error:
-        raise InvalidMessageError(explained(error, _member_names, tagged=True)) from None
+        raise InvalidMessageError(describe_error(error, _member_names, tagged=True)) from None
 
 
 @cache
 def message_schemas() -> dict[str, dict[str, Any]]:
-    """The JSON Schema of every message, by the name of its class, and of the objects in them."""
+    """Return the JSON Schemas of all messages and of the objects in them, by the names of their classes."""
     validation: Literal["validation"] = "validation"
     adapters = [(kind.__name__, validation, TypeAdapter(kind)) for kind in ALL_MESSAGES]
     _, found = TypeAdapter.json_schemas(adapters, by_alias=True, ref_template=SCHEMA_REF + "{model}")
@@ -58,7 +58,7 @@ def message_schemas() -> dict[str, dict[str, Any]]:
 
 
 def _complete(schema: dict[str, Any], kind: type[Message]) -> None:
-    """Add what pydantic does not take from a dataclass: descriptions, and members with a fixed value."""
+    """Add what pydantic does not read from a dataclass: descriptions, and members with a fixed value."""
     hints = get_type_hints(kind, include_extras=True)
     for member in members(kind):
         described = schema["properties"][member.wire]
@@ -71,6 +71,6 @@ def _complete(schema: dict[str, Any], kind: type[Message]) -> None:
 
 
 def _member_names(name: str) -> list[str]:
-    """The members of a message of some type."""
+    """Return the members of the message with this type."""
     kind = next((each for each in CLIENT_MESSAGES if message_type(each) == name), None)
     return [member.wire for member in members(kind)] if kind else []

@@ -1,4 +1,4 @@
-"""Errors over HTTP: one shape, whoever found the fault, and nothing about the inside of the host."""
+"""HTTP errors: every failed request is answered in one form, without details of the host's internals."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from jackfield_host.security.identity import Refused
+from jackfield_host.security.auth_errors import AuthError
 
 _log = logging.getLogger(__name__)
 
@@ -35,16 +35,16 @@ _STATUSES = {
     PROVIDER_UNAVAILABLE.name: 503,
     RESTARTING.name: 503,
 }
-"""The status with which a client is turned refused, by why it is."""
+"""The HTTP status of a refused session, by the name of its close reason."""
 
-_SENTENCES = {
-    404: ("no_such_path", "There is nothing at this address; GET /openapi.json lists what there is."),
-    405: ("wrong_method", "This address does not know that method; the header `Allow` names those it knows."),
+_ROUTING_ERRORS = {
+    404: ("no_such_path", "There is no endpoint at this path; GET /openapi.json lists the endpoints."),
+    405: ("wrong_method", "This path does not support the method; the `Allow` header lists those it does."),
 }
 
 
 class HttpError(Exception):
-    """A request that is not answered as it was meant, and what whoever sent it can do."""
+    """A request that failed: the status, a code for programs, a message and a suggestion for people."""
 
     def __init__(
         self,
@@ -66,7 +66,7 @@ class HttpError(Exception):
 
     @property
     def wire(self) -> dict[str, Any]:
-        """What stands under `error`."""
+        """The value of the member `error`."""
         wire: dict[str, Any] = {"code": self.code, "message": self.message}
         if self.suggestion:
             wire["suggestion"] = self.suggestion
@@ -75,48 +75,50 @@ class HttpError(Exception):
         return wire
 
     def response(self) -> JSONResponse:
-        """The answer to the request."""
-        headers = {**self.headers, **waiting(self.retry_after)}
+        """Return the response to the request."""
+        headers = {**self.headers, **retry_after_header(self.retry_after)}
         return JSONResponse({"error": self.wire}, self.status, headers=headers)
 
 
-def wrong_method(allowed: Sequence[str]) -> HttpError:
-    """A method that a path does not know."""
-    return HttpError(405, *_SENTENCES[405], headers={"Allow": ", ".join(allowed)})
+def method_not_allowed(allowed: Sequence[str]) -> HttpError:
+    """Return the error for a method that a path does not support."""
+    return HttpError(405, *_ROUTING_ERRORS[405], headers={"Allow": ", ".join(allowed)})
 
 
-def waiting(seconds: float | None) -> dict[str, str]:
-    """The header that says when to try again, in whole seconds."""
+def retry_after_header(seconds: float | None) -> dict[str, str]:
+    """Return the `Retry-After` header, in whole seconds."""
     return {} if seconds is None else {"Retry-After": str(max(1, math.ceil(seconds)))}
 
 
-def of(error: Exception) -> HttpError:
-    """What a request is answered with that failed so; whatever nobody expected is logged."""
+def to_http_error(error: Exception) -> HttpError:
+    """Convert an exception to the error that the client gets; unexpected exceptions are logged."""
     match error:
         case HttpError():
             return error
-        case Refused():
-            return HttpError(error.status, error.code, error.sentence, headers=error.headers)
+        case AuthError():
+            return HttpError(error.status, error.code, error.message, headers=error.headers)
         case SessionRefused():
-            return _refused_session(error)
+            return _session_refused(error)
         case StoreUnavailableError():
             _log.error("a request failed: the store is unavailable: %s", error)
             return HttpError(
                 503,
                 "store_unavailable",
-                "The host cannot remember anything now.",
+                "The session store is unavailable.",
                 suggestion="Try again soon.",
                 retry_after=2.0,
             )
         case HTTPException():
-            code, message = _SENTENCES.get(error.status_code, ("refused", "The request was refused."))
+            code, message = _ROUTING_ERRORS.get(error.status_code, ("refused", "The request was refused."))
             return HttpError(error.status_code, code, message, headers=error.headers)
         case _:
             _log.error("a request failed", exc_info=error)
-            return HttpError(500, "internal", "The host failed at that.", suggestion="Try again.")
+            return HttpError(
+                500, "internal", "The host failed with an internal error.", suggestion="Try again."
+            )
 
 
-def _refused_session(refused: SessionRefused) -> HttpError:
+def _session_refused(refused: SessionRefused) -> HttpError:
     closing = refused.closing
     return HttpError(
         _STATUSES.get(closing.name, 503),
@@ -127,6 +129,6 @@ def _refused_session(refused: SessionRefused) -> HttpError:
     )
 
 
-async def answered(_: Request, error: Exception) -> Response:
-    """How the application answers what no endpoint has caught: paths and methods that do not exist."""
-    return of(error).response()
+async def handle_routing_error(_: Request, error: Exception) -> Response:
+    """Answer requests that no endpoint serves: unknown paths and methods."""
+    return to_http_error(error).response()

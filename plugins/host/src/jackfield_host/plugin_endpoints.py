@@ -1,4 +1,4 @@
-"""The endpoints that plugins offer with `jackfield_endpoints`, behind the host's own protections."""
+"""Endpoints that plugins offer with `jackfield_endpoints`, behind the host's authentication and limits."""
 
 from __future__ import annotations
 
@@ -16,9 +16,8 @@ from starlette.routing import BaseRoute, Mount, Route, WebSocketRoute
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from starlette.websockets import WebSocket
 
-from jackfield_host import errors
-from jackfield_host.endpoints.visit import authenticate
-from jackfield_host.house import House
+from jackfield_host.errors import to_http_error
+from jackfield_host.host import Host
 from jackfield_host.settings import HostSettings
 
 _log = logging.getLogger(__name__)
@@ -35,16 +34,16 @@ class EndpointServices:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PluginEndpoint:
-    """The routes of one offer."""
+    """The routes of one `EndpointOffer`."""
 
     offer: EndpointOffer
     owner: str
-    """The distribution that offers them, with its version."""
+    """The distribution with the offer, and its version."""
     routes: tuple[Route | WebSocketRoute | Mount, ...]
 
     @property
     def paths(self) -> set[str]:
-        """The paths that no other endpoint may use, nor any path below them."""
+        """The paths that belong to this endpoint, with all paths below them."""
         prefix = self.offer.prefix
         return {prefix} if prefix != "/" else {fixed_part(route.path) for route in self.routes}
 
@@ -52,7 +51,7 @@ class PluginEndpoint:
 def create_endpoints(
     services: EndpointServices, own_paths: Iterable[str], faults: SettingsFaults
 ) -> list[PluginEndpoint]:
-    """Create the routes of every offer; paths that overlap, or are not below their prefix, are faults."""
+    """Create the routes of every offer; paths that overlap or are outside their prefix are faults."""
     components = services.runtime.components
     created = components.create_all("endpoints", services)
     endpoints: list[PluginEndpoint] = []
@@ -76,12 +75,12 @@ def create_endpoints(
 
 
 def fixed_part(path: str) -> str:
-    """A path up to its first parameter: `/files` of `/files/{name}`."""
+    """Return a path up to its first parameter: `/files` for `/files/{name}`."""
     return path.partition("{")[0].rstrip("/") or "/"
 
 
 def _overlap(one: str, other: str) -> bool:
-    """Whether two paths are the same or one is below the other; nothing is below `/`."""
+    """Return whether two paths are equal or one is below the other; no path counts as below `/`."""
     return one == other or (
         "/" not in (one, other) and (one.startswith(f"{other}/") or other.startswith(f"{one}/"))
     )
@@ -99,7 +98,7 @@ def _is_usable(route: BaseRoute, offer: EndpointOffer, place: str, faults: Setti
 
 
 class AuthMiddleware:
-    """ASGI middleware that lets in whom an offer's `auth` names, and answers failures as the host does."""
+    """ASGI middleware that authenticates as an offer's `auth` says, and answers errors as the host does."""
 
     def __init__(self, app: ASGIApp, auth: str) -> None:
         self._app = app
@@ -115,15 +114,14 @@ class AuthMiddleware:
             await send(message)
 
         try:
-            house = House.of(HTTPConnection(scope))
-            identity = await authenticate(house, scope, self._auth)
+            identity = await Host.of(HTTPConnection(scope)).authenticate(scope, self._auth)
             scope.setdefault("state", {})["identity"] = identity
             await self._app(scope, receive, watch)
         except Exception as error:
             if started:
                 _log.exception("the endpoint %s of a plugin failed", scope["path"])
                 raise
-            response = errors.of(error).response()
+            response = to_http_error(error).response()
             if scope["type"] == "websocket":
                 await WebSocket(scope, receive, send).send_denial_response(response)
             else:
@@ -131,7 +129,7 @@ class AuthMiddleware:
 
 
 def describe_routes(endpoint: PluginEndpoint) -> Mapping[str, Any]:
-    """The `paths` and `components` of an endpoint: as its offer describes them, or else its HTTP routes."""
+    """Return the OpenAPI `paths` and `components` of an endpoint, from its offer or else from its routes."""
     if endpoint.offer.openapi is not None:
         return endpoint.offer.openapi()
     paths: dict[str, Any] = {}
@@ -147,7 +145,7 @@ def describe_routes(endpoint: PluginEndpoint) -> Mapping[str, Any]:
                     {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
                     for name in route.param_convertors
                 ],
-                "responses": {"200": {"description": "The answer."}},
+                "responses": {"200": {"description": "The response."}},
             }
             paths.setdefault(route.path_format, {})[method.lower()] = described
     return {"paths": paths}

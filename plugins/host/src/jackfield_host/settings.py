@@ -1,4 +1,4 @@
-"""The settings of the host: flags of `serve`, JACKFIELD_HOST_* in the environment, `[host]` in the file."""
+"""The settings of the host: flags of `serve`, JACKFIELD_HOST_* variables, `[host]` in the settings file."""
 
 from __future__ import annotations
 
@@ -29,22 +29,34 @@ from jackfield.settings import (
 )
 from jackfield.transport.protocol import VoiceSettings
 
-from jackfield_host.security.identity import MAX_NAME, usable_name
-from jackfield_host.security.origins import LOOPBACK_NAMES, authority, is_loopback, origin
+from jackfield_host.security.origins import LOOPBACK_NAMES, is_loopback, parse_authority, parse_origin
 
 PREFIX = "JACKFIELD_HOST_"
 TABLE = "[host]"
 
 Algorithm = Literal["RS256", "ES256", "EdDSA", "Ed25519", "HS256"]
 
+MAX_NAME = 128
+"""Characters in the name of a user or a role: names are part of store keys and log lines."""
+
 KEY_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,31}")
-"""What a key may be called: no underscore, which separates the parts of a key, and a bare key of TOML."""
+"""The name of an API key: a bare key of TOML, without underscores, which separate the parts of an API key."""
 
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 
 
+def is_valid_name(value: object) -> bool:
+    """Return whether a value can be the name of a user or a role."""
+    return (
+        isinstance(value, str)
+        and 0 < len(value) <= MAX_NAME
+        and value.isprintable()
+        and value == value.strip()
+    )
+
+
 def _name(value: str) -> str:
-    if not usable_name(value):
+    if not is_valid_name(value):
         raise ValueError
     return value
 
@@ -62,14 +74,14 @@ def _digest(value: str) -> str:
 
 
 def _origin(value: str) -> str:
-    read = origin(value)
+    read = parse_origin(value)
     if read is None:
         raise ValueError
     return str(read)
 
 
 def _host(value: str) -> str:
-    read = authority(value)
+    read = parse_authority(value)
     if read is None or read.port is not None:
         raise ValueError
     return read.name
@@ -78,7 +90,7 @@ def _host(value: str) -> str:
 Name = Annotated[
     str, Format(f"a name of 1 to {MAX_NAME} printable characters without spaces around it", _name)
 ]
-KeyName = Annotated[str, Format("a name of small letters, digits and hyphens, at most 32 of them", _key_name)]
+KeyName = Annotated[str, Format("a name of at most 32 lower-case letters, digits and hyphens", _key_name)]
 Duration = Annotated[float, Gt(0), Unit("seconds")]
 Delay = Annotated[float, Ge(0), Unit("seconds")]
 
@@ -115,17 +127,19 @@ class JwtSettings:
         EnvironmentVariable | None,
         Help("The environment variable that holds the shared secret of `HS256`, at least 32 bytes."),
     ] = None
-    audience: Annotated[NonEmpty, Help("What `aud` of a token has to name: this host.")]
-    issuer: Annotated[NonEmpty | None, Help("What `iss` of a token has to be.", default="not checked")] = None
+    audience: Annotated[NonEmpty, Help("The value that `aud` of a token must contain.")]
+    issuer: Annotated[
+        NonEmpty | None, Help("The value that `iss` of a token must have.", default="not checked")
+    ] = None
     user_claim: Annotated[NonEmpty, Help("The claim that names the user.")] = "sub"
     roles_claim: Annotated[
-        str, Help("The claim with the user's roles, a list or words; empty reads none.")
+        str, Help("The claim with the user's roles, a list or a string of words; empty: none.")
     ] = "roles"
-    session_claim: Annotated[str, Help("The claim that ties a token to one session; empty reads none.")] = (
+    session_claim: Annotated[str, Help("The claim that restricts a token to one session; empty: none.")] = (
         "session"
     )
     mode_claim: Annotated[
-        str, Help("The claim that ties a token to `text` or `voice`; empty reads none.")
+        str, Help("The claim that restricts a token to `text` or `voice`; empty: none.")
     ] = "mode"
     leeway: Annotated[
         int,
@@ -185,7 +199,7 @@ class AccessSettings:
             raise ValueError("\n".join(faults))
 
     def _exposed(self) -> Iterator[str]:
-        """Faults of a host that others could reach and that would let everybody in."""
+        """Report a host that other machines can reach and that requires no token."""
         if self.keys or self.jwt:
             return
         fix = "add what `jackfield key NAME` prints to jackfield.toml, or set up [host.jwt]"
@@ -208,7 +222,7 @@ class HostSettings(AccessSettings):
     ] = ()
     max_sessions: Annotated[int, Ge(1), Help("How many sessions the host holds at once.")] = 1000
     sessions_per_user: Annotated[int, Ge(1), Help("How many sessions one user may hold.")] = 8
-    start_seconds: Annotated[Duration, Help("A client has to send its first message within this.")] = 10.0
+    start_seconds: Annotated[Duration, Help("A client must send its first message within this time.")] = 10.0
     grace_seconds: Annotated[
         Delay,
         Help("How long a session stays connected to its model after its last client has gone."),
@@ -233,17 +247,17 @@ class HostSettings(AccessSettings):
     messages_per_second: Annotated[float, Gt(0), Help("How many messages a client may send, on average.")] = (
         10.0
     )
-    audio_ahead_seconds: Annotated[
-        Duration, Help("How far the audio of a client may run ahead of real time.")
-    ] = 10.0
+    audio_ahead_seconds: Annotated[Duration, Help("How far a client's audio may run ahead of real time.")] = (
+        10.0
+    )
     requests_per_minute: Annotated[
         float, Gt(0), Help("How many HTTP requests and handshakes a user may make.")
     ] = 600.0
     dead_air_seconds: Annotated[
         Duration,
         Help(
-            "After this time without a word from a tool, the user is told that it still works; a voice user "
-            "hears one short sentence."
+            "If a tool reports nothing for this long, the user is notified that it is still running; a voice "
+            "user hears one short sentence."
         ),
     ] = 4.0
     prune_seconds: Annotated[Duration, Help("How often expired entries are removed from the store.")] = 3600.0
@@ -274,10 +288,10 @@ class HostSettings(AccessSettings):
         faults: SettingsFaults | None = None,
         **flags: Any,
     ) -> HostSettings:
-        """The settings of this process; flags that are None were not given.
+        """Read the settings of this process; flags that are None were not given.
 
-        With `faults`, faults are added there and the settings have defaults in their place; without, a
-        `SettingsError` reports them.
+        With `faults`, faults are added there and faulty settings get their defaults; without, a
+        `SettingsError` reports the faults.
         """
         found = SettingsFaults()
         variables, origins = read_environment(cls, PREFIX, environ, found)
@@ -286,7 +300,7 @@ class HostSettings(AccessSettings):
         merged = merge_tables(merge_tables(table, variables), given)
         read = read_settings(cls, merged, TABLE, found, origins=origins)
         if found:
-            # A fault elsewhere must not hide that everybody would be let in.
+            # A fault elsewhere must not hide that the host would be open to every client.
             access = {name: merged[name] for name in merged.keys() & _ACCESS}
             exposed = SettingsFaults()
             read_settings(AccessSettings, access, TABLE, exposed, origins=origins)
@@ -299,7 +313,7 @@ class HostSettings(AccessSettings):
 
     @property
     def spoken(self) -> VoiceSettings:
-        """How the model listens and speaks."""
+        """The settings of speech recognition and synthesis."""
         return VoiceSettings(self.voice, self.language, self.silence_ms)
 
 
@@ -307,5 +321,5 @@ _ACCESS = {each.name for each in fields(AccessSettings)}
 
 
 def variable(name: str) -> str:
-    """The environment variable of a setting."""
+    """Return the environment variable of a setting."""
     return PREFIX + name.upper()

@@ -1,4 +1,4 @@
-"""A stored session as text, as Markdown and as JSON lines."""
+"""Writes the transcript of a stored session as text, as Markdown or as JSON lines."""
 
 from __future__ import annotations
 
@@ -8,42 +8,42 @@ from datetime import UTC, datetime
 import orjson
 from jackfield_sessions.archive import Line, StoredSession, is_waiting
 
-from jackfield_host.lifecycle.logs import escaped
+from jackfield_host.logs import escape_controls
 
 
 def as_json_lines(session: StoredSession, lines: list[Line]) -> Iterator[str]:
-    """A line about the session, then one for everything that happened in it."""
+    """Write one line about the session, then one for each message and event."""
     yield orjson.dumps({"type": "session", **session._asdict()}).decode()
     for line in lines:
         yield orjson.dumps(line).decode()
 
 
 def as_text(session: StoredSession, lines: list[Line]) -> Iterator[str]:
-    """For a terminal: what a model or a user wrote cannot steer it."""
+    """Write the transcript for a terminal; control characters of a model or a user are escaped."""
     yield f"session {session.id}: {_about(session)}"
     yield ""
     for line in lines:
-        who, what = _told(line)
-        first, *rest = [escaped(part) for part in what.splitlines()] or [""]
-        yield f"{moment(line['at'])}  {who:<10} {first}"
+        who, what = _describe(line)
+        first, *rest = [escape_controls(part) for part in what.splitlines()] or [""]
+        yield f"{format_time(line['at'])}  {who:<10} {first}"
         yield from (f"{'':<32} {part}" for part in rest)
 
 
 def as_markdown(session: StoredSession, lines: list[Line]) -> Iterator[str]:
-    """For people: every text is quoted, so that it stays what somebody said."""
+    """Write the transcript as Markdown; every text is quoted, so that it cannot pose as another part."""
     yield f"# Session {session.id}"
     yield ""
-    yield f"{escaped(_about(session))}."
+    yield f"{escape_controls(_about(session))}."
     for line in lines:
-        who, what = _told(line)
+        who, what = _describe(line)
         yield ""
-        yield f"**{who}** ({moment(line['at'])})"
+        yield f"**{who}** ({format_time(line['at'])})"
         yield ""
-        yield from (f"> {escaped(part)}" for part in what.splitlines() or [""])
+        yield from (f"> {escape_controls(part)}" for part in what.splitlines() or [""])
 
 
-def moment(at: float) -> str:
-    """A time, to the second."""
+def format_time(at: float) -> str:
+    """Format a time in UTC, to the second."""
     return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M:%SZ")
 
 
@@ -52,23 +52,23 @@ def _about(session: StoredSession) -> str:
     registry = f", registry {session.registry}" if session.registry else ""
     facts = (
         session.mode,
-        session.user or "nobody",
+        session.user or "no user",
         session.state,
         turns,
-        f"began {moment(session.began)}",
+        f"started {format_time(session.began)}",
     )
     return ", ".join(facts) + registry
 
 
-_DONE = {
+_DESCRIPTIONS = {
     "tool_start": ("tool", "{tool} {arguments}"),
     "tool_progress": ("tool", "{tool}: {message}"),
-    "tool_complete": ("tool", "{tool} is done"),
+    "tool_complete": ("tool", "{tool} completed"),
     "tool_error": ("tool", "{tool} failed: {message}"),
-    "form_request": ("asked", "the form of {tool}"),
+    "form_request": ("host", "showed the form of {tool}"),
     "form_closed": ("host", "the form was closed"),
 }
-"""Who did what, by the type of the event."""
+"""Who did what, by event type."""
 
 
 _OUTCOMES = {
@@ -79,11 +79,11 @@ _OUTCOMES = {
     "in_doubt": "is in doubt: it may or may not have taken effect",
     "never_run": "was not run: the host stopped before it took effect",
 }
-"""What a `tool_error` says that has a state, other than that the tool failed."""
+"""How a call ended, by the state of its `tool_error`; in other states the tool failed."""
 
 
-def _told(line: Line) -> tuple[str, str]:
-    """Who did what."""
+def _describe(line: Line) -> tuple[str, str]:
+    """Return who did what."""
     kind = line["type"]
     expired, in_doubt = line.get("expired", False), line.get("inDoubt", False)
     state = line.get("state") if kind == "tool_error" else None
@@ -91,14 +91,15 @@ def _told(line: Line) -> tuple[str, str]:
         state = "expired" if expired else "in_doubt" if in_doubt else "waiting"
     if state in _OUTCOMES:
         return "tool", f"{line['tool']} {_OUTCOMES[state]}"
-    if kind in _DONE:
-        who, what = _DONE[kind]
+    if kind in _DESCRIPTIONS:
+        who, what = _DESCRIPTIONS[kind]
         return who, what.format_map(line)
     match kind:
         case "message":
             return line["speaker"], line["text"] + (" [interrupted]" if line.get("interrupted") else "")
         case "confirmation_required":
-            return "asked", line["preview"] + (" [expired]" if expired else " [in doubt]" if in_doubt else "")
+            mark = " [expired]" if expired else " [in doubt]" if in_doubt else ""
+            return "host", f"asked for approval: {line['preview']}{mark}"
         case "confirmation_settled":
             return "user", f"{'approved' if line['approved'] else 'declined'} {line['tool']}"
     return "host", str(line.get("text") or line.get("name") or kind)

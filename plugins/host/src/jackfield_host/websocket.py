@@ -1,4 +1,4 @@
-"""`/ws/text` and `/ws/voice`: a session over a WebSocket, from the handshake to the close."""
+"""`/ws/text` and `/ws/voice`: serves a session over a WebSocket, from the handshake to the close."""
 
 from __future__ import annotations
 
@@ -41,16 +41,16 @@ from jackfield_sessions.hub import ClientQueue, Frame
 from jackfield_sessions.live_session import LiveSession
 from jackfield_sessions.manager import MAINTENANCE_SECONDS
 from jackfield_sessions.session_factory import ClientLocale
-from starlette.responses import JSONResponse
+from starlette.datastructures import Headers
 from starlette.types import Receive, Scope, Send
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from jackfield_host.client_messages import parse_client_message, parse_first_message
-from jackfield_host.endpoints.visit import is_operator
-from jackfield_host.house import House
-from jackfield_host.security.allowances import Allowance
-from jackfield_host.security.gate import Arrival, spoken, understood
-from jackfield_host.security.identity import Refused
+from jackfield_host.errors import HttpError, to_http_error
+from jackfield_host.host import Host
+from jackfield_host.security.auth_errors import AuthError
+from jackfield_host.security.authenticator import RequestInfo, accepted_subprotocol, supports_protocol
+from jackfield_host.security.limits import TokenBucket
 
 _log = logging.getLogger(__name__)
 
@@ -61,12 +61,12 @@ BYTES_PER_SECOND = 48_000
 """Audio: PCM16, 24 kHz, mono."""
 
 MIN_FRAME_BYTES = 480
-"""A shorter audio frame counts as 10 ms, because each frame costs as much to handle."""
+"""A shorter audio frame counts as 10 ms, because handling it costs as much."""
 
 PLAYBACK_REPORTS_PER_SECOND = 50.0
 
 MAX_INVALID_MESSAGES = 10
-"""The host closes the connection of a client that sends so many invalid messages."""
+"""The host closes the connection of a client that sends this many invalid messages."""
 
 BAN_CHECK_SECONDS = 1.0
 """How often the host checks, while the user speaks, whether the user was banned elsewhere."""
@@ -81,51 +81,34 @@ class WebSocketEndpoint:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one connection."""
         websocket = WebSocket(scope, receive, send)
-        house = House.of(websocket)
+        host = Host.of(websocket)
         try:
-            identity = self._authenticate(house, scope)
-        except Refused as refused:
-            await websocket.send_denial_response(
-                _denial(refused.status, refused.code, refused.sentence, refused.headers)
-            )
+            identity = self._admit(host, scope, websocket.headers)
+        except (AuthError, HttpError) as error:
+            # Before the handshake completes, so that a proxy can try another host.
+            await websocket.send_denial_response(to_http_error(error).response())
             return
-        if denial := _wrong_protocol(websocket) or _refusal(house, identity):
-            await websocket.send_denial_response(denial)
-            return
-        await websocket.accept(spoken(websocket.headers))
-        closing = await WebSocketSession(house, websocket, identity, self._mode).run()
+        await websocket.accept(accepted_subprotocol(websocket.headers))
+        closing = await WebSocketSession(host, websocket, identity, self._mode).run()
         if closing is not None:
             await _close(websocket, closing)
 
-    def _authenticate(self, house: House, scope: Scope) -> Identity:
-        identity = house.gate.admit(Arrival.of(scope))
+    def _admit(self, host: Host, scope: Scope, headers: Headers) -> Identity:
+        """Return the user of a handshake, or raise the reason for denying it."""
+        identity = host.authenticator.authenticate(RequestInfo.from_scope(scope))
         if identity.mode not in (None, self._mode):
-            raise Refused("bad_token")
+            raise AuthError("bad_token")
+        if not supports_protocol(headers):
+            message = f"This host supports only the subprotocol {PROTOCOL}, which the client does not offer."
+            raise HttpError(400, "unknown_protocol", message)
+        if host.sessions.draining:
+            message = "The host is restarting; connect again in a moment."
+            raise HttpError(503, RESTARTING.name, message, headers={"Retry-After": "1"})
+        seconds = host.request_limits.take(identity.user)
+        if seconds > 0:
+            message = f"Rate limit reached: {host.options.requests_per_minute:g} connections per minute."
+            raise HttpError(429, "too_many_requests", message, headers={"Retry-After": str(int(seconds) + 1)})
         return identity
-
-
-def _wrong_protocol(websocket: WebSocket) -> JSONResponse | None:
-    """The denial for a client of another version of the protocol."""
-    if understood(websocket.headers):
-        return None
-    sentence = f"This host speaks the subprotocol {PROTOCOL}, and the client offers only others."
-    return _denial(400, "unknown_protocol", sentence, {})
-
-
-def _refusal(house: House, identity: Identity) -> JSONResponse | None:
-    """Why a client cannot connect now; told before the handshake, so that a proxy can try another host."""
-    if house.sessions.draining:
-        sentence = "The host is restarting; connect again in a moment."
-        return _denial(503, RESTARTING.name, sentence, {"Retry-After": "1"})
-    seconds = house.requests.take(identity.user)
-    if seconds > 0:
-        sentence = f"Rate limit reached: {house.options.requests_per_minute:g} connections per minute."
-        return _denial(429, "too_many_requests", sentence, {"Retry-After": str(int(seconds) + 1)})
-    return None
-
-
-def _denial(status: int, code: str, sentence: str, headers: dict[str, str]) -> JSONResponse:
-    return JSONResponse({"error": {"code": code, "message": sentence}}, status, headers=headers)
 
 
 async def _close(websocket: WebSocket, closing: CloseReason) -> None:
@@ -133,28 +116,28 @@ async def _close(websocket: WebSocket, closing: CloseReason) -> None:
         async with asyncio.timeout(CLOSE_SECONDS):
             await websocket.close(closing.code, closing.reason)
     except (TimeoutError, RuntimeError, WebSocketDisconnect):
-        # It is gone, or does not read: the server closes it.
+        # The client is gone or does not read; the server aborts the connection.
         pass
 
 
 class WebSocketSession:
     """One client's connection to a session."""
 
-    def __init__(self, house: House, websocket: WebSocket, identity: Identity, mode: Mode) -> None:
-        self._house = house
+    def __init__(self, host: Host, websocket: WebSocket, identity: Identity, mode: Mode) -> None:
+        self._host = host
         self._websocket = websocket
         self._identity = identity
         self._mode = mode
-        self._queue = ClientQueue(house.options.queue_bytes, audio=mode == "voice")
+        self._queue = ClientQueue(host.options.queue_bytes, audio=mode == "voice")
         self._expiry: asyncio.TimerHandle | None = None
 
     async def run(self) -> CloseReason | None:
-        """Serve the connection until one side ends it; the reason if the host does."""
+        """Serve the connection until one side closes it; return the reason if the host does."""
         try:
             live = await self._begin()
         except WebSocketDisconnect:
             return None
-        except Exception as error:  # noqa: BLE001 - whatever it is, it must not reach the other sessions
+        except Exception as error:  # noqa: BLE001 - an error must not affect the other sessions
             return await self._refuse(error)
         try:
             return await self._exchange(live)
@@ -166,7 +149,7 @@ class WebSocketSession:
 
     async def _begin(self) -> LiveSession:
         first = parse_first_message(await self._first_text())
-        sessions = self._house.sessions
+        sessions = self._host.sessions
         locale = ClientLocale(first.time_zone, first.language)
         if isinstance(first, Start):
             live = await sessions.open(
@@ -174,16 +157,16 @@ class WebSocketSession:
             )
             await self._catch_up(live, 0, resumed=False)
             return live
-        # Before it is taken over: a client of the other mode must not take a session from its host.
+        # Checked first, because a client of the wrong mode must not take the session from its owner.
         session = await sessions.load_session(first.token, self._identity)
         if session.mode != self._mode:
-            raise InvalidMessageError(f"this session is one of /ws/{session.mode}")
+            raise InvalidMessageError(f"this is a {session.mode} session; connect to /ws/{session.mode}")
         live = await sessions.resume(first.token, self._identity, locale, forms=first.forms)
         await self._catch_up(live, first.last_event, resumed=True)
         return live
 
     async def _first_text(self) -> str:
-        seconds = self._house.options.start_seconds
+        seconds = self._host.options.start_seconds
         try:
             async with asyncio.timeout(seconds):
                 message = await self._websocket.receive()
@@ -192,16 +175,16 @@ class WebSocketSession:
         if message["type"] == "websocket.disconnect":
             raise WebSocketDisconnect
         text: str | None = message.get("text")
-        if text is None or len(text) > self._house.options.message_bytes:
-            raise InvalidMessageError("the first message is `start` or `resume`, as JSON")
+        if text is None or len(text) > self._host.options.message_bytes:
+            raise InvalidMessageError("the first message must be `start` or `resume`, as JSON")
         return text
 
     async def _catch_up(self, live: LiveSession, last_event: int, *, resumed: bool) -> None:
-        """Attach without a gap and without sending anything twice."""
+        """Attach the client, and send what it missed without a gap or a duplicate."""
         self._queue.pause()
         live.attach(self._queue)
-        operator = is_operator(self._house, self._identity)
-        info = self._house.sessions.session_info(live, resumed=resumed, operator=operator)
+        operator = self._host.is_operator(self._identity)
+        info = self._host.sessions.session_info(live, resumed=resumed, operator=operator)
         try:
             missed = await live.hub.log.since(last_event)
         except BaseException:
@@ -211,26 +194,28 @@ class WebSocketSession:
         self._queue.resume([to_wire(info), *reset, *missed.messages, to_wire(CaughtUp())])
 
     async def _refuse(self, error: Exception) -> CloseReason:
-        """Tell the client why it gets no session; the reason to close with."""
+        """Send the client the reason why it gets no session; return the close reason."""
         closing = INTERNAL
-        message = ErrorMessage(code=INTERNAL.name, message="The host failed.", suggestion="Try again.")
+        message = ErrorMessage(
+            code=INTERNAL.name, message="The host failed with an internal error.", suggestion="Try again."
+        )
         match error:
             case SessionRefused():
                 closing, message = error.closing, refusal_message(error)
             case InvalidMessageError():
                 closing = INVALID_MESSAGE
                 message = ErrorMessage(
-                    code=closing.name, message=str(error), suggestion="Begin with `start` or `resume`."
+                    code=closing.name, message=str(error), suggestion="Send `start` or `resume` first."
                 )
             case StoreUnavailableError():
-                _log.error("a connection could not begin: %s", error)
+                _log.error("a session could not start: %s", error)
                 message = ErrorMessage(
                     code="store_unavailable",
                     message="The session store is unavailable.",
                     suggestion="Try again soon.",
                 )
             case _:
-                _log.error("a connection could not begin", exc_info=error)
+                _log.error("a session could not start", exc_info=error)
         try:
             async with asyncio.timeout(CLOSE_SECONDS):
                 await self._websocket.send_text(encode(message).decode())
@@ -239,14 +224,14 @@ class WebSocketSession:
         return closing
 
     async def _exchange(self, live: LiveSession) -> CloseReason | None:
-        receiver = MessageReceiver(self._house, self._identity, live, self._queue)
+        receiver = MessageReceiver(self._host, self._identity, live, self._queue)
         sending = asyncio.create_task(self._queue.run(self._send))
         receiving = asyncio.create_task(receiver.run(self._websocket))
         self._close_when_expired()
         try:
             await asyncio.wait({sending, receiving}, return_when=asyncio.FIRST_COMPLETED)
             if receiving.done() and (closing := receiving.result()) is not None:
-                # The queue holds the error that says why, and for how long.
+                # The queue still holds the error message that gives the reason.
                 self._queue.close(closing)
                 await asyncio.wait({sending}, timeout=CLOSE_SECONDS)
                 return closing
@@ -270,7 +255,7 @@ class WebSocketSession:
         if left <= 0:
             self._queue.close(EXPIRED_TOKEN)
             return
-        # Checked again now and then, because the clock by which tokens expire may be set meanwhile.
+        # Checked again regularly, because the system clock may be set meanwhile.
         loop = asyncio.get_running_loop()
         self._expiry = loop.call_later(min(left, MAINTENANCE_SECONDS), self._close_when_expired)
 
@@ -282,30 +267,33 @@ class WebSocketSession:
 
 
 def refusal_message(error: SessionRefused) -> ErrorMessage:
-    """Why a client has no session, as the host says it before the close."""
+    """Return the error message that the host sends before it closes the connection."""
     after = None if error.retry_after is None else round(error.retry_after, 3)
     return ErrorMessage(code=error.closing.name, message=error.message, retry_after=after)
 
 
 class MessageReceiver:
-    """Passes what one client sends to its session, within the client's limits."""
+    """Passes the messages of one client to its session, within the client's limits."""
 
-    def __init__(self, house: House, identity: Identity, live: LiveSession, queue: ClientQueue) -> None:
-        options = house.options
-        self._sessions = house.sessions
+    def __init__(self, host: Host, identity: Identity, live: LiveSession, queue: ClientQueue) -> None:
+        options = host.options
+        self._sessions = host.sessions
         self._identity = identity
         self._live = live
         self._queue = queue
         self._max_bytes = options.message_bytes
-        self._messages = Allowance(options.messages_per_second, 4 * options.messages_per_second)
-        self._reports = Allowance(PLAYBACK_REPORTS_PER_SECOND, 4 * PLAYBACK_REPORTS_PER_SECOND)
+        self._messages = TokenBucket(options.messages_per_second, 4 * options.messages_per_second)
+        self._reports = TokenBucket(PLAYBACK_REPORTS_PER_SECOND, 4 * PLAYBACK_REPORTS_PER_SECOND)
         ahead = options.audio_ahead_seconds * BYTES_PER_SECOND
-        self._audio = Allowance(BYTES_PER_SECOND, ahead + options.message_bytes)
+        self._audio = TokenBucket(BYTES_PER_SECOND, ahead + options.message_bytes)
         self._invalid = 0
         self._ban_checked = time.monotonic()
 
     async def run(self, websocket: WebSocket) -> CloseReason | None:
-        """Receive until the client is gone, or has to go."""
+        """Receive until the client disconnects; return the reason if the host has to close the connection.
+
+        A client that sends too much is read more slowly; nothing is dropped.
+        """
         while True:
             frame = await websocket.receive()
             if frame["type"] == "websocket.disconnect":
@@ -327,37 +315,38 @@ class MessageReceiver:
 
     async def _receive_audio(self, pcm: bytes) -> None:
         if self._live.session.mode != "voice":
-            raise InvalidMessageError("audio belongs to /ws/voice")
+            raise InvalidMessageError("a text session takes no audio; connect to /ws/voice")
         if len(pcm) > self._max_bytes or len(pcm) % 2:
             raise InvalidMessageError(
-                f"an audio frame has an even number of bytes, at most {self._max_bytes}"
+                f"an audio frame must have an even number of bytes, at most {self._max_bytes}"
             )
-        await _take(self._audio, max(len(pcm), MIN_FRAME_BYTES))
+        await self._audio.wait(max(len(pcm), MIN_FRAME_BYTES))
         if time.monotonic() - self._ban_checked > BAN_CHECK_SECONDS:
             self._ban_checked = time.monotonic()
             await self._check_ban()
         await self._live.send_audio(pcm)
 
     async def _dispatch(self, text: str) -> bool:
-        """Do what a message asks for; True if it ends the session."""
+        """Handle a message; return True if it ends the session."""
         if len(text) > self._max_bytes:
-            raise InvalidMessageError("the message is too long")
+            raise InvalidMessageError(f"the message is longer than {self._max_bytes} bytes")
         live, message = self._live, parse_client_message(text)
         if isinstance(message, Playback):
-            await _take(self._reports, 1)
+            await self._reports.wait()
             live.report_playback(message.item, message.ms)
             return False
-        await _take(self._messages, 1)
+        await self._messages.wait()
         if isinstance(message, End):
             await self._sessions.end(live)
             return True
         if isinstance(message, Text | FormSubmit):
             await self._check_ban()
-        self._pass_on(message)
+        self._handle(live, message)
         return False
 
-    def _pass_on(self, message: LaterMessage) -> None:
-        live = self._live
+    @staticmethod
+    def _handle(live: LiveSession, message: LaterMessage) -> None:
+        """Pass a message to the session, which does the work in the background."""
         match message:
             case Text():
                 live.send_text(message.text, client_id=message.client_id)
@@ -375,19 +364,11 @@ class MessageReceiver:
                 live.dismiss_form(message.form_id)
 
     async def _check_ban(self) -> None:
-        """Refuse a user who was banned meanwhile, unless the session is ending: its last words are heard."""
+        """Refuse a user who was banned meanwhile; a session that is ending may finish its last message."""
         if self._live.ending:
             return
         try:
             await self._sessions.admission.check_ban(self._identity)
         except StoreUnavailableError as error:
-            # The session continues; its tools check again before they do anything.
-            _log.warning("bans cannot be checked now: %s", error)
-
-
-async def _take(allowance: Allowance, amount: float) -> None:
-    """Wait until the allowance covers an amount; a client that sends more is read more slowly."""
-    seconds = allowance.take(amount)
-    while seconds > 0:
-        await asyncio.sleep(seconds)
-        seconds = allowance.take(amount)
+            # The session continues; its tools check again before they run.
+            _log.warning("cannot check bans: %s", error)

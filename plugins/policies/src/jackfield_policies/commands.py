@@ -7,9 +7,9 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
 import click
-from jackfield_cli.options import as_json, print_json, with_registry
-from jackfield_cli.report import echo, print_table
-from jackfield_cli.stored import Watched, operator_name, with_store, with_watched_store
+from jackfield_cli.options import as_json, with_registry
+from jackfield_cli.store_access import ObservedStore, operator_name, with_observed_store, with_store
+from jackfield_cli.terminal import echo, print_json, print_table, printable
 
 if TYPE_CHECKING:
     from jackfield.settings import Settings
@@ -46,7 +46,7 @@ def list_(settings: Settings, as_json: bool) -> None:
         print_json([each._asdict() for each in held])
     elif held:
         rows = [
-            (_shown(each.user), _shown(each.session), _moment(each.until), f"{each.seconds:.0f} s")
+            (printable(each.user), printable(each.session), _moment(each.until), f"{each.seconds:.0f} s")
             for each in held
         ]
         print_table(("user", "session", "until", "left"), rows)
@@ -69,13 +69,13 @@ def lift(settings: Settings, user: str | None, session: str | None, as_json: boo
     if bool(user) is bool(session):
         raise click.UsageError("name either a USER or a --session; `jackfield bans list` shows both")
     who = Subject(user or None, session or None)
-    if not with_watched_store(settings, lambda watched: _lift(watched, who)):
+    if not with_observed_store(settings, lambda observed: _lift(observed, who)):
         name = repr(user) if user else f"session {session!r}"
         raise click.ClickException(f"{name} is not banned; `jackfield bans list` shows who is")
     if as_json:
         print_json({**who._asdict(), "lifted": True})
     else:
-        echo(f"the ban of {_shown(user) if user else f'session {_shown(session)}'} is lifted")
+        echo(f"the ban of {printable(user) if user else f'session {printable(session)}'} is lifted")
 
 
 async def _active_bans(store: Store) -> list[_ActiveBan]:
@@ -88,37 +88,32 @@ async def _active_bans(store: Store) -> list[_ActiveBan]:
     return [_ActiveBan(*who, until, max(0.0, until - now)) for who, until in by_name]
 
 
-async def _lift(watched: Watched, who: Subject) -> bool:
+async def _lift(observed: ObservedStore, who: Subject) -> bool:
     from jackfield_policies.access import Bans
 
-    lifted = await Bans(watched.store).remove(who.user, who.session or "")
+    lifted = await Bans(observed.store).remove(who.user, who.session or "")
     if lifted:
-        _notify_observers(watched, who)
+        _notify_observers(observed, who)
     return lifted
 
 
-def _notify_observers(watched: Watched, who: Subject) -> None:
+def _notify_observers(observed: ObservedStore, who: Subject) -> None:
     """Report the lift to the observers as a call of `bans lift`; observers only know calls."""
     from jackfield import ok
     from jackfield.governance import Call
     from jackfield.registry.registry import MissingTool
     from jackfield.session.session import Session
 
-    session = Session("text", watched.registry_version, user=who.user, session_id=who.session)
-    call = Call(MissingTool("bans lift", watched.registry_version), session, who._asdict(), b"", None)
+    session = Session("text", observed.registry_version, user=who.user, session_id=who.session)
+    call = Call(MissingTool("bans lift", observed.registry_version), session, who._asdict(), b"", None)
     call.policies = ("bans",)
     call.decide("bans", f"lifted by {operator_name()}")
     response = ok({**who._asdict(), "lifted": True})
     call.text = call.seal(response).decode()
     call.finished_at = time.perf_counter()
-    for observer in watched.observers:
+    for observer in observed.observers:
         observer.call_finished(call, response)
 
 
 def _moment(at: float) -> str:
     return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M:%SZ")
-
-
-def _shown(name: str | None) -> str:
-    # A name comes from a token and must not control the terminal.
-    return (name or "") if (name or "").isprintable() else ascii(name)

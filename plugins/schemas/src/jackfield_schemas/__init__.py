@@ -1,7 +1,7 @@
 """JSON Schema parsing shared by the provider adapters.
 
-`parser.parse_schema` turns a schema into shapes: what each type accepts, with references, combinations and
-conditions resolved. A constraint that no shape can hold is left out, so that a shape accepts more than the
-schema and never less, and the omission is reported. A subclass of `lowering.SchemaWriter` writes the shapes
-in the form of its provider.
+`parser.parse_schema` turns a schema into shapes, which say what each type accepts; references, combinations
+and conditions are resolved. A constraint that no shape can hold is omitted and reported, so that a shape may
+accept more than the schema but never less. A subclass of `schema_writer.SchemaWriter` writes the shapes in
+the form of its provider.
 """

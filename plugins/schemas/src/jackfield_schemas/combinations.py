@@ -91,39 +91,39 @@ def _with_values(into: Option, more: Option) -> Option:
     return into
 
 
-def union_objects(records: Sequence[ObjectShape]) -> ObjectShape:
+def union_objects(objects: Sequence[ObjectShape]) -> ObjectShape:
     """Return one object that accepts whatever one of them accepts, for forms without alternatives."""
-    if len(records) == 1:
-        return records[0]
-    if not records:
+    if len(objects) == 1:
+        return objects[0]
+    if not objects:
         return ObjectShape()
-    names = dict.fromkeys(name for record in records for name in record.properties)
-    said = [record.additional for record in records if record.additional is not None]
+    names = dict.fromkeys(name for shape in objects for name in shape.properties)
+    additional = [shape.additional for shape in objects if shape.additional is not None]
     # An open object, if there is one: it makes the union open, and its path says where to change that.
-    first = next((record for record in records if record.additional is None), records[0])
+    first = next((shape for shape in objects if shape.additional is None), objects[0])
     return ObjectShape(
         path=first.path,
         gap=first.gap,
         untyped=first.untyped,
-        properties={name: _joined(records, name) for name in names},
-        required=frozenset.intersection(*(record.required for record in records)),
-        additional=union(said, _place(said)) if len(said) == len(records) else None,
-        min_properties=min(record.min_properties or 0 for record in records) or None,
-        max_properties=_loosest([record.max_properties for record in records]),
+        properties={name: _union_member(objects, name) for name in names},
+        required=frozenset.intersection(*(shape.required for shape in objects)),
+        additional=union(additional, _place(additional)) if len(additional) == len(objects) else None,
+        min_properties=min(shape.min_properties or 0 for shape in objects) or None,
+        max_properties=_loosest([shape.max_properties for shape in objects]),
     )
 
 
-def _joined(records: Sequence[ObjectShape], name: str) -> Shape:
-    declared = [record.properties[name] for record in records if name in record.properties]
-    return union([_member(record, name) for record in records], declared[0].path)
+def _union_member(objects: Sequence[ObjectShape], name: str) -> Shape:
+    declared = [shape.properties[name] for shape in objects if name in shape.properties]
+    return union([_member(shape, name) for shape in objects], declared[0].path)
 
 
 def _place(others: Sequence[Shape]) -> Path:
     return next((shape.path for shape in others if not shape.accepts_none), ())
 
 
-def _member(record: ObjectShape, name: str) -> Shape:
-    return record.properties.get(name) or record.additional or any_value(record.path)
+def _member(shape: ObjectShape, name: str) -> Shape:
+    return shape.properties.get(name) or shape.additional or any_value(shape.path)
 
 
 def _loosest(limits: list[int | None]) -> int | None:
@@ -149,7 +149,7 @@ class Intersection:
         self._expand = expand
         self._spend = spend
         self._give_up = give_up
-        self._under_way: list[tuple[Option, Option]] = []
+        self._active: list[tuple[Option, Option]] = []
 
     def intersect(self, left: Shape, right: Shape) -> Shape:
         """Return the shape that both accept."""
@@ -179,34 +179,34 @@ class Intersection:
         if isinstance(one, RecursiveRef) or isinstance(other, RecursiveRef):
             return self._both_resolved(one, other)
         notes = one.annotations.merged_with(other.annotations)
-        met: Option | None = None
+        result: Option | None = None
         if isinstance(one, StringShape) and isinstance(other, StringShape):
-            met = _strings(one, other, notes)
+            result = _strings(one, other, notes)
         elif isinstance(one, NumberShape) and isinstance(other, NumberShape):
-            met = _numbers(one, other, notes)
+            result = _numbers(one, other, notes)
         elif isinstance(one, BooleanShape) and isinstance(other, BooleanShape):
-            met = _booleans(one, other, notes)
+            result = _booleans(one, other, notes)
         elif isinstance(one, ArrayShape) and isinstance(other, ArrayShape):
-            met = self._arrays(one, other, notes)
+            result = self._arrays(one, other, notes)
         elif isinstance(one, ObjectShape) and isinstance(other, ObjectShape):
-            met = self._objects(one, other, notes)
-        if met is None:
+            result = self._objects(one, other, notes)
+        if result is None:
             return []
         # If one is unconstrained, all constraints come from the other.
         path = other.path if is_unconstrained(one) else one.path
-        return [replace(met, path=path, gap=one.gap or other.gap, untyped=one.untyped and other.untyped)]
+        return [replace(result, path=path, gap=one.gap or other.gap, untyped=one.untyped and other.untyped)]
 
     def _both_resolved(self, one: Option, other: Option) -> list[Option]:
-        if one == other or (one, other) in self._under_way:
+        if one == other or (one, other) in self._active:
             return [one]
         ones = self._expand(one) if isinstance(one, RecursiveRef) else (one,)
         others = self._expand(other) if isinstance(other, RecursiveRef) else (other,)
         if ones is None or others is None:
             return [other] if ones is None else [one]
-        self._under_way.append((one, other))
-        met = [option for left in ones for right in others for option in self._both(left, right)]
-        self._under_way.pop()
-        return met
+        self._active.append((one, other))
+        result = [option for left in ones for right in others for option in self._both(left, right)]
+        self._active.pop()
+        return result
 
     def _arrays(self, one: ArrayShape, other: ArrayShape, annotations: Annotations) -> ArrayShape | None:
         size = max(len(one.prefix_items), len(other.prefix_items))
@@ -248,22 +248,22 @@ class Intersection:
         )
 
 
-def normalize_object(record: ObjectShape) -> ObjectShape | None:
+def normalize_object(shape: ObjectShape) -> ObjectShape | None:
     """Declare every required property and drop impossible ones; return `None` if no object is possible."""
-    members = dict(record.properties)
-    for name in sorted(record.required - members.keys()):
-        members[name] = record.additional or any_value(record.path)
-    if any(members[name].accepts_none for name in record.required):
+    members = dict(shape.properties)
+    for name in sorted(shape.required - members.keys()):
+        members[name] = shape.additional or any_value(shape.path)
+    if any(members[name].accepts_none for name in shape.required):
         return None
-    if record.additional is not None and record.additional.accepts_none:
+    if shape.additional is not None and shape.additional.accepts_none:
         members = {name: shape for name, shape in members.items() if not shape.accepts_none}
-    return replace(record, properties=members)
+    return replace(shape, properties=members)
 
 
-def _item(listing: ArrayShape, index: int) -> Shape:
-    if index < len(listing.prefix_items):
-        return listing.prefix_items[index]
-    return listing.items or any_value(listing.path)
+def _item(array: ArrayShape, index: int) -> Shape:
+    if index < len(array.prefix_items):
+        return array.prefix_items[index]
+    return array.items or any_value(array.path)
 
 
 def _strings(one: StringShape, other: StringShape, annotations: Annotations) -> StringShape | None:

@@ -43,19 +43,19 @@ def options_of(schema: dict[str, Any], path: Path, inside: ReadInside) -> list[O
     types = named or frozenset(TYPES)
     options: list[Option] = []
     if "string" in types:
-        options.append(_text(schema, path))
+        options.append(_string_shape(schema, path))
     if "number" in types or "integer" in types:
         options.append(_number(schema, path, integer="number" not in types))
     if "boolean" in types:
         options.append(BooleanShape(path=path))
     if "array" in types:
-        options.append(_listing(schema, path, inside))
+        options.append(_array(schema, path, inside))
     if "object" in types:
-        options.append(_record(schema, path, inside))
+        options.append(_object(schema, path, inside))
     return options if named else [replace(option, untyped=True) for option in options]
 
 
-def _text(schema: dict[str, Any], path: Path) -> StringShape:
+def _string_shape(schema: dict[str, Any], path: Path) -> StringShape:
     return StringShape(
         path=path,
         min_length=_count(schema, "minLength"),
@@ -78,7 +78,7 @@ def _number(schema: dict[str, Any], path: Path, *, integer: bool) -> NumberShape
     )
 
 
-def _listing(schema: dict[str, Any], path: Path, inside: ReadInside) -> ArrayShape:
+def _array(schema: dict[str, Any], path: Path, inside: ReadInside) -> ArrayShape:
     first = schema.get("prefixItems")
     items = schema.get("items")
     return ArrayShape(
@@ -93,7 +93,7 @@ def _listing(schema: dict[str, Any], path: Path, inside: ReadInside) -> ArraySha
     )
 
 
-def _record(schema: dict[str, Any], path: Path, inside: ReadInside) -> ObjectShape:
+def _object(schema: dict[str, Any], path: Path, inside: ReadInside) -> ObjectShape:
     given = schema.get("properties")
     members = {
         name: inside(member, (*path, "properties", name))
@@ -167,7 +167,14 @@ def _string(schema: dict[str, Any], keyword: str) -> str | None:
     return value if isinstance(value, str) else None
 
 
-_TOLD = ("not", "propertyNames", "patternProperties", "dependentSchemas", "unevaluatedItems", "$dynamicRef")
+_DESCRIBED = (
+    "not",
+    "propertyNames",
+    "patternProperties",
+    "dependentSchemas",
+    "unevaluatedItems",
+    "$dynamicRef",
+)
 
 
 def read_annotations(schema: dict[str, Any]) -> Annotations:
@@ -195,8 +202,8 @@ def _notes(schema: dict[str, Any]) -> Iterator[str]:
 
 def undeclarable(schema: dict[str, Any]) -> Iterator[tuple[str, str]]:
     """Yield the constraints that no shape can hold: keyword and sentence."""
-    for keyword in _TOLD:
-        if not _says_nothing(keyword, schema.get(keyword)):
+    for keyword in _DESCRIBED:
+        if not _has_no_effect(keyword, schema.get(keyword)):
             yield keyword, descriptions.rule(keyword, schema[keyword])
     if "if" in schema and ("then" in schema or "else" in schema):
         parts = {keyword: schema[keyword] for keyword in ("if", "then", "else") if keyword in schema}
@@ -207,7 +214,7 @@ def undeclarable(schema: dict[str, Any]) -> Iterator[tuple[str, str]]:
     rest = schema.get("unevaluatedProperties")
     if rest is False:
         yield "unevaluatedProperties", "No other members are accepted."
-    elif not _says_nothing("unevaluatedProperties", rest):
+    elif not _has_no_effect("unevaluatedProperties", rest):
         yield "unevaluatedProperties", descriptions.rule("unevaluatedProperties", rest)
 
 
@@ -221,5 +228,5 @@ def _contained(schema: dict[str, Any]) -> Iterator[tuple[str, str]]:
         yield "maxContains", f"At most {descriptions.shown(schema['maxContains'])} such items."
 
 
-def _says_nothing(keyword: str, value: Any) -> bool:
+def _has_no_effect(keyword: str, value: Any) -> bool:
     return value is None or (value is False if keyword == "not" else value is True or value == {})

@@ -11,7 +11,6 @@ from typing import Any
 
 from jackfield_schemas.combinations import Intersection, normalize_object, union
 from jackfield_schemas.keywords import options_of, read_annotations, shape_of_values, types_of, undeclarable
-from jackfield_schemas.lowering import LoweringReport
 from jackfield_schemas.references import (
     NullAcceptance,
     UnresolvedReferenceError,
@@ -19,6 +18,7 @@ from jackfield_schemas.references import (
     has_own_base,
     listed,
 )
+from jackfield_schemas.schema_writer import LoweringReport
 from jackfield_schemas.shapes import (
     NEVER,
     Annotations,
@@ -78,7 +78,7 @@ class _SchemaParser:
         self._null_acceptance = NullAcceptance(root)
         self._intersection = Intersection(self._options_behind, self._spend, self._give_up)
         self._known: dict[Path, Shape] = {}
-        self._under_way: set[Path] = set()
+        self._active: set[Path] = set()
         self._recursive: set[Path] = set()
         self._work = _MAX_WORK
 
@@ -90,11 +90,11 @@ class _SchemaParser:
             return replace(NEVER, path=path)
         if not isinstance(schema, dict):
             if schema is not True:
-                self._miss(path, "this is not a schema")
+                self._report_unparsed(path, "this is not a schema")
             return any_value(path)
         reason = self._out_of_reach(schema, path)
         if reason:
-            self._miss(path, reason)
+            self._report_unparsed(path, reason)
             return any_value(path, read_annotations(schema))
         shape = self._typed(schema, path)
         for part in self._parts(schema, path):
@@ -116,7 +116,7 @@ class _SchemaParser:
 
     def _typed(self, schema: dict[str, Any], path: Path) -> Shape:
         if "type" in schema and types_of(schema) is None:
-            self._miss((*path, "type"), f"{schema['type']!r} is not a type")
+            self._report_unparsed((*path, "type"), f"{schema['type']!r} is not a type")
         for keyword in ("maxProperties", "uniqueItems"):
             if schema.get(keyword):
                 # Shapes hold these keywords, but not in a form in which null stands for an absent property.
@@ -153,20 +153,20 @@ class _SchemaParser:
         shapes = [self._read(branch, (*path, index)) for index, branch in enumerate(branches)]
         joined = union(shapes, path)
         if path[-1] == "oneOf":
-            self._lose(path, "oneOf becomes anyOf")
+            self._report_loss(path, "oneOf becomes anyOf")
         if any(option.gap and option.gap.path == path for option in joined.options):
-            self._lose(path, "too many alternatives; only their types are kept")
+            self._report_loss(path, "too many alternatives; only their types are kept")
         return joined
 
     def _reference(self, reference: Any, path: Path) -> Shape:
         try:
             key, target = follow(self._root, reference)
         except UnresolvedReferenceError as error:
-            self._miss(path, str(error))
+            self._report_unparsed(path, str(error))
             return any_value(path)
         if key in self._known:
             return self._known[key]
-        if key in self._under_way:
+        if key in self._active:
             self._recursive.add(key)
             own = read_annotations(target) if isinstance(target, dict) else Annotations()
             return Shape(
@@ -178,12 +178,12 @@ class _SchemaParser:
         return self._definition(key, target)
 
     def _definition(self, key: Path, target: Any) -> Shape:
-        self._under_way.add(key)
+        self._active.add(key)
         shape = self._read(target, key)
-        self._under_way.discard(key)
+        self._active.discard(key)
         if key in self._recursive:
             if key in self._in_place(shape, set()):
-                self._miss(key, "this schema refers back to itself")
+                self._report_unparsed(key, "this schema refers back to itself")
                 shape = any_value(key, shape.annotations)
             self.definitions[key] = shape
             shape = replace(shape, options=(RecursiveRef(key=key, path=key),))
@@ -199,24 +199,26 @@ class _SchemaParser:
                     self._in_place(self.definitions[option.key], seen)
         return seen
 
-    def _options_behind(self, again: RecursiveRef) -> tuple[Option, ...] | None:
-        if again.key not in self.definitions:
-            self._lose(again.path, "a recursive reference cannot be combined with other constraints")
+    def _options_behind(self, recursive: RecursiveRef) -> tuple[Option, ...] | None:
+        if recursive.key not in self.definitions:
+            self._report_loss(
+                recursive.path, "a recursive reference cannot be combined with other constraints"
+            )
             return None
-        return self.definitions[again.key].options
+        return self.definitions[recursive.key].options
 
     def _spend(self) -> bool:
         self._work -= 1
         return self._work >= 0
 
-    def _miss(self, path: Path, why: str) -> None:
+    def _report_unparsed(self, path: Path, why: str) -> None:
         self.unparsed = self.unparsed or Omission(path, why)
-        self._lose(path, f"{why}; any value is accepted")
+        self._report_loss(path, f"{why}; any value is accepted")
 
     def _give_up(self, path: Path) -> None:
-        self._lose(path, "too many alternatives to combine; this part is left out")
+        self._report_loss(path, "too many alternatives to combine; this part is left out")
 
-    def _lose(self, path: Path, what: str) -> None:
+    def _report_loss(self, path: Path, what: str) -> None:
         self._report.add(path, what)
         self._widen(path, what)
 
@@ -229,7 +231,7 @@ class _SchemaParser:
         for keyword, note in undeclarable(schema):
             if keyword == "unevaluatedProperties" and _evaluates_plainly(schema):
                 continue
-            self._lose((*path, keyword), f"{keyword} is left out; the description tells of it")
+            self._report_loss((*path, keyword), f"{keyword} is left out; the description mentions it")
             notes.append(note)
         return Annotations(notes=tuple(notes))
 

@@ -40,16 +40,13 @@ class Annotations:
         """Return these annotations, completed by the other ones."""
         if other is NO_ANNOTATIONS or other is self:
             return self
-        remarks = (
-            *self.notes,
-            *(add_preview_note for add_preview_note in other.notes if add_preview_note not in self.notes),
-        )
+        notes = (*self.notes, *(note for note in other.notes if note not in self.notes))
         return Annotations(
             self.title or other.title,
             self.description or other.description,
             other.default if self.default is ABSENT else self.default,
             self.examples or other.examples,
-            remarks,
+            notes,
         )
 
 

@@ -25,7 +25,7 @@ class UnsupportedStepError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class UserInput:
-    """What the user sent: text, or so many milliseconds of speech."""
+    """What the user sent: text, or a number of milliseconds of speech."""
 
     text: str = ""
     audio_ms: int = 0

@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 from jackfield.settings import Settings
-from jackfield_builder import freeze
 from jackfield_builder.pipeline import build
+from jackfield_builder.snapshot import write_snapshot
 
 SCHEMA: dict[str, Any] = {
     "toolId": "echo",
@@ -106,7 +106,7 @@ class Site:
             sys.path.remove(str(self.folder))
         if built.snapshot is None:
             pytest.fail(f"the registry cannot be frozen: {built.findings}")
-        freeze.write(built.snapshot, settings.registry)
+        write_snapshot(built.snapshot, settings.registry)
         return settings.registry
 
     def run(

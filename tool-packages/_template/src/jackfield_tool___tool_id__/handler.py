@@ -1,4 +1,4 @@
-"""Counts words; replace it with what your tool does."""
+"""Counts words; replace this with your tool."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from jackfield import ErrorType, ToolContext, ToolResponse, fail, ok
 
 
 async def execute(args: dict[str, Any], ctx: ToolContext) -> ToolResponse:
-    """Answer one call; `args` are valid and complete, `ctx` gives the session and capabilities."""
+    """Run one call; `args` are validated with defaults, `ctx` has the session and the capabilities."""
     words = len(args["text"].split())
     if words == 0:
-        # An outcome the model should know how to handle is returned, not raised.
-        return fail(ErrorType.PERMANENT, "The text holds no words.", suggestion="Ask the user for the text.")
+        # Return an expected failure, which the model can handle, instead of raising it.
+        return fail(ErrorType.PERMANENT, "The text has no words.", suggestion="Ask the user for the text.")
     ctx.audit("counted", words=words)
     return ok({"words": words, "seconds": -(-words * 60 // args["words_per_minute"])})

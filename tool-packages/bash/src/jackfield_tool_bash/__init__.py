@@ -1,1 +1,1 @@
-"""Jackfield tool `bash`: a command, run."""
+"""Jackfield tool `bash`: runs a shell command."""

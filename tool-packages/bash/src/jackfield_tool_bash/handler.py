@@ -11,7 +11,7 @@ _LAST_WORDS = 1500
 
 
 async def execute(args: dict[str, Any], ctx: ToolContext) -> ToolResponse:
-    """Answer one call; a command that fails is an answer too."""
+    """Run the command; a command that fails is a successful answer too."""
     shell: Shell = ctx.shell
     if not args["command"].strip():
         return fail(ErrorType.PERMANENT, "The command is blank.", suggestion="Say what to run.")

@@ -1,4 +1,4 @@
-"""Writes an event that the user has confirmed into a calendar."""
+"""Creates a calendar event that the user has confirmed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from jackfield_capability_types.calendar import MAX_DAYS, CalendarView, CreatedE
 
 
 async def execute(args: dict[str, Any], ctx: ToolContext) -> ToolResponse:
-    """Answer one call."""
+    """Create the event."""
     calendar: CalendarView = ctx.calendar
     zone = await parse_zone(args.get("time_zone") or calendar.zone)
     draft = _draft(args, zone)
@@ -66,7 +66,8 @@ def _answer(draft: EventDraft, created: CreatedEvent, zone: ZoneInfo) -> dict[st
         "title": draft.title,
         "start": created.start.astimezone(zone).isoformat(timespec="seconds"),
         "end": created.end.astimezone(zone).isoformat(timespec="seconds"),
-        # By UTC: two times of one zone are subtracted by the clock, blind to its changes.
+        # In UTC, because Python subtracts two times of the same zone by the wall clock and ignores clock
+        # changes.
         "duration_minutes": (_utc(created.end) - _utc(created.start)) // timedelta(minutes=1),
         "zone": zone.key,
         "invited": list(created.invited),

@@ -14,7 +14,7 @@ from jackfield_tool_calendar_get_availability.slots import Slot, free_slots
 
 
 async def execute(args: dict[str, Any], ctx: ToolContext) -> ToolResponse:
-    """Answer one call."""
+    """Return the busy times and free slots of a range."""
     calendar: CalendarView = ctx.calendar
     zone = await parse_zone(args.get("time_zone") or calendar.zone)
     span = Slot(
@@ -37,7 +37,7 @@ def _check(span: Slot, zone: ZoneInfo) -> None:
             "start_date has to be before end_date.",
             suggestion="Swap them, or ask for a range of at least a few minutes.",
         )
-    # By the clock on the wall: a month in which the clocks go back is an hour longer.
+    # By the wall clock: a month in which the clocks go back is an hour longer.
     first, last = (each.astimezone(zone).replace(tzinfo=None) for each in span)
     by_clock = last - first
     if min(by_clock, span.end - span.start) > timedelta(days=MAX_DAYS):

@@ -8,19 +8,19 @@ from typing import NamedTuple
 
 
 class Slot(NamedTuple):
-    """A stretch of time."""
+    """A time range."""
 
     start: datetime
     end: datetime
 
     @property
     def minutes(self) -> int:
-        """Its length in minutes; a day to its last second is a whole day."""
+        """Its length in minutes; a day up to its last second counts as a whole day."""
         return round((self.end - self.start) / timedelta(minutes=1))
 
 
 def free_slots(span: Slot, busy: Iterable[Slot], shortest: timedelta) -> Iterator[Slot]:
-    """What no busy time touches, in order and at least so long; busy times may come in any order."""
+    """Yield the free ranges of at least the given length, in order; busy times may come in any order."""
     free_from = span.start
     for each in sorted(busy):
         if each.start - free_from >= shortest:

@@ -1,1 +1,1 @@
-"""Jackfield tool `edit_file`: a text in a file, replaced."""
+"""Jackfield tool `edit_file`: replaces a text in a file."""

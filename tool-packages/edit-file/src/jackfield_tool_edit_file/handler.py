@@ -11,7 +11,7 @@ _LONGEST_DIFF = 2500
 
 
 async def execute(args: dict[str, Any], ctx: ToolContext) -> ToolResponse:
-    """Answer one call."""
+    """Replace the text."""
     workspace: WorkspaceView = ctx.workspace
     change = await workspace.edit(
         args["path"], args["old_text"], args["new_text"], replace_all=args["replace_all"]

@@ -1,1 +1,1 @@
-"""Jackfield tool `end_voice_session`: hang up, after what is being said and after a goodbye."""
+"""Jackfield tool `end_voice_session`: ends the voice session after the current turn or a closing message."""

@@ -1,4 +1,4 @@
-"""Asks for the end of a voice session; what has to be heard first decides when it comes."""
+"""Requests the end of a voice session, after the turn or after a closing message."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from jackfield import ErrorType, ToolContext, ToolResponse, fail, ok
 
 
 async def execute(args: dict[str, Any], ctx: ToolContext) -> ToolResponse:
-    """Leave the text in the chat, and end after the turn, or after the closing message if there is one."""
+    """Send the text to the chat and end after the turn, or after the closing message if there is one."""
     if not ctx.session.active:
         return fail(ErrorType.SESSION_INACTIVE, "The session is over already.")
     if not ctx.voice.active:
@@ -31,6 +31,6 @@ async def _send_text(text: str, ctx: ToolContext) -> bool:
     try:
         await ctx.messaging.send("chat_message", text=text)
     except ConnectionError:
-        # A chat that is gone is no reason to keep the microphone open.
+        # A disconnected chat is no reason to keep the microphone open.
         return False
     return True

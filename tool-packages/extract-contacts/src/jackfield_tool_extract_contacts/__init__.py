@@ -1,1 +1,1 @@
-"""Extract e-mail addresses, phone numbers, links and the names given with them from a text."""
+"""Jackfield tool `extract_contacts`: extracts e-mail addresses, phone numbers, links and names from text."""

@@ -1,25 +1,25 @@
-"""Contacts of a text, one entry for each however often the text shows it."""
+"""Contacts of a text, merged so that each appears once."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import Any
 
-from jackfield_tool_extract_contacts.finds import KINDS, Kind
+from jackfield_tool_extract_contacts.entities import KINDS, Kind
 from jackfield_tool_extract_contacts.names import plain
 
 Contact = dict[Kind, list[str]]
 
 
 class AddressBook:
-    """Collects contacts; one with a known address and no other name is added to the entry that has it."""
+    """Collects contacts; a contact with a known address and no other name extends the existing entry."""
 
     def __init__(self) -> None:
         self._entries: list[Contact] = []
         self._by_value: dict[str, list[Contact]] = {}
 
     def add(self, references: Iterable[tuple[Kind, str]]) -> None:
-        """Take in what the text shows together, if it is more than one thing."""
+        """Add the entities that the text shows together, if there are at least two."""
         contact: Contact = {}
         _extend(contact, references)
         if sum(map(len, contact.values())) < 2:
@@ -33,7 +33,7 @@ class AddressBook:
             self._by_value.setdefault(value, []).append(entry)
 
     def entries(self) -> list[dict[str, Any]]:
-        """The contacts in the order of the text, each with the fullest form of its name."""
+        """Return the contacts in the order of the text, each with the fullest form of its name."""
         return [_shown(entry) for entry in self._entries]
 
     def _known(self, contact: Contact) -> Contact | None:
@@ -42,7 +42,7 @@ class AddressBook:
 
 
 def _identity(contact: Contact) -> list[str]:
-    """What makes two contacts one: an address, or, where there is none, everything."""
+    """Return what identifies a contact: its addresses, or all its values if it has no address."""
     everything = "\n".join(value for kind in KINDS for value in sorted(contact.get(kind, ())))
     return contact.get("emails") or [everything]
 

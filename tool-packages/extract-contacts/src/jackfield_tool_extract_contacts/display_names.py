@@ -1,4 +1,4 @@
-"""Names that mail syntax ties to one address: `Ada Lovelace <ada@example.org>`."""
+"""Display names in mail syntax: `Ada Lovelace <ada@example.org>`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from email.errors import HeaderParseError
 from email.header import decode_header, make_header
 
-from jackfield_tool_extract_contacts.finds import Email, Name
+from jackfield_tool_extract_contacts.entities import Email, Name
 from jackfield_tool_extract_contacts.names import (
     is_echoed,
     is_label,
@@ -16,7 +16,7 @@ from jackfield_tool_extract_contacts.names import (
     trailing_name,
     without_lead_in,
 )
-from jackfield_tool_extract_contacts.vocabulary import HEADER_LABELS, NAME_LABELS
+from jackfield_tool_extract_contacts.word_lists import HEADER_LABELS, NAME_LABELS
 
 _LOOK_BACK = 120
 _BEFORE_ADDRESS = re.compile(r"[ \t\xa0]*(?:<|&lt;|\[|\()(?:mailto:)?$", re.IGNORECASE)
@@ -33,7 +33,7 @@ _AFTER_ADDRESS = re.compile(r">?[ \t\xa0]{0,2}\((?P<name>[^()\n]{1,60})\)")
 
 
 def display_name(text: str, email: Email) -> Name | None:
-    """The name that is given to the address, in front of it or in brackets after it."""
+    """Return the name given to the address, before it or in brackets after it."""
     return _name_before(text, email) or _name_after(text, email)
 
 
@@ -77,7 +77,7 @@ def _plain_name(before: str, offset: int, email: Email, *, in_angles: bool) -> N
 
 
 def _name_in(words: str, field: str, email: Email) -> str:
-    """The name in the words before `<`: all of them in a header or a list, else the last capitalised ones."""
+    """Return the name before `<`: all words in a header or a list, else the last capitalised ones."""
     if _HEADER.search(field) and is_label(words):
         return words
     if _FIELD_BEGINS.search(field) and is_label(words):

@@ -1,4 +1,4 @@
-"""E-mail addresses, judged by email-validator's syntax rules; no name server is asked."""
+"""E-mail addresses, checked with the syntax rules of email-validator, without DNS queries."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ from collections.abc import Sequence
 
 from email_validator import EmailNotValidError, ValidatedEmail, validate_email
 
-from jackfield_tool_extract_contacts.finds import Email, Url
+from jackfield_tool_extract_contacts.entities import Email, Url
 from jackfield_tool_extract_contacts.mailboxes import mailbox_spans
-from jackfield_tool_extract_contacts.spans import Cover
-from jackfield_tool_extract_contacts.vocabulary import FILE_ENDINGS
+from jackfield_tool_extract_contacts.occupied_spans import OccupiedSpans
+from jackfield_tool_extract_contacts.word_lists import FILE_ENDINGS
 
-# `*@example.org` stands for many addresses and is none.
+# `*@example.org` stands for many addresses and is not an address itself.
 _WILDCARD = re.compile(r"[-+.]*\*[-+.*]*")
 
 
 def find_emails(text: str, urls: Sequence[Url]) -> list[Email]:
-    """All addresses outside links, in the order of the text."""
-    inside_link = Cover(urls)
+    """Return all addresses outside links, in the order of the text."""
+    inside_link = OccupiedSpans(urls)
     judged: dict[str, ValidatedEmail | None] = {}
-    finds = []
+    entities = []
     for start, end in mailbox_spans(text):
         written = text[start:end]
         if inside_link(start + written.rindex("@")):
@@ -29,8 +29,8 @@ def find_emails(text: str, urls: Sequence[Url]) -> list[Email]:
             judged[written] = _judge(written)
         verdict = judged[written]
         if verdict:
-            finds.append(Email(start, end, written, verdict.normalized, _ascii_form(verdict)))
-    return finds
+            entities.append(Email(start, end, written, verdict.normalized, _ascii_form(verdict)))
+    return entities
 
 
 def _judge(address: str) -> ValidatedEmail | None:
@@ -44,7 +44,7 @@ def _judge(address: str) -> ValidatedEmail | None:
             check_deliverability=False,
             allow_quoted_local=True,
             allow_domain_literal=True,
-            strict=True,  # a local part may grow too long when it is normalised
+            strict=True,  # a local part may become too long when it is normalised
         )
     except EmailNotValidError:
         return None

@@ -1,6 +1,6 @@
-"""The tool's entry: plain and synchronous, because it only computes.
+"""The handler: a plain function, because it only computes.
 
-The libraries are imported with the module, while the host starts, so that no call has to wait for them.
+The libraries are imported with the module, while the host starts, so that no call waits for them.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _MEANT = {"UK": "GB", "EL": "GR", "EN": "GB or US"}
 
 
 def execute(args: dict[str, Any], ctx: ToolContext) -> ToolResponse:  # noqa: ARG001 - the contract's signature
-    """Find contacts in `text`; fails only for a region that has no phone numbers."""
+    """Find contacts in `text`; fails only for a region without phone numbers."""
     region = args.get("region")
     if region is not None and not is_region(region):
         meant = _MEANT.get(region, "a two-letter ISO 3166 code such as DE, GB or US, or leave region out")

@@ -1,4 +1,4 @@
-"""Lines and blocks: what a text shows as belonging together."""
+"""Lines and blocks of a text."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ import re
 from bisect import bisect_right
 from dataclasses import dataclass
 
-from jackfield_tool_extract_contacts.vocabulary import SIGN_OFFS
+from jackfield_tool_extract_contacts.word_lists import SIGN_OFFS
 
 _RULE = re.compile(r"[\s>]*(?:[-=_*~#\u2013\u2014]\s?){2,}\s*|\s*(?:BEGIN|END):VCARD\s*", re.IGNORECASE)
 _BULLET = re.compile(r"[\s>]*(?:[-*•·▪◦\u2013\u2014|]|\d{1,3}[.)]\s)")
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")
 _QUOTE_MARKS = "> \t\r\n\xa0"
 _AFTER_SIGN_OFF = ",.!;-\u2013 "
-# How far below a sign-off an empty line does not yet end the signature.
+# Up to this many lines below a sign-off an empty line does not end the signature.
 _SIGNATURE_LINES = 10
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One line of the text, without its end; `signs` when a sign-off or a rule stands right above it."""
+    """One line of the text without its end; `signs` if a sign-off or a rule is right above it."""
 
     start: int
     text: str
@@ -38,22 +38,22 @@ class Line:
 
 
 class Layout:
-    """The lines of a text; lines of one block stand together."""
+    """The lines of a text, grouped into blocks."""
 
     def __init__(self, text: str) -> None:
         self.lines = _lines(text)
         self._starts = [line.start for line in self.lines]
 
     def index(self, offset: int) -> int:
-        """The number of the line that holds the offset."""
+        """Return the number of the line that holds the offset."""
         return bisect_right(self._starts, offset) - 1
 
     def line(self, offset: int) -> Line:
-        """The line that holds the offset."""
+        """Return the line that holds the offset."""
         return self.lines[self.index(offset)]
 
     def between(self, first: int, last: int) -> list[Line]:
-        """The whole lines strictly between those that hold the two offsets."""
+        """Return the whole lines strictly between those that hold the two offsets."""
         return self.lines[self.index(first) + 1 : self.index(last)]
 
 

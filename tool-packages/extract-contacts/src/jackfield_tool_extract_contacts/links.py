@@ -1,4 +1,4 @@
-"""Links, as linkify-it finds them, without what only looks like one."""
+"""Links found by linkify-it, without false matches."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from typing import Any
 
 from linkify_it import LinkifyIt  # type: ignore[import-untyped]
 
-from jackfield_tool_extract_contacts.finds import Url
-from jackfield_tool_extract_contacts.scripts import latin_host, links_set_apart
-from jackfield_tool_extract_contacts.vocabulary import TOP_LEVEL_DOMAINS
+from jackfield_tool_extract_contacts.entities import Url
+from jackfield_tool_extract_contacts.word_lists import TOP_LEVEL_DOMAINS
+from jackfield_tool_extract_contacts.writing_systems import latin_host, links_set_apart
 
-# Top-level domains that are far more often the ending of a file.
+# Top-level domains that are far more often file endings.
 _FILE_ENDINGS = frozenset(("md", "pm", "py", "sh"))
 _COMMON_TOP_LEVELS = frozenset(("com", "net", "org"))
 
-# Past this length a run without spaces is cut, because the pattern for paths takes quadratic time.
+# A run without spaces is truncated at this length, because the pattern for paths takes quadratic time.
 _LONGEST_RUN = re.compile(r"\S{2048}")
 _EASTERN_PUNCTUATION = re.compile(
     r"[\u2018-\u201d\u3001\u3002\u3008-\u3011\uff01\uff08\uff09\uff0c\uff1a\uff1b\uff1f]"
@@ -30,20 +30,20 @@ _PARTS = re.compile(
 
 @cache
 def _linkifier() -> Any:
-    # Addresses are found by a scanner of our own, and four numbers with dots are rather a version than a
-    # host. The list adds to linkify-it's own (two-letter ones, com, org, ...) for hosts without a scheme.
+    # Our own scanner finds addresses, and four numbers with dots are more likely a version than a host. The
+    # list adds to linkify-it's own (two-letter ones, com, org, ...) for hosts without a scheme.
     linkifier = LinkifyIt(options={"fuzzy_email": False, "fuzzy_ip": False}).add("mailto:", None)
     return linkifier.tlds(sorted(TOP_LEVEL_DOMAINS), True)
 
 
 def find_urls(text: str) -> list[Url]:
-    """All links, in the order of the text."""
-    finds = []
+    """Return all links, in the order of the text."""
+    entities = []
     for start, end, has_scheme in _matches(text):
         url = _url(start, text[start:end])
         if url and (has_scheme or _is_host(url)):
-            finds.append(url)
-    return finds
+            entities.append(url)
+    return entities
 
 
 def _matches(text: str) -> Iterator[tuple[int, int, bool]]:
@@ -74,7 +74,7 @@ def _split(written: str) -> dict[str, str]:
 
 
 def _is_host(url: Url) -> bool:
-    """Whether a find without a scheme is a host, and no file's name nor two sentences without a space."""
+    """Return whether text without a scheme is a host, not a file name or two sentences without a space."""
     parts = _split(url.text)
     host, _, top_level = parts["host"].partition(":")[0].rpartition(".")
     if parts["rest"] or "." in host:

@@ -1,11 +1,11 @@
-"""Where an e-mail address may stand in a text; whether it is one is for `emails` to judge."""
+"""Candidates for e-mail addresses in a text; `emails` validates them."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
 
-from jackfield_tool_extract_contacts.scripts import latin_host, latin_tail, word_prefix
+from jackfield_tool_extract_contacts.writing_systems import latin_host, latin_tail, word_prefix
 
 _LONGEST_LOCAL = 64
 _LONGEST_DOMAIN = 253
@@ -15,22 +15,22 @@ _QUOTED = re.compile(r'(?<![\w.!#$%&\'*+\-/=?^`{|}~"\\])"(?:[^"\\\r\n]|\\[^\r\n]
 _DOMAIN = re.compile(r"[a-zA-Z0-9\u0080-\U0010ffff](?:[a-zA-Z0-9\-\u0080-\U0010ffff]|\.(?=[^.\-\s])){1,253}")
 _DOMAIN_LITERAL = re.compile(r"\[(?:[0-9.]{7,15}|IPv6:[0-9A-Fa-f:.]{2,45})\](?![\w\-])")
 
-# `email=ada@example.org` and the fields of a mailto link: legal in a local part, never meant so.
+# `email=ada@example.org` and the fields of a mailto link: legal in a local part, but never intended.
 _FIELD = re.compile(r"[?&]?(?:e-?mail|mail|mailto|to|cc|bcc|from|user|login|contact|address)=", re.IGNORECASE)
 _WRAPPERS = {"'": "'", "*": "*", "_": "_", "`": "`", "|": "|", "~": "~", "{": "}"}
 _SEPARATORS = "'/|&+=~-*"
-# `git@github.com:team/repo` names a repository, `a@b.example_c` and `a@b@c` nothing at all.
+# `git@github.com:team/repo` names a repository; `a@b.example_c` and `a@b@c` are invalid.
 _SPOILT_AFTER = re.compile(r"@|_\w|:[\w.~\-]*/")
 _SPOILT_BEFORE = "@\\"
-# `ssh://ada@example.org` names a machine and who logs in to it.
+# `ssh://ada@example.org` names a machine and a login.
 _AUTHORITY = re.compile(r"(?<!mailto:)//[^\s/@]*$", re.IGNORECASE)
-# Their values look like addresses and lead nowhere.
+# Their values look like addresses but are not.
 _MESSAGE_ID = re.compile(r"(?:message-id|in-reply-to|references|content-id)[ \t]*:", re.IGNORECASE)
 _LOOK_BACK = 200
 
 
 def mailbox_spans(text: str) -> Iterator[tuple[int, int]]:
-    """The places of all candidates, from left to right."""
+    """Return the positions of all candidates, from left to right."""
     quoted = {match.end(): match.start() for match in _QUOTED.finditer(text)}
     text = _QUOTED.sub(_emptied, text)
     previous_end = 0
@@ -48,12 +48,12 @@ def mailbox_spans(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _emptied(quoted: re.Match[str]) -> str:
-    """The quotes alone, because an @ between them begins no address."""
+    """Return only the quotes, because an @ between them does not start an address."""
     return f'"{" " * (len(quoted[0]) - 2)}"'
 
 
 def _domain_end(text: str, start: int) -> int:
-    # One more than is allowed, here and for the local part, so that what is too long is refused and not cut.
+    # One more than allowed, here and for the local part, so that overlong input is rejected rather than cut.
     limit = start + _LONGEST_DOMAIN + 1
     literal = _DOMAIN_LITERAL.match(text, start, limit)
     if literal:
@@ -75,7 +75,7 @@ def _local_start(text: str, at: int, end: int, previous_end: int) -> int:
 
 
 def _unwrapped(local: str, after: str, *, glued: bool) -> str:
-    """The local part without the markup around the address, or the separator before it."""
+    """Return the local part without the markup around the address or the separator before it."""
     local = local[field.end() :] if (field := _FIELD.match(local)) else local
     for closing in after:
         if local and _WRAPPERS.get(local[0]) == closing:

@@ -1,11 +1,11 @@
-"""Whether words can be a person's name, and how a name is written down."""
+"""Rules for personal names."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
 
-from jackfield_tool_extract_contacts.vocabulary import LEAD_INS, NOT_NAMES, PARTICLES
+from jackfield_tool_extract_contacts.word_lists import LEAD_INS, NOT_NAMES, PARTICLES
 
 _WORD = re.compile(r"[^\W\d_][^\s,;:<>()\[\]{}|\"@/\\\d+=!?]*")
 _ARTICLE = re.compile(r"^(?:[dl]['\u2019]|[ae]l-)")
@@ -14,17 +14,17 @@ _MOST_WORDS = 5
 
 
 def tidy(written: str) -> str:
-    """The name with single spaces, composed."""
+    """Return the name in NFC with single spaces."""
     return unicodedata.normalize("NFC", " ".join(written.split()))
 
 
 def plain(word: str) -> str:
-    """The word as the vocabulary has it."""
+    """Return the word in the form of the word lists."""
     return word.strip(".,:;'\u2019").casefold()
 
 
 def is_name(words: str, *, least: int = 2) -> bool:
-    """Whether this is written like a person's name of at least so many words."""
+    """Return whether this is written like a personal name of at least `least` words."""
     tokens = words.split()
     if not least <= len(tokens) <= _MOST_WORDS or len(words) > _LONGEST:
         return False
@@ -37,7 +37,7 @@ def is_name(words: str, *, least: int = 2) -> bool:
 
 
 def is_label(words: str) -> bool:
-    """Whether this can be what an author put in the place of a name: looser, since the place says so."""
+    """Return whether this can be a name given its position; looser than `is_name`."""
     tokens = words.split()
     return (
         1 <= len(tokens) <= _MOST_WORDS and len(words) <= _LONGEST and all(_WORD.fullmatch(t) for t in tokens)
@@ -45,18 +45,18 @@ def is_label(words: str) -> bool:
 
 
 def is_written_as_name(words: str) -> bool:
-    """Whether every word is capitalised, a particle, or of a script without capitals."""
+    """Return whether every word is capitalised, a particle, or in a script without capitals."""
     return all(not _initial(token).islower() or plain(token) in PARTICLES for token in words.split())
 
 
 def is_capitalised(token: str) -> bool:
-    """Whether the word begins with a capital, perhaps after an article: `Arc`, `d'Arc`, `al-Rashid`."""
+    """Return whether the word begins with a capital, even after an article: `Arc`, `d'Arc`, `al-Rashid`."""
     initial = _initial(token)
     return initial.isupper() or initial.istitle()
 
 
 def without_lead_in(words: str) -> str:
-    """The words after those that introduce a name: `Please contact Ada Lovelace`."""
+    """Return the words after those that introduce a name: `Please contact Ada Lovelace`."""
     tokens = words.split(" ")
     while len(tokens) > 1 and (plain(tokens[0]) in LEAD_INS or not tokens[0]):
         tokens = tokens[1:]
@@ -64,7 +64,7 @@ def without_lead_in(words: str) -> str:
 
 
 def trailing_name(words: str) -> str:
-    """The longest run of capitalised words at the end, particles between them included."""
+    """Return the longest run of capitalised words at the end, including particles between them."""
     tokens = words.split(" ")
     first = len(tokens)
     for index in range(len(tokens) - 1, max(-1, len(tokens) - 1 - _MOST_WORDS), -1):
@@ -77,7 +77,7 @@ def trailing_name(words: str) -> str:
 
 
 def is_echoed(name: str, local_part: str) -> bool:
-    """Whether the local part of an address repeats a word of the name, so that the two confirm each other."""
+    """Return whether the local part of an address contains a word of the name."""
     local = _folded(local_part)
     return any(len(word) > 2 and word in local for word in map(_folded, name.split()))
 

@@ -1,4 +1,4 @@
-"""Phone numbers, as libphonenumber's matcher finds them, without what only looks like one."""
+"""Phone numbers found by the matcher of libphonenumber, without false matches."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from phonenumbers import (
     region_code_for_number,
 )
 
-from jackfield_tool_extract_contacts.decoys import is_numbered, without_decoys
-from jackfield_tool_extract_contacts.finds import Phone
+from jackfield_tool_extract_contacts.entities import Phone
+from jackfield_tool_extract_contacts.non_phone_numbers import is_item_number, mask_non_phone_numbers
 
 LENIENCIES = {
     "possible": Leniency.POSSIBLE,
@@ -31,7 +31,7 @@ LENIENCIES = {
     "strict": Leniency.STRICT_GROUPING,
     "exact": Leniency.EXACT_GROUPING,
 }
-# Bounds on the matcher's work; a text made of nothing but numbers is not read to its end.
+# Limits of the matcher's work; a text with more numbers is not read to its end.
 _MOST_TRIES = 4000
 _MOST_MATCHES = 1000
 
@@ -48,37 +48,37 @@ _NATIONAL_FORM = re.compile(
 
 
 def is_region(region: str) -> bool:
-    """Whether phone numbers of this region are known."""
+    """Return whether phone numbers of this region are known."""
     return region in SUPPORTED_REGIONS
 
 
 def find_phones(text: str, region: str | None, leniency: str) -> list[Phone]:
-    """All phone numbers, in the order of the text; without a region only those in international form."""
-    readable = without_decoys(text, lambda digits: _is_dialled(digits, region))
+    """Return all phone numbers in order; without a region only those in international form."""
+    readable = mask_non_phone_numbers(text, lambda digits: _is_dialled(digits, region))
     matcher = PhoneNumberMatcher(readable, region, LENIENCIES[leniency], _MOST_TRIES)
-    finds = []
+    entities = []
     for match in islice(matcher, _MOST_MATCHES):
         start, end = match.start, match.end
         if text[start] in "([" and not set(text[start:end]) & set(")]"):
             start += 1
         written = text[start:end]
-        if written.lstrip("(").startswith("+") or not is_numbered(text, start):
-            finds.append(_phone(start, written, match.number, fax=_is_fax(text, start)))
-    return finds
+        if written.lstrip("(").startswith("+") or not is_item_number(text, start):
+            entities.append(_phone(start, written, match.number, fax=_is_fax(text, start)))
+    return entities
 
 
 def national_forms(text: str) -> list[str]:
-    """What looks like phone numbers in the form of some country, which cannot be told without a region."""
+    """Return texts that look like national phone numbers and need a region to be read."""
     return [
         match[0]
-        for match in _NATIONAL_FORM.finditer(without_decoys(text))
-        if not is_numbered(text, match.start())
+        for match in _NATIONAL_FORM.finditer(mask_non_phone_numbers(text))
+        if not is_item_number(text, match.start())
     ]
 
 
 def _is_dialled(text: str, region: str | None) -> bool:
-    """Whether a text begins with a valid number behind the prefix that the region dials to call abroad."""
-    # The prefix first: it is a cheap question, and a text may hold a thousand long numbers.
+    """Return whether a text begins with a valid number after the region's international prefix."""
+    # The prefix first: this check is cheap, and a text may hold a thousand long numbers.
     if region is None or not _abroad(region).match(normalize_digits_only(text)):
         return False
     found = next(iter(PhoneNumberMatcher(text, region, Leniency.VALID, 1)), None)

@@ -1,4 +1,4 @@
-"""The result as the model reads it: every find once, contacts that refer to them, nothing empty."""
+"""The result for the model: each entity once, contacts that refer to them, no empty members."""
 
 from __future__ import annotations
 
@@ -6,27 +6,31 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from jackfield_tool_extract_contacts.address_book import AddressBook
+from jackfield_tool_extract_contacts.entities import KINDS, Entity, Kind
 from jackfield_tool_extract_contacts.extraction import Extraction
-from jackfield_tool_extract_contacts.finds import KINDS, Find, Kind
-from jackfield_tool_extract_contacts.grouping import Group
+from jackfield_tool_extract_contacts.groups import Group
 
-MOST_FINDS = 50
-MOST_PLACES = 20
+MAX_ENTITIES = 50
+MAX_POSITIONS = 20
 
 _Values = dict[Kind, dict[str, str]]
 
 
 def result(extraction: Extraction, kinds: Iterable[Kind]) -> dict[str, Any]:
-    """The data of the response, for the kinds that were asked for."""
+    """Return the data of the response, for the requested kinds."""
     asked = set(kinds)
     wanted = [kind for kind in KINDS if kind in asked]
-    unique = {kind: _unique(find for find in extraction.finds if find.kind == kind) for kind in wanted}
-    shown = {kind: dict(list(places.items())[:MOST_FINDS]) for kind, places in unique.items()}
-    values: _Values = {kind: {key: finds[0].value for key, finds in shown[kind].items()} for kind in wanted}
-    data: dict[str, Any] = {"contacts": _contacts(extraction.groups, values)[:MOST_FINDS]}
+    unique = {
+        kind: _unique(entity for entity in extraction.entities if entity.kind == kind) for kind in wanted
+    }
+    shown = {kind: dict(list(places.items())[:MAX_ENTITIES]) for kind, places in unique.items()}
+    values: _Values = {
+        kind: {key: entities[0].value for key, entities in shown[kind].items()} for kind in wanted
+    }
+    data: dict[str, Any] = {"contacts": _contacts(extraction.groups, values)[:MAX_ENTITIES]}
     for kind in wanted:
-        data[kind] = [_shown(finds) for finds in shown[kind].values()]
-    omitted = {kind: len(unique[kind]) - MOST_FINDS for kind in wanted if len(unique[kind]) > MOST_FINDS}
+        data[kind] = [_shown(entities) for entities in shown[kind].values()]
+    omitted = {kind: len(unique[kind]) - MAX_ENTITIES for kind in wanted if len(unique[kind]) > MAX_ENTITIES}
     if omitted:
         data["omitted"] = omitted
     if extraction.unread and "phones" in wanted:
@@ -34,24 +38,27 @@ def result(extraction: Extraction, kinds: Iterable[Kind]) -> dict[str, Any]:
     return data
 
 
-def _unique(finds: Iterable[Find]) -> dict[str, list[Find]]:
-    unique: dict[str, list[Find]] = {}
-    for find in finds:
-        unique.setdefault(find.key, []).append(find)
+def _unique(entities: Iterable[Entity]) -> dict[str, list[Entity]]:
+    unique: dict[str, list[Entity]] = {}
+    for entity in entities:
+        unique.setdefault(entity.key, []).append(entity)
     return unique
 
 
-def _shown(finds: Sequence[Find]) -> dict[str, Any]:
-    shown = {**finds[0].describe(), "at": [[find.start, find.end] for find in finds[:MOST_PLACES]]}
-    if len(finds) > MOST_PLACES:
-        shown["count"] = len(finds)
+def _shown(entities: Sequence[Entity]) -> dict[str, Any]:
+    shown = {
+        **entities[0].describe(),
+        "at": [[entity.start, entity.end] for entity in entities[:MAX_POSITIONS]],
+    }
+    if len(entities) > MAX_POSITIONS:
+        shown["count"] = len(entities)
     return shown
 
 
 def _contacts(groups: Sequence[Group], values: _Values) -> list[dict[str, Any]]:
     book = AddressBook()
     for group in groups:
-        references = ((find.kind, values.get(find.kind, {}).get(find.key)) for find in group)
+        references = ((entity.kind, values.get(entity.kind, {}).get(entity.key)) for entity in group)
         book.add((kind, value) for kind, value in references if value is not None)
     return book.entries()
 

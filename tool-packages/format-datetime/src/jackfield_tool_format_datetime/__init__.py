@@ -1,1 +1,1 @@
-"""Jackfield tool `format_datetime`: a moment, in another time zone and in the words of a locale."""
+"""Jackfield tool `format_datetime`: converts a date and time to a time zone and formats it for a locale."""

@@ -1,4 +1,4 @@
-"""Locales by their BCP 47 tag, and better tags for those that are not one."""
+"""Locales by their BCP 47 tag, and suggestions for unknown tags."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from functools import cache
 from babel import Locale, UnknownLocaleError
 from babel.localedata import locale_identifiers
 
-from jackfield_tool_format_datetime.arguments import ArgumentError
+from jackfield_tool_format_datetime.errors import ArgumentError
 
 _TAG = re.compile(r"[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*")
 _ADVICE = "Give a BCP 47 tag, such as en-GB, de or pt-BR."
 
-# Babel words every date in the Gregorian calendar; these regions write another one in daily life.
+# Babel formats every date in the Gregorian calendar; these regions use another one in daily life.
 _OTHER_CALENDARS = {"AF": "Persian", "IR": "Persian", "TH": "Buddhist"}
 
 
 def find_locale(tag: str) -> tuple[Locale, str | None]:
-    """The locale of a tag, or the nearest more general one (RFC 4647, lookup) and a note that says so."""
+    """Return the locale of a tag, or the nearest more general one (RFC 4647, lookup) with a note."""
     subtags = _subtags(tag)
     for length in range(len(subtags), 0, -1):
         locale = _parse("_".join(subtags[:length]))
@@ -30,12 +30,12 @@ def find_locale(tag: str) -> tuple[Locale, str | None]:
 
 
 def tag_of(locale: Locale) -> str:
-    """The BCP 47 tag of a locale."""
+    """Return the BCP 47 tag of a locale."""
     return str(locale).replace("_", "-")
 
 
 def calendar_note(locale: Locale) -> str | None:
-    """A reminder for locales whose everyday calendar is not the one that is used here."""
+    """Return a note for locales whose everyday calendar is not the Gregorian one."""
     calendar = _OTHER_CALENDARS.get(locale.territory or _likely_territory(locale))
     return calendar and f"The date is in the Gregorian calendar, not in the {calendar} one."
 
@@ -46,9 +46,9 @@ def _likely_territory(locale: Locale) -> str:
 
 def _subtags(tag: str) -> list[str]:
     normal = tag.strip().replace("_", "-")
-    # A single letter opens an extension, such as -u-hc-h23, for which there is no data.
+    # A single letter starts an extension, such as -u-hc-h23, for which there is no data.
     subtags = re.split(r"-[A-Za-z0-9]-", normal, maxsplit=1)[0].split("-")
-    # Babel takes an undetermined language for English.
+    # Babel treats an undetermined language as English.
     return subtags if _TAG.fullmatch(normal) and subtags[0].casefold() not in ("und", "root") else []
 
 

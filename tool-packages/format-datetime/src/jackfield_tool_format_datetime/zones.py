@@ -1,4 +1,4 @@
-"""IANA time zones by name, and better names for those that are not one."""
+"""IANA time zones by name, and suggestions for unknown names."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from functools import cache
 from importlib import resources
 from zoneinfo import ZoneInfo
 
-from jackfield_tool_format_datetime.arguments import ArgumentError
+from jackfield_tool_format_datetime.errors import ArgumentError
 
 _ADVICE = "Give an IANA zone in the form Area/City, such as Europe/London."
 _OFFSET = re.compile(r"(utc|gmt|z)?[+-]\d.*", re.ASCII)
 _OFFSET_ADVICE = "An offset belongs at the end of datetime, as in 2026-03-08T14:30+02:00; here name a zone."
 
-# What people say instead of a zone. Several zones share an abbreviation, and it holds for half the year only.
+# Common names that are not zones. Several zones share an abbreviation, which is valid for half the year only.
 _SAID = {
     **dict.fromkeys(("pst", "pdt", "pt", "pacific_time"), ("America/Los_Angeles",)),
     **dict.fromkeys(("mdt", "mt", "mountain_time"), ("America/Denver", "America/Phoenix")),
@@ -34,7 +34,7 @@ _SAID = {
     "hkt": ("Asia/Hong_Kong",),
     "gst": ("Asia/Dubai",),
     "brt": ("America/Sao_Paulo",),
-    # Large cities after which no zone is named.
+    # Large cities that have no zone of their name.
     **dict.fromkeys(("san_francisco", "seattle", "san_diego", "las_vegas"), ("America/Los_Angeles",)),
     **dict.fromkeys(("dallas", "houston", "austin"), ("America/Chicago",)),
     **dict.fromkeys(("boston", "miami", "washington", "atlanta", "philadelphia"), ("America/New_York",)),
@@ -50,20 +50,20 @@ _SAID = {
     "abu_dhabi": ("Asia/Dubai",),
 }
 
-# Zones that exist and are rarely what is meant: they stay on standard time all year.
+# Existing zones that are rarely intended: they stay on standard time all year.
 _WITHOUT_SUMMER = {"EST": "America/New_York", "MST": "America/Denver"}
 
 
 @cache
 def _names() -> dict[str, str]:
-    # The list of the tzdata distribution, because the operating system's directories also hold names that are
-    # no zones, such as localtime. Nothing but a name from this list ever becomes the path of a file.
+    # The list of the tzdata distribution, because the directories of the operating system also hold other
+    # names, such as localtime. Only a name from this list ever becomes the path of a file.
     listed = resources.files("tzdata").joinpath("zones").read_text("utf-8").split()
     return {name.casefold(): name for name in listed if name != "Factory"}
 
 
 def find_zone(name: str, parameter: str) -> ZoneInfo:
-    """The zone of that name; case does not matter, and a space may stand for an underscore."""
+    """Return the zone with that name; case is ignored, and a space may replace an underscore."""
     known = _names().get(_normal(name))
     if known is None:
         message = f"There is no time zone {name!r}."
@@ -74,7 +74,7 @@ def find_zone(name: str, parameter: str) -> ZoneInfo:
 
 
 def caution(zone: ZoneInfo) -> str | None:
-    """A warning about a zone that is easily mistaken for another."""
+    """Return a warning about a zone that is easily confused with another."""
     meant = _WITHOUT_SUMMER.get(zone.key)
     return meant and f"{zone.key} has no daylight saving time; for the clock on the wall use {meant}."
 

@@ -1,1 +1,1 @@
-"""Jackfield tool `glob`: files by name."""
+"""Jackfield tool `glob`: finds files by name."""

@@ -1,4 +1,4 @@
-"""Finds files by the pattern of their path."""
+"""Finds files by a path pattern."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from jackfield.speech import LINE, VOICE_LIMIT, characters
 from jackfield_capability_types.workspace import FoundFile, WorkspaceView
 
 _SPOKEN = 5
-"""How many files anybody can listen to."""
+"""The maximum number of files in a voice answer."""
 
 
 async def execute(args: dict[str, Any], ctx: ToolContext) -> ToolResponse:
-    """Answer one call; nothing found is an empty list."""
+    """Find the files; no match is an empty list."""
     workspace: WorkspaceView = ctx.workspace
     spoken = ctx.session.mode == "voice"
     listing = await workspace.glob(

@@ -1,1 +1,1 @@
-"""Jackfield tool `grep`: lines by their text."""
+"""Jackfield tool `grep`: finds lines by their text."""

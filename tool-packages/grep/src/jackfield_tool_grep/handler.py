@@ -1,4 +1,4 @@
-"""Searches files for lines."""
+"""Searches the lines of files."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from jackfield.speech import LINE, VOICE_LIMIT, characters, plain
 from jackfield_capability_types.workspace import Match, Search, WorkspaceView
 
 _SPOKEN = 5
-"""How many matches anybody can listen to."""
+"""The maximum number of matches in a voice answer."""
 
 
 async def execute(args: dict[str, Any], ctx: ToolContext) -> ToolResponse:
-    """Answer one call; nothing found is an empty list."""
+    """Search the files; no match is an empty list."""
     workspace: WorkspaceView = ctx.workspace
     spoken = ctx.session.mode == "voice"
     found = await workspace.grep(

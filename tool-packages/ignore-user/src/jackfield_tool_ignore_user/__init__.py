@@ -1,1 +1,1 @@
-"""Jackfield tool `ignore_user`: a farewell, and then a ban that holds everywhere until it is over."""
+"""Jackfield tool `ignore_user`: a closing sentence, then a temporary ban in every session of the user."""

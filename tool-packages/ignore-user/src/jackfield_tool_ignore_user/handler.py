@@ -1,4 +1,4 @@
-"""Bans whoever is talking: the ban first, because it has to hold even when nobody can be told any more."""
+"""Bans the user of the session; the ban comes first, because it must hold even if the client has left."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from jackfield.store import StoreUnavailableError
 
 
 class _Ban(NamedTuple):
-    """A ban as it holds now."""
+    """A ban with its current end."""
 
     until: float
     seconds: int
 
 
 async def execute(args: dict[str, Any], ctx: ToolContext) -> ToolResponse:
-    """Ban the user, tell the client, and in voice end the session once the farewell was heard."""
+    """Ban the user, inform the client, and in voice end the session after the closing sentence."""
     session = ctx.session
     if not session.active:
         return fail(ErrorType.SESSION_INACTIVE, "The session is over already; nobody was banned.")
-    # A user is banned everywhere, and where nobody is signed in this session is.
+    # A signed-in user is banned everywhere; without a user only this session is banned.
     scope = "user" if session.user else "session"
     try:
         ban = await _add_ban(args["duration_seconds"], ctx)
@@ -50,7 +50,7 @@ async def execute(args: dict[str, Any], ctx: ToolContext) -> ToolResponse:
 async def _add_ban(seconds: float, ctx: ToolContext) -> _Ban:
     who = ctx.session
     until: float = await ctx.bans.add(who.user, seconds, who.id)
-    # Asked, not computed: an earlier ban counts too, and the end is by the store's clock, not by ours.
+    # Read rather than computed: an earlier ban counts too, and the end is by the clock of the store.
     remaining: float = await ctx.bans.remaining(who.user, who.id)
     return _Ban(until, math.ceil(remaining))
 
@@ -59,7 +59,7 @@ async def _tell_client(ban: _Ban, farewell: str, ctx: ToolContext) -> bool:
     try:
         await ctx.messaging.send("ban", until=ban.until, seconds=ban.seconds, message=farewell)
     except ConnectionError:
-        # Who closes the window on the way out is banned all the same.
+        # A user who closes the window is banned all the same.
         ctx.audit("ban_notice_lost")
         return False
     return True

@@ -1,1 +1,1 @@
-"""Jackfield tool `image_draft_prompt`: prompts for pictures from a short brief, by rules alone."""
+"""Jackfield tool `image_draft_prompt`: writes image prompts from a short brief, by rules alone."""

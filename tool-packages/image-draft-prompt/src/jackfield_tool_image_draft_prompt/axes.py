@@ -1,6 +1,6 @@
-"""What variants differ in: media and their treatments, framings for each purpose, and light for each mood.
+"""The axes of variation: media and their treatments, framings for each purpose, light for each mood.
 
-Every list goes from the plainest to the boldest choice, and variant n takes the n-th of each, so that two
+Every list goes from the plainest to the boldest choice, and variant n takes the n-th of each, so that
 variants never differ by chance and a person can say which of them comes closest.
 """
 
@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 
 class Framing(NamedTuple):
-    """A way to look at the subject."""
+    """A framing of the subject."""
 
     name: str
     text: str
@@ -70,7 +70,7 @@ MEDIA: Mapping[str, tuple[str, str, str, str]] = {
 """Treatments of each medium."""
 
 ONE_OF_EACH = ("photo", "illustration", "watercolour", "flat")
-"""The media of the variants when nobody names one."""
+"""The media of the variants if the brief names none."""
 
 FRAMINGS: Mapping[str, tuple[Framing, Framing, Framing, Framing]] = {
     "general": (
@@ -203,10 +203,10 @@ LIT_BY_THE_BRIEF = (
     "The light is that of the scene, simplified to a few clear tones",
     "The light is that of the scene, pushed to strong contrast",
 )
-"""Light when the brief says itself what time or weather it is: variants differ in contrast alone."""
+"""Light if the brief itself names the time or weather: variants differ only in contrast."""
 
 UNLIT = frozenset({"line_art", "flat", "pixel_art"})
-"""Media that know no light; their variants differ in tone."""
+"""Media without light; their variants differ in tone."""
 
 TONES = (
     "Clear, balanced tones",

@@ -1,4 +1,4 @@
-"""What a brief says already, so that no variant contradicts it."""
+"""Parses a brief, so that no variant contradicts it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 _REQUEST = re.compile(
     r"^\s*(?:please\s+)?(?:(?:can|could|would) you\s+)?(?:please\s+)?"
     r"(?:draw|(?:i(?:'d| would) like|i want|i need|paint|sketch|make|create|generate|design|show|give)"
-    # `Design studio at night` asks for nothing.
+    # `Design studio at night` is not a request.
     r"(?=\s+(?:me|us|an?|some|the|my|our|one|two|three|four|\d+)\b))\s+"
     r"(?:me\s+|us\s+)?"
     r"(?:(?:an?|some|the)\s+(?:\w+\s+){0,2}?"
@@ -44,19 +44,19 @@ _FRAMING = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Brief:
-    """A brief, read."""
+    """A parsed brief."""
 
     subject: str
     lettering: tuple[str, ...]
-    """Words that should be read in the picture."""
+    """Text that should appear in the image."""
 
     medium: str | None
     says_light: bool
     says_framing: bool
 
     @classmethod
-    def of(cls, text: str) -> Brief:
-        """Read a brief."""
+    def parse(cls, text: str) -> Brief:
+        """Parse a brief."""
         line = " ".join(text.split())
         subject = _REQUEST.sub("", line, count=1).strip(" .,;:!?") or line
         medium = next(

@@ -1,4 +1,4 @@
-"""The tool's entry: plain and synchronous, because it only computes."""
+"""The handler: a plain function, because it only computes."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from typing import Any
 
 from jackfield import ErrorType, ToolContext, ToolResponse, fail, ok
 
-from jackfield_tool_image_draft_prompt.drafting import drafts
+from jackfield_tool_image_draft_prompt.variants import prompt_variants
 
 
 def execute(args: dict[str, Any], ctx: ToolContext) -> ToolResponse:  # noqa: ARG001 - the contract's signature
-    """Prompts for a brief; fails only when the brief says nothing."""
+    """Return prompts for a brief; fails only for an empty brief."""
     if not any(each.isalnum() for each in args["brief"]):
         return fail(
             ErrorType.PERMANENT,
             "The brief says nothing.",
             suggestion="Ask the user what the picture should show.",
         )
-    return ok({"variants": drafts(args)})
+    return ok({"variants": prompt_variants(args)})

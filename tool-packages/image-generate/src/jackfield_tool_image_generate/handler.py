@@ -1,4 +1,4 @@
-"""Orders pictures, and tells the user's client to show them."""
+"""Generates images and asks the client of the user to show them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from jackfield_capability_types.images import ImageOrder, StoredImage
 
 
 async def execute(args: dict[str, Any], ctx: ToolContext) -> ToolResponse:
-    """Have the pictures made; what the provider refuses reaches the model as the capability says it."""
+    """Generate the images; errors of the provider reach the model unchanged."""
     prompt = args["prompt"].strip()
     if not prompt:
         return fail(ErrorType.PERMANENT, "The prompt is blank.", suggestion="Say what the picture shows.")
@@ -32,7 +32,7 @@ async def execute(args: dict[str, Any], ctx: ToolContext) -> ToolResponse:
 
 
 async def _show(ctx: ToolContext, made: Sequence[StoredImage]) -> bool:
-    """Whether the client was told; the pictures are kept either way."""
+    """Return whether the client was informed; the images are kept either way."""
     try:
         for each in made:
             await ctx.messaging.send(

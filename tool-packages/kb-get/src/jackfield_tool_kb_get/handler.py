@@ -1,4 +1,4 @@
-"""Fetches records of the knowledge base as the session's user may see them."""
+"""Gets records of the knowledge base that the user of the session may see."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from jackfield import ToolContext, ToolResponse, ok
 from jackfield_capability_types.knowledge import Record
 
 from jackfield_tool_kb_get.parts import part
-from jackfield_tool_kb_get.speech import speakable
+from jackfield_tool_kb_get.voice_format import shorten_for_voice
 
 
 async def execute(args: dict[str, Any], ctx: ToolContext) -> ToolResponse:
-    """The records in the order asked, and the ids for which there is none."""
+    """Return the records in the requested order, and the ids without a record."""
     ids: list[str] = args["ids"]
     found = await ctx.kb.get(ids)
     known = {record.id for record in found}
@@ -21,7 +21,7 @@ async def execute(args: dict[str, Any], ctx: ToolContext) -> ToolResponse:
     records = [_wire(record, args["offset"], args["max_characters"]) for record in found]
     ctx.audit("kb_read", found=len(records), missing=len(missing))
     if ctx.session.mode == "voice":
-        return ok(speakable(records, missing, args["offset"]))
+        return ok(shorten_for_voice(records, missing, args["offset"]))
     return ok({"records": records, "missing": missing})
 
 

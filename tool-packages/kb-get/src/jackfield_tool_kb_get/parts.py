@@ -1,4 +1,4 @@
-"""A long text, a part at a time."""
+"""Splits a long text into parts."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from typing import NamedTuple
 
 
 class Part(NamedTuple):
-    """A stretch of a text, and where the text goes on."""
+    """A part of a text, and the offset of the next part."""
 
     text: str
     next_offset: int | None
 
 
 def part(text: str, offset: int, most: int) -> Part:
-    """The stretch that begins at an offset, ended between words where there are any."""
+    """Return the part that begins at an offset; it ends between words if possible."""
     end = offset + most
     if end >= len(text):
         return Part(text[offset:], None)

@@ -1,1 +1,1 @@
-"""Jackfield tool `kb_search`: what the knowledge base knows, with sources."""
+"""Jackfield tool `kb_search`: searches the knowledge base, with sources."""

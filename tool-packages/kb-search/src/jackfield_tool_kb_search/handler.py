@@ -1,4 +1,4 @@
-"""Searches the knowledge base as the session's user may see it."""
+"""Searches the records that the user of the session may see."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any
 from jackfield import ErrorType, ToolContext, ToolResponse, fail, ok
 from jackfield_capability_types.knowledge import Filters
 
-from jackfield_tool_kb_search.evidence import ALWAYS, result
-from jackfield_tool_kb_search.speech import speakable
+from jackfield_tool_kb_search.results import ALWAYS, result
+from jackfield_tool_kb_search.voice_format import shorten_for_voice
 
 
 async def execute(args: dict[str, Any], ctx: ToolContext) -> ToolResponse:
-    """Find what fits, best first; nothing found is an empty list."""
+    """Search, best match first; no match is an empty list."""
     if not args["query"].strip():
         return fail(ErrorType.PERMANENT, "The query is blank.", suggestion="Say in words what to look for.")
     try:
@@ -33,7 +33,7 @@ async def execute(args: dict[str, Any], ctx: ToolContext) -> ToolResponse:
         snippets="snippet" in fields,
     )
     results = [result(each, fields) for each in found]
-    data: dict[str, Any] = {"results": speakable(results) if voice else results}
+    data: dict[str, Any] = {"results": shorten_for_voice(results) if voice else results}
     if results and voice and "full_text" in asked:
         data["left_out"] = ["full_text"]
     ctx.audit("kb_searched", namespace=args["namespace"], found=len(results))
@@ -54,5 +54,5 @@ def _moment(name: str, text: str | None) -> datetime | None:
     try:
         return datetime.fromisoformat(text.upper())
     except ValueError:
-        # The schema accepts leap seconds, which no calendar of Python's knows.
+        # The schema accepts leap seconds, which Python does not support.
         raise ValueError(f"date_range.{name} is {text}, which is no moment that can be compared.") from None

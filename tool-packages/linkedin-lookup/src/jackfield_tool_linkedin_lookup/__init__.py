@@ -1,1 +1,1 @@
-"""Jackfield tool `linkedin_lookup`: LinkedIn profiles that stand in the knowledge base."""
+"""Jackfield tool `linkedin_lookup`: finds LinkedIn profiles in the knowledge base."""

@@ -1,4 +1,4 @@
-"""Looks for a person's LinkedIn profile in the knowledge base, and nowhere else."""
+"""Looks up a person's LinkedIn profile, in the knowledge base only."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from jackfield_capability_types.knowledge import NAMESPACES, Evidence, Filters, 
 
 from jackfield_tool_linkedin_lookup.people import company_of, is_named, role_of, works_at
 from jackfield_tool_linkedin_lookup.profiles import profile_of
-from jackfield_tool_linkedin_lookup.speech import speakable
+from jackfield_tool_linkedin_lookup.voice_format import shorten_for_voice
 
 _CANDIDATES = 20
-"""How many people of each namespace are looked at."""
+"""The number of people considered in each namespace."""
 
 
 async def execute(args: dict[str, Any], ctx: ToolContext) -> ToolResponse:
-    """Everybody of that name, with what tells them apart."""
+    """Return everyone with that name, with distinguishing details."""
     name, company = args["name"].strip(), args.get("company", "").strip()
     if not any(each.isalnum() for each in name):
         return fail(ErrorType.PERMANENT, "The name is blank.", suggestion="Ask the user for the name.")
@@ -35,13 +35,13 @@ async def execute(args: dict[str, Any], ctx: ToolContext) -> ToolResponse:
             data["without_profile"].append(known)
     data = {kind: people[: args["top_k"]] for kind, people in data.items()}
     ctx.audit("linkedin_looked_up", found=len(data["people"]))
-    return ok(speakable(data) if ctx.session.mode == "voice" else data)
+    return ok(shorten_for_voice(data) if ctx.session.mode == "voice" else data)
 
 
 async def _candidates(ctx: ToolContext, name: str, company: str) -> list[Record]:
-    """People of every namespace that this user may see, best first."""
+    """Return people of every namespace visible to this user, best match first."""
     only_people = Filters(type="person")
-    # The name alone as well: a company that the record does not know must not push the person out.
+    # The name alone as well: a company missing from the record must not hide the person.
     queries = [name, f"{name} {company}"[:200]] if company else [name]
     answers = await asyncio.gather(
         *(

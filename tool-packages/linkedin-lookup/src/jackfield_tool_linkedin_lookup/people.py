@@ -1,4 +1,4 @@
-"""Whether a record is the person who was asked for."""
+"""Matches records with a requested person."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LEGAL_FORMS = frozenset({"inc", "ltd", "llc", "gmbh", "ag", "sa", "bv", "plc", 
 
 
 def is_named(record: Record, name: str) -> bool:
-    """Whether every word of the name is a word of one of the record's names, or its initial."""
+    """Return whether every word of the name is a word, or an initial, of one of the record's names."""
     asked = _words(name)
     return bool(asked) and any(
         all(any(_is_word(part, known) for known in names) for part in asked) for names in _names(record)
@@ -25,19 +25,19 @@ def is_named(record: Record, name: str) -> bool:
 
 
 def works_at(record: Record, company: str) -> bool:
-    """Whether the company that was asked for is the one on record, whatever its legal form."""
+    """Return whether the requested company is the recorded one, ignoring its legal form."""
     asked = set(_words(company)) - _LEGAL_FORMS or set(_words(company))
     known = set(_words(company_of(record) or ""))
     return bool(asked) and asked <= known
 
 
 def company_of(record: Record) -> str | None:
-    """Where the person works, if the record says so."""
+    """Return the person's employer, if recorded."""
     return _first(record.metadata, _COMPANY)
 
 
 def role_of(record: Record) -> str | None:
-    """What the person does, if the record says so."""
+    """Return the person's role, if recorded."""
     return _first(record.metadata, _ROLE)
 
 

@@ -1,1 +1,1 @@
-"""Jackfield tool `rank_results`: one explained, repeatable order for what several searches found."""
+"""Jackfield tool `rank_results`: ranks results of several searches, explained and repeatable."""

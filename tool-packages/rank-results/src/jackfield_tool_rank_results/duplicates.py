@@ -1,4 +1,4 @@
-"""Results that are one and the same thing."""
+"""Duplicate results."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ if TYPE_CHECKING:
     from jackfield_tool_rank_results.items import Item
     from jackfield_tool_rank_results.ranking import Ranked
 
-# The share of the shorter snippet's words that the longer one holds, when both are cut from the same text.
+# The share of the shorter snippet's words that the longer one holds, if both come from the same text.
 SAME_TEXT = 0.8
 
 
 @dataclass(slots=True)
 class Kept:
-    """A result that stays, and those that were left out for its sake."""
+    """A result that is kept, with its omitted duplicates."""
 
     ranked: Ranked
     dropped: list[Ranked] = field(default_factory=list)
@@ -30,7 +30,7 @@ class Kept:
 
 
 def deduplicated(ranked: Iterable[Ranked]) -> list[Kept]:
-    """The best of each group of duplicates, in the order given."""
+    """Return the best of each group of duplicates, in the given order."""
     kept: list[Kept] = []
     for candidate in ranked:
         original = next((each for each in kept if same(each.ranked.item, candidate.item)), None)
@@ -42,10 +42,9 @@ def deduplicated(ranked: Iterable[Ranked]) -> list[Kept]:
 
 
 def same(one: Item, other: Item) -> bool:
-    """Whether two items have one id, or the same title and nothing that tells them apart.
+    """Return whether two items have the same id, or the same title and no distinguishing details.
 
-    A title alone proves little ("Meeting notes"), so types that differ or snippets about something else keep
-    two results apart.
+    A title alone proves little ("Meeting notes"), so different types or snippets keep two results apart.
     """
     if one.id == other.id:
         return True

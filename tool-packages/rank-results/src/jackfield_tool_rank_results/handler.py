@@ -1,4 +1,4 @@
-"""Ranks what other tools found."""
+"""Ranks results of other tools."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from jackfield import ErrorType, ToolContext, ToolResponse, fail, ok
 
 from jackfield_tool_rank_results.duplicates import Kept, deduplicated
-from jackfield_tool_rank_results.items import Item, read_moment
+from jackfield_tool_rank_results.items import Item, parse_datetime
 from jackfield_tool_rank_results.ranking import effective_weights, rank
 from jackfield_tool_rank_results.reasons import reasons
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 
 def execute(args: dict[str, Any], ctx: ToolContext) -> ToolResponse:  # noqa: ARG001 - a pure function
-    """Answer one call; a plain function, because fifty long items take some thirty milliseconds."""
-    now = read_moment(args["now"]) if "now" in args else datetime.now(UTC)
+    """Rank the items; a plain function, because fifty long items take about thirty milliseconds."""
+    now = parse_datetime(args["now"]) if "now" in args else datetime.now(UTC)
     if now is None:
         return fail(
             ErrorType.PERMANENT,

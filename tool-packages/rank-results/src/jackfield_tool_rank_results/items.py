@@ -1,4 +1,4 @@
-"""An item as it was given, read once."""
+"""Parses the items of the arguments."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from jackfield_tool_rank_results.words import words
+from jackfield_tool_rank_results.tokens import tokenize
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One result of some search."""
+    """A search result."""
 
     id: str
     title: str
@@ -25,32 +25,32 @@ class Item:
     title_words: tuple[str, ...]
     snippet_words: tuple[str, ...]
     tags: frozenset[str]
-    # Everything that was given, in one form: the last word when two items are equal in all that counts.
+    # Everything in canonical form; breaks the tie between items that are otherwise equal.
     text: str
 
     @classmethod
     def read(cls, wire: Mapping[str, Any]) -> Item:
-        """An item of the arguments; a date that cannot be read counts as none."""
+        """Parse an item of the arguments; an unreadable date counts as none."""
         return cls(
             id=wire["id"],
             title=wire["title"],
             kind=label(wire["type"]) if "type" in wire else None,
             score=wire.get("score"),
-            updated=read_moment(wire["last_updated"]) if "last_updated" in wire else None,
-            title_words=words(wire["title"]),
-            snippet_words=words(wire.get("snippet", "")),
+            updated=parse_datetime(wire["last_updated"]) if "last_updated" in wire else None,
+            title_words=tokenize(wire["title"]),
+            snippet_words=tokenize(wire.get("snippet", "")),
             tags=frozenset(label(tag) for tag in wire.get("tags", ())),
             text=json.dumps(wire, sort_keys=True),
         )
 
 
 def label(text: str) -> str:
-    """A type or tag as it is compared: case, accents, spaces and punctuation do not matter."""
-    return " ".join(words(text)) or text
+    """Return a type or tag in comparable form, without case, accents, spaces and punctuation."""
+    return " ".join(tokenize(text)) or text
 
 
-def read_moment(text: str) -> datetime | None:
-    """An ISO 8601 date or date-time, in UTC unless it says otherwise; nothing when it is neither."""
+def parse_datetime(text: str) -> datetime | None:
+    """Parse an ISO 8601 date or date-time, in UTC by default; None if it is neither."""
     try:
         moment = datetime.fromisoformat(text.strip().upper())
     except ValueError:

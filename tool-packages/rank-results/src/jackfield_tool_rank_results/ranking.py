@@ -25,7 +25,7 @@ _NEVER = datetime.min.replace(tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """An item with its score and what the score is made of."""
+    """An item with its score and its components."""
 
     item: Item
     score: float
@@ -34,13 +34,13 @@ class Ranked:
 
 
 def effective_weights(weights: Mapping[str, float], reasons: Mapping[str, Values]) -> dict[str, float]:
-    """The weights of the reasons that count, with the sum 1; empty when there is nothing to rank by."""
+    """Return the weights of the known reasons, normalised to the sum 1; empty if there are none."""
     total = sum(weights[name] for name in reasons)
     return {name: weights[name] / total for name in reasons if weights[name] > 0}
 
 
 def rank(items: Sequence[Item], reasons: Mapping[str, Values], weights: Mapping[str, float]) -> list[Ranked]:
-    """All items, best first."""
+    """Return all items, best first."""
     neutral = {name: median(value for value in reasons[name] if value is not None) for name in weights}
     ranked = [_ranked(item, at, reasons, weights, neutral) for at, item in enumerate(items)]
     return sorted(ranked, key=_place)
@@ -61,8 +61,8 @@ def _ranked(
 
 
 def _without_noise(score: float) -> float:
-    # Significant digits rather than decimals, so that sums that are equal on paper tie, and the recencies of
-    # things long past, which differ by next to nothing, do not.
+    # Significant digits rather than decimals: equal sums tie despite rounding, while the recencies of very
+    # old items, which differ only slightly, do not.
     return float(f"{score:.12g}")
 
 

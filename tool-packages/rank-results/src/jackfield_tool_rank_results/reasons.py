@@ -1,4 +1,4 @@
-"""The reasons for which an item ranks high, each a number from 0 to 1, or unknown."""
+"""Ranking signals, each a number from 0 to 1, or unknown."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _DAY = 86_400
 
 
 def reasons(args: Mapping[str, Any], items: Sequence[Item], now: datetime) -> dict[str, Values]:
-    """The value of every reason for every item; a reason about which no item says anything is left out."""
+    """Return the values of every reason for every item, without reasons that are unknown for all items."""
     half_life = args["half_life_days"]
     found: dict[str, Values | None] = {
         "relevance": relevance(args.get("query", ""), items),
@@ -30,7 +30,7 @@ def reasons(args: Mapping[str, Any], items: Sequence[Item], now: datetime) -> di
 
 
 def recency(updated: datetime | None, now: datetime, half_life_days: float) -> float | None:
-    """1 for now and the future, one half after the half-life, a quarter after two."""
+    """Return 1 for now and the future, one half after the half-life, a quarter after two."""
     if updated is None:
         return None
     age_days = max(0.0, (now - updated).total_seconds() / _DAY)
@@ -38,7 +38,7 @@ def recency(updated: datetime | None, now: datetime, half_life_days: float) -> f
 
 
 def preference(prefer: Mapping[str, Sequence[str]], items: Sequence[Item]) -> list[float] | None:
-    """The share of the wishes that an item meets: one of the types, and the tags; nothing without a wish."""
+    """Return the share of the preferences that each item meets, or None without a preference."""
     types = {label(kind) for kind in prefer.get("types", ())}
     tags = {label(tag) for tag in prefer.get("tags", ())}
     if not types and not tags:

@@ -1,9 +1,9 @@
-"""How well items match a query, word by word.
+"""Relevance of items for a query, word by word.
 
-Not BM25: over a handful of short texts its length and frequency terms measure noise, and it knows nothing of
-spelling. rapidfuzz finds each word of the query in other spellings and forms (organisation, organization;
-design, designs), in C and under the MIT licence. Its ready-made scorers for whole texts (WRatio,
-token_set_ratio) are not used: they give unrelated texts 0.3 to 0.5, and full marks for one common word.
+Not BM25: over a handful of short texts its length and frequency terms measure noise, and it ignores spelling.
+rapidfuzz finds each word of the query in other spellings and forms (organisation, organization; design,
+designs), in C and under the MIT licence. Its scorers for whole texts (WRatio, token_set_ratio) are not used:
+they give unrelated texts 0.3 to 0.5, and the maximum for one common word.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from rapidfuzz import fuzz, process
 
-from jackfield_tool_rank_results.words import words
+from jackfield_tool_rank_results.tokens import tokenize
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from jackfield_tool_rank_results.items import Item
 
 IN_TITLE, IN_TAGS, IN_SNIPPET = 1.0, 0.8, 0.6
-# The similarity, in percent, from which two spellings count as one word.
+# The similarity, in percent, above which two spellings count as one word.
 SAME_WORD = 80
 
 
 def relevance(query: str, items: Sequence[Item]) -> list[float] | None:
-    """The match of each item with the query, from 0 to 1; nothing when the query holds no word."""
-    asked = tuple(dict.fromkeys(words(query)))
+    """Return the relevance of each item, from 0 to 1, or None if the query has no words."""
+    asked = tuple(dict.fromkeys(tokenize(query)))
     if not asked or not items:
         return None
     places = [_places(item) for item in items]
@@ -40,7 +40,7 @@ def relevance(query: str, items: Sequence[Item]) -> list[float] | None:
 
 
 def _places(item: Item) -> dict[str, float]:
-    """Each word of an item with the worth of the best place it stands in."""
+    """Return each word of an item with the weight of its best position."""
     tag_words = [word for tag in item.tags for word in tag.split()]
     return {
         **dict.fromkeys(item.snippet_words, IN_SNIPPET),
@@ -58,7 +58,7 @@ def _matches(word: str, others: Collection[str], places: Sequence[Mapping[str, f
 
 
 def _has_other_spellings(word: str) -> bool:
-    """A number that is nearly right is another number, and so it is with short words: for, form; cat, cut."""
+    """Return whether similar spellings may match: not for numbers and short words (for, form; cat, cut)."""
     return len(word) >= 4 and not any(character.isdigit() for character in word)
 
 
@@ -70,6 +70,6 @@ def _similar(word: str, others: Collection[str]) -> dict[str, float]:
 
 
 def _weight(match: Sequence[float]) -> float:
-    """A word tells less, the more items have it; this replaces a list of stop words in each language."""
+    """Return a lower weight the more items have the word; this replaces stop words in each language."""
     having = sum(value > 0 for value in match)
     return 1 - having / (len(match) + 1)

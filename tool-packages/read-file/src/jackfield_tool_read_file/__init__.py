@@ -1,1 +1,1 @@
-"""Jackfield tool `read_file`: lines of a text file."""
+"""Jackfield tool `read_file`: reads lines of a text file."""

@@ -1,1 +1,1 @@
-"""Jackfield tool `start_voice_session`: from text to voice, with what the user wanted at hand."""
+"""Jackfield tool `start_voice_session`: moves from text to voice and passes on the user's request."""

@@ -1,4 +1,4 @@
-"""Asks the client to open a voice session, because only the user can lend a microphone."""
+"""Asks the client to open a voice session, because only the user can grant the microphone."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from jackfield import ErrorType, ToolContext, ToolResponse, fail, ok, set_pendin
 
 
 async def execute(args: dict[str, Any], ctx: ToolContext) -> ToolResponse:
-    """Send the client the request, and keep what the voice session is to take up first."""
+    """Send the request to the client, and store what the voice session starts with."""
     session = ctx.session
     if not session.active:
         return fail(ErrorType.SESSION_INACTIVE, "The session is over; there is nobody to talk to.")
@@ -28,7 +28,7 @@ async def execute(args: dict[str, Any], ctx: ToolContext) -> ToolResponse:
             retryable=True,
             suggestion="Go on in text, and offer to try again.",
         )
-    # The words themselves are in the arguments of the call; the record only says whether there were any.
+    # The text itself is in the arguments of the call; the audit record only says whether there was any.
     ctx.audit("voice_session_requested", has_pending_request=pending is not None)
     data = {"status": "requested", "pending_request": pending}
     return ok(data, set_pending_message(pending)) if pending else ok(data)

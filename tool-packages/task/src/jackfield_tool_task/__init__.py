@@ -1,1 +1,1 @@
-"""Jackfield tool `task`: hands a piece of work to a second agent, which works meanwhile and reports."""
+"""Jackfield tool `task`: delegates work to a second agent, which runs in the background and reports."""

@@ -1,4 +1,4 @@
-"""Has an agent work, and passes on what it does and what it found."""
+"""Runs an agent and reports its progress and findings."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from jackfield_capability_types.agents import Report
 
 
 async def execute(args: dict[str, Any], ctx: ToolContext) -> ToolResponse:
-    """Have the work done; what the agent's model fails at reaches the model as the capability says it."""
+    """Run the agent; its failures reach the model unchanged."""
     title, instructions = args["title"].strip(), args["instructions"].strip()
     if not title or not instructions:
         return fail(
@@ -31,7 +31,7 @@ async def execute(args: dict[str, Any], ctx: ToolContext) -> ToolResponse:
         "steps": report.steps,
         "seconds": report.seconds,
     }
-    # Left out where there are none: an answer of empty lists would be taken for one that says nothing.
+    # Omitted if empty: an answer with empty lists would count as an empty result.
     if report.tools:
         data["tools"] = list(report.tools)
     if report.sources:

@@ -1,1 +1,1 @@
-"""Jackfield tool `web_fetch`: a page of the web as text."""
+"""Jackfield tool `web_fetch`: reads a web page as text."""

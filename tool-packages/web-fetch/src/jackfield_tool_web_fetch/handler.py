@@ -1,4 +1,4 @@
-"""Reads a page and hands the model the part it asked for."""
+"""Reads a page and returns the requested part."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _MOST_LINKS = 50
 
 
 async def execute(args: dict[str, Any], ctx: ToolContext) -> ToolResponse:
-    """Fetch the page; what the capability refuses reaches the model as it says it."""
+    """Fetch the page; errors of the capability reach the model unchanged."""
     url = args["url"].strip()
     await ctx.progress(f"reading {_host(url)}")
     page: Page = await ctx.web.fetch(url)
@@ -47,7 +47,7 @@ def _wire(url: str, page: Page, offset: int, size: int, *, links: bool) -> dict[
 
 
 def _end(text: str, start: int, size: int) -> int:
-    """Where a part of the text ends: at a line's end if there is one in its last fifth, else at a word's."""
+    """Return the end of a part: at a line end in its last fifth if there is one, else between words."""
     end = start + size
     if end >= len(text):
         return len(text)
@@ -59,7 +59,7 @@ def _end(text: str, start: int, size: int) -> int:
 
 
 def _host(url: str) -> str:
-    """The host of an address for people to read, without what else may stand in it."""
+    """Return only the host of a URL, for people to read."""
     try:
         return urlsplit(url).hostname or "a page"
     except ValueError:

@@ -1,1 +1,1 @@
-"""Jackfield tool `web_search`: pages of the web that fit, with their addresses."""
+"""Jackfield tool `web_search`: finds web pages with their URLs."""

@@ -1,4 +1,4 @@
-"""Searches the web and answers with evidence."""
+"""Searches the web and returns evidence."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from jackfield_capability_types.web import WebResult
 
 
 async def execute(args: dict[str, Any], ctx: ToolContext) -> ToolResponse:
-    """Find what fits, best first; nothing found is an empty list."""
+    """Search, best match first; no match is an empty list."""
     query = " ".join(args["query"].split())
     if not query:
         return fail(ErrorType.PERMANENT, "The query is blank.", suggestion="Say in words what to look for.")
@@ -23,7 +23,7 @@ async def execute(args: dict[str, Any], ctx: ToolContext) -> ToolResponse:
 
 
 def _evidence(found: WebResult) -> dict[str, Any]:
-    """A result with the fields that evidence of every source has; its address is its id."""
+    """Return a result with the common fields of evidence; its URL is its id."""
     wire: dict[str, Any] = {
         "id": found.url,
         "title": found.title,

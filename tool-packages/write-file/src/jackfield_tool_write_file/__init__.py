@@ -1,1 +1,1 @@
-"""Jackfield tool `write_file`: a whole file, written."""
+"""Jackfield tool `write_file`: writes a whole file."""

@@ -1,4 +1,4 @@
-"""Writes a file, whole or not at all."""
+"""Writes a file atomically."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _LONGEST_DIFF = 2500
 
 
 async def execute(args: dict[str, Any], ctx: ToolContext) -> ToolResponse:
-    """Answer one call."""
+    """Write the file."""
     workspace: WorkspaceView = ctx.workspace
     change = await workspace.write(args["path"], args["content"], overwrite=args["overwrite"])
     data: dict[str, Any] = {"path": change.path, "status": change.status, "lines": change.lines}

@@ -1,5 +1,12 @@
-"""The checks of one tool, one module a concern; each reports into the draft it is given."""
+"""The checks of one tool, a module for each file or schema; each check reports into the tool's draft."""
 
-from jackfield_builder.checks import guide, handler, manifest, parameters, repetition, rules
+from jackfield_builder.checks import guide, handler, manifest, parameters
 
-CHECKS = (manifest.check, rules.check, parameters.check, guide.check, repetition.check, handler.check)
+CHECKS = (
+    manifest.check,
+    manifest.check_consistency,
+    parameters.check,
+    guide.check,
+    guide.check_repetition,
+    handler.check,
+)

@@ -1,35 +1,47 @@
-"""The handler's source, read and not run: it parses, and it defines an `execute` that takes (args, ctx)."""
+"""Checks handler.py: first its source, without running it, then by importing it in a separate process."""
 
 from __future__ import annotations
 
 import ast
 import warnings
+from collections.abc import Sequence
 
-from jackfield_builder.drafts import HANDLER, Draft
-from jackfield_builder.findings import Code
+from jackfield_builder.findings import CheckCode
+from jackfield_builder.handler_probe import ImportRequest, probe_imports
+from jackfield_builder.tool_draft import HANDLER, ToolDraft
 
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 
+_IMPORT_CODES = {
+    "raised": CheckCode.IMPORT_RAISES,
+    "died": CheckCode.IMPORT_DIES,
+    "missing": CheckCode.NO_EXECUTE,
+    "uncallable": CheckCode.BAD_SIGNATURE,
+}
 
-def check(draft: Draft) -> None:
-    """`execute` as far as the source tells; a decorated or imported one is judged when it is imported."""
+
+def check(draft: ToolDraft) -> None:
+    """Check the source: it parses and defines `execute(args, ctx)`.
+
+    The signature of a decorated or imported `execute` is checked when the handler is imported.
+    """
     if draft.handler is None:
         return
     try:
         with warnings.catch_warnings(action="ignore"):
             tree = ast.parse(draft.handler)
     except SyntaxError as error:
-        draft.report(Code.BAD_SYNTAX, error.msg, file=HANDLER, path=f"line {error.lineno or 1}")
+        draft.report(CheckCode.BAD_SYNTAX, error.msg, file=HANDLER, path=f"line {error.lineno or 1}")
         return
     except (ValueError, RecursionError, MemoryError) as error:
-        draft.report(Code.BAD_SYNTAX, str(error) or type(error).__name__, file=HANDLER)
+        draft.report(CheckCode.BAD_SYNTAX, str(error) or type(error).__name__, file=HANDLER)
         return
     if not _binds_execute(tree):
-        draft.report(Code.NO_EXECUTE, "nothing at the top level is named execute", file=HANDLER)
+        draft.report(CheckCode.NO_EXECUTE, "nothing at the top level is named execute", file=HANDLER)
         return
     definition = _definition(tree)
     if definition and not definition.decorator_list and (problem := _signature_problem(definition)):
-        draft.report(Code.BAD_SIGNATURE, problem, file=HANDLER, path=f"line {definition.lineno}")
+        draft.report(CheckCode.BAD_SIGNATURE, problem, file=HANDLER, path=f"line {definition.lineno}")
 
 
 def _definition(tree: ast.Module) -> _Function | None:
@@ -38,7 +50,7 @@ def _definition(tree: ast.Module) -> _Function | None:
 
 
 def _binds_execute(tree: ast.Module) -> bool:
-    """Whether anything at module level, also inside `if` and `try`, gives the name a meaning."""
+    """Return whether the module binds the name `execute`, also inside `if` and `try`."""
     pending: list[ast.AST] = list(tree.body)
     while pending:
         node = pending.pop()
@@ -84,3 +96,22 @@ def _is_generator(function: _Function) -> bool:
         if not isinstance(node, _Function | ast.Lambda | ast.ClassDef):
             pending.extend(ast.iter_child_nodes(node))
     return False
+
+
+def check_imports(drafts: Sequence[ToolDraft]) -> None:
+    """Check that every handler with a valid source can be imported and has a callable `execute`."""
+    candidates = {
+        draft.source.handler.partition(":")[0]: draft
+        for draft in drafts
+        if draft.handler is not None
+        and not draft.has(CheckCode.BAD_SYNTAX, CheckCode.NO_EXECUTE, CheckCode.BAD_SIGNATURE)
+    }
+    results = probe_imports(
+        [ImportRequest(module, draft.source.import_path) for module, draft in candidates.items()]
+    )
+    for module, result in results.items():
+        if result.kind in _IMPORT_CODES:
+            message = result.message or "execute is not a function"
+            line = f"line {result.line}" if result.line else ""
+            hint = "install the missing module" if message.startswith("ModuleNotFoundError") else ""
+            candidates[module].report(_IMPORT_CODES[result.kind], message, file=HANDLER, path=line, hint=hint)

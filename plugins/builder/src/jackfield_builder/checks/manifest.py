@@ -1,35 +1,39 @@
-"""The fields of schema.json, judged by the published schema that editors use."""
+"""Checks the fields of schema.json: each by the published schema that editors use, then in combination."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from functools import cache
+from string import Formatter
 from typing import TYPE_CHECKING, Any
 
-from jackfield.contract.manifest import tool_schema
+from jackfield.contract.manifest import DEFAULT_TIMEOUT_MS, tool_schema
 from jackfield.registry.arguments import compile_schema
 from jackfield.strict_json import pointer
 
-from jackfield_builder.checks.preview import problems
-from jackfield_builder.drafts import SCHEMA, Draft
-from jackfield_builder.findings import Code
+from jackfield_builder.findings import CheckCode
+from jackfield_builder.tool_draft import SCHEMA, ToolDraft
 
 if TYPE_CHECKING:
     import jsonschema_rs
     from jsonschema.exceptions import ValidationError
 
 _BY_KEYWORD = {
-    "required": Code.FIELD_MISSING,
-    "additionalProperties": Code.FIELD_UNKNOWN,
-    "type": Code.FIELD_TYPE,
-    "enum": Code.FIELD_VALUE,
+    "required": CheckCode.FIELD_MISSING,
+    "additionalProperties": CheckCode.FIELD_UNKNOWN,
+    "type": CheckCode.FIELD_TYPE,
+    "enum": CheckCode.FIELD_VALUE,
 }
-_BY_FIELD = {("version", "pattern"): Code.NOT_SEMVER, ("toolId", "pattern"): Code.NOT_SNAKE_CASE}
+_BY_FIELD = {("version", "pattern"): CheckCode.NOT_SEMVER, ("toolId", "pattern"): CheckCode.NOT_SNAKE_CASE}
+
+_VOICE_MS, _TEXT_MS = 800, 2000
+_PREVIEW_FORMATS = ("moment", "in", "until")
 
 
-def check(draft: Draft) -> None:
-    """Fields present, known, of the right type and value; the id is the one announced."""
+def check(draft: ToolDraft) -> None:
+    """Check each field's presence, type and value, and that the id is the entry point's name."""
     if draft.schema is None:
         return
     if not _validator().is_valid(draft.schema):
@@ -38,11 +42,11 @@ def check(draft: Draft) -> None:
     tool_id = draft.schema.get("toolId")
     if isinstance(tool_id, str) and tool_id != draft.source.tool_id:
         message = f"toolId is {tool_id!r}, the entry point is {draft.source.tool_id!r}"
-        draft.report(Code.ID_MISMATCH, message, file=SCHEMA, path="/toolId")
+        draft.report(CheckCode.ID_MISMATCH, message, file=SCHEMA, path="/toolId")
     preview = draft.schema.get("preview")
     if isinstance(preview, str) and draft.parameters is not None:
-        for problem in problems(preview, draft.parameters):
-            draft.report(Code.BAD_PREVIEW, problem, file=SCHEMA, path="/preview")
+        for problem in preview_problems(preview, draft.parameters):
+            draft.report(CheckCode.BAD_PREVIEW, problem, file=SCHEMA, path="/preview")
 
 
 @cache
@@ -51,33 +55,33 @@ def _validator() -> jsonschema_rs.Draft202012Validator:
 
 
 def _explain(schema: dict[str, Any]) -> Iterator[ValidationError]:
-    # jsonschema-rs decides, quickly; jsonschema, slow to import, explains what is wrong.
+    # jsonschema-rs decides quickly; jsonschema is slow to import but explains the errors.
     from jsonschema import Draft202012Validator
 
     published = tool_schema()
-    # These two are schemas themselves; the parameters check judges them, with codes of its own.
+    # These two are schemas; the parameters check covers them with its own codes.
     shallow = {name: {"type": "object"} for name in ("parameters", "returns")}
     fields = {**published, "properties": {**published["properties"], **shallow}}
     yield from Draft202012Validator(fields).iter_errors(schema)
 
 
-def _report(draft: Draft, error: ValidationError) -> None:
+def _report(draft: ToolDraft, error: ValidationError) -> None:
     keyword = str(error.validator)
     if keyword == "additionalProperties":
         _report_unknown(draft, error)
         return
     field = str(error.path[0]) if error.path else ""
-    code = _BY_FIELD.get((field, keyword)) or _BY_KEYWORD.get(keyword, Code.FIELD_BOUNDS)
+    code = _BY_FIELD.get((field, keyword)) or _BY_KEYWORD.get(keyword, CheckCode.FIELD_BOUNDS)
     draft.report(code, _message(error), file=SCHEMA, path=pointer(*error.path))
 
 
-def _report_unknown(draft: Draft, error: Any) -> None:
+def _report_unknown(draft: ToolDraft, error: Any) -> None:
     known = list(error.schema["properties"])
     for name in sorted(set(error.instance) - set(known)):
         close = get_close_matches(name, known, 1)
         meant = f"; did you mean {close[0]!r}?" if close else ""
         draft.report(
-            Code.FIELD_UNKNOWN,
+            CheckCode.FIELD_UNKNOWN,
             f"{name!r} is not a field{meant}",
             file=SCHEMA,
             path=pointer(*error.path, name),
@@ -90,7 +94,7 @@ def _message(error: Any) -> str:
         case "required":
             return str(error.message).replace("is a required property", "is missing")
         case "enum":
-            allowed = ", ".join(_as_json(value) for value in error.validator_value)
+            allowed = ", ".join(map(json.dumps, error.validator_value))
             return f"{shown} is not one of {allowed}"
         case "type":
             return f"{shown} is not of type {error.validator_value}"
@@ -105,11 +109,92 @@ def _message(error: Any) -> str:
 def _pattern_message(shown: str, pattern: str) -> str:
     if pattern == r"\S":
         return "it is empty"
-    # A pattern that fills lines says less than the hint does.
+    # A long pattern says less than the hint.
     return f"{shown} does not match {pattern}" if len(pattern) < 60 else shown
 
 
-def _as_json(value: Any) -> str:
-    import json
+def check_consistency(draft: ToolDraft) -> None:
+    """Check that the fields do not contradict each other and suit a conversation."""
+    if draft.schema is None:
+        return
+    _check_effects(draft, draft.schema)
+    _check_time(draft, draft.schema)
 
-    return json.dumps(value)
+
+def _check_effects(draft: ToolDraft, schema: dict[str, object]) -> None:
+    category, effects = schema.get("category"), schema.get("sideEffects")
+    confirmation = schema.get("requiresConfirmation")
+    if category == "retrieval":
+        if schema.get("idempotent") is False:
+            draft.report(
+                CheckCode.RETRIEVAL_NOT_IDEMPOTENT,
+                "category is retrieval, idempotent is false",
+                file=SCHEMA,
+                path="/idempotent",
+            )
+        if effects == "writes":
+            draft.report(
+                CheckCode.RETRIEVAL_WRITES,
+                "category is retrieval, sideEffects is writes",
+                file=SCHEMA,
+                path="/sideEffects",
+            )
+    if category == "action" and effects == "writes" and confirmation is False:
+        draft.report(
+            CheckCode.UNCONFIRMED_WRITE,
+            "the model can run it without asking the user",
+            file=SCHEMA,
+            path="/requiresConfirmation",
+        )
+    if confirmation in (True, "policy") and "preview" not in schema:
+        draft.report(
+            CheckCode.NO_PREVIEW, "the confirmation card shows raw arguments", file=SCHEMA, path="/preview"
+        )
+
+
+def _check_time(draft: ToolDraft, schema: dict[str, object]) -> None:
+    budget, timeout, modes = (
+        schema.get("latencyBudgetMs"),
+        schema.get("timeoutMs"),
+        schema.get("allowedModes"),
+    )
+    if not isinstance(budget, int):
+        return
+    limit = timeout if isinstance(timeout, int) else DEFAULT_TIMEOUT_MS
+    if budget > limit:
+        draft.report(
+            CheckCode.BUDGET_OVER_TIMEOUT,
+            f"the budget is {budget} ms, but the call is stopped after {limit} ms",
+            file=SCHEMA,
+            path="/latencyBudgetMs",
+        )
+    if schema.get("category") == "retrieval" and isinstance(modes, list):
+        for mode, guidance in (("voice", _VOICE_MS), ("text", _TEXT_MS)):
+            if mode in modes and budget > guidance:
+                message = f"the budget is {budget} ms; {mode} allows {guidance} ms"
+                draft.report(CheckCode.SLOW_RETRIEVAL, message, file=SCHEMA, path="/latencyBudgetMs")
+                break
+
+
+def preview_problems(template: str, parameters: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the reasons why a preview template cannot be filled with these parameters."""
+    try:
+        parts = list(Formatter().parse(template))
+    except ValueError as error:
+        yield str(error)
+        return
+    properties = parameters.get("properties")
+    known = set(properties) if isinstance(properties, dict) else set()
+    for _, name, form, conversion in parts:
+        if name is None:
+            continue
+        kind, _, other = (form or "").partition(" ")
+        if conversion or (form and kind not in _PREVIEW_FORMATS) or (kind == "moment" and other):
+            yield (
+                f"{{{name}}} has an unknown format; the formats are {{{name}:moment}}, {{{name}:in ZONE}} "
+                f"and {{{name}:until END}}"
+            )
+            continue
+        for argument in (name, other) if kind in ("in", "until") else (name,):
+            if argument.split(".")[0] not in known:
+                yield f"{{{argument}}} is not a parameter"

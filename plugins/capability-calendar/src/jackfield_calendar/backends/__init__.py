@@ -1,1 +1,1 @@
-"""Where calendars lie: a module for each kind of place."""
+"""Calendar backends, one module for each."""

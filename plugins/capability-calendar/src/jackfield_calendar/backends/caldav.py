@@ -33,7 +33,7 @@ from jackfield_calendar.backend import (
 )
 from jackfield_calendar.ical.occurrences import Occurrences, Zones
 from jackfield_calendar.ical.parser import read
-from jackfield_calendar.ical.serializer import cancelled, next_sequence, stands, write
+from jackfield_calendar.ical.serializer import booked_event, cancelled, next_sequence, write
 
 TIMEOUT_SECONDS = 5.0
 """Default time limit of a request."""
@@ -152,7 +152,7 @@ class CalDavCalendar:
         found, etag = written
         if cancelled(found) and etag:
             return await self._put(event, {"If-Match": etag}, next_sequence(found))
-        return stands(found, self._zones)
+        return booked_event(found, self._zones)
 
     async def _read(self, uid: str) -> tuple[Event, str | None] | None:
         """The event stored under a UID, and its ETag."""

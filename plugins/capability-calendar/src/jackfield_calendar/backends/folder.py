@@ -27,7 +27,7 @@ from jackfield_calendar.backend import (
 )
 from jackfield_calendar.ical.occurrences import Occurrences, Zones
 from jackfield_calendar.ical.parser import MOST_BYTES, ParsedCalendar, read
-from jackfield_calendar.ical.serializer import cancelled, next_sequence, stands, write
+from jackfield_calendar.ical.serializer import booked_event, cancelled, next_sequence, write
 
 _log = logging.getLogger("jackfield_calendar")
 
@@ -105,7 +105,7 @@ class FolderCalendar:
         with _locked(self._folder):
             before = self._find(event.uid)
             if before is not None and not cancelled(before):
-                return stands(before, self._zones)
+                return booked_event(before, self._zones)
             found = self._look(event.span)
             if taken := clash(event, found.taken):
                 raise tool_errors.conflict(
@@ -145,7 +145,7 @@ class FolderCalendar:
                     known = _CachedFile(path, sheet, Occurrences(sheet, self._zones), stamp)
                 yield known
             except FileNotFoundError:
-                # Deleted while we looked.
+                # Deleted in the meantime.
                 continue
 
 

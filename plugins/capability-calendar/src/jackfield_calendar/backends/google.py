@@ -92,7 +92,7 @@ def _moment(said: Mapping[str, str], calendar_zone: str) -> tuple[datetime, bool
     return moment(datetime.fromisoformat(said["dateTime"]), days_in=zone, floating_in=zone), False
 
 
-def stands(item: Mapping[str, Any], event: NewEvent, *, existed: bool) -> BookedEvent:
+def booked_event(item: Mapping[str, Any], event: NewEvent, *, existed: bool) -> BookedEvent:
     """Parse an event as Google stored it."""
     start, _ = _moment(item["start"], "UTC")
     end, _ = _moment(item["end"], "UTC")
@@ -179,7 +179,7 @@ class GoogleCalendar:
         async with self._booking:
             before = await self._ask("GET", place, params={}, absent={404, 410})
             if before and before.get("status") != "cancelled":
-                return stands(before, event, existed=True)
+                return booked_event(before, event, existed=True)
             found = await self._free_busy(event.span)
             if taken := clash(event, found.taken):
                 zone = event.start.tzinfo
@@ -191,7 +191,7 @@ class GoogleCalendar:
             if existed or (event.ask_for_meeting and not link(written)):
                 # Another process wrote the same event first, or the link is not created yet.
                 written = await self._ask("GET", place, params={})
-        return stands(written, event, existed=existed)
+        return booked_event(written, event, existed=existed)
 
     async def close(self) -> None:
         """Close the connections."""

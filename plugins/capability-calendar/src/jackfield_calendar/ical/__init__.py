@@ -1,1 +1,1 @@
-"""iCalendar text: read, unrolled into occurrences, and written."""
+"""iCalendar: parser, recurrence expansion and serializer."""

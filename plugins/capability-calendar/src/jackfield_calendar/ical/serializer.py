@@ -61,7 +61,7 @@ def _add_people(entry: Event, event: NewEvent) -> None:
         )
 
 
-def stands(entry: Event, zones: Zones) -> BookedEvent:
+def booked_event(entry: Event, zones: Zones) -> BookedEvent:
     """The current state of an event that exists; its owner may have moved it."""
     days_in, floating_in = zones
     start = moment(entry.start, days_in=days_in, floating_in=floating_in)

@@ -24,7 +24,7 @@ class ImageProvider(Protocol):
         """Generate the images of an order: at least one, possibly fewer than ordered."""
 
     async def close(self) -> None:
-        """Let go of connections."""
+        """Close the connections."""
 
 
 def full_prompt(order: ImageOrder) -> str:

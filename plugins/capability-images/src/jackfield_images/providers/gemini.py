@@ -58,7 +58,7 @@ class GeminiImages:
         return drawings
 
     async def close(self) -> None:
-        """Let go of connections."""
+        """Close the connections."""
         await self._client.aio.aclose()
         self._client.close()
 

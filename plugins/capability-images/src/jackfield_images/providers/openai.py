@@ -54,7 +54,7 @@ class OpenAIImages:
         return [self._drawing(each, prompt) for each in answer.data or ()] or self._nothing()
 
     async def close(self) -> None:
-        """Let go of connections."""
+        """Close the connections."""
         await self._client.close()
 
     def _drawing(self, image: Any, prompt: str) -> GeneratedImage:

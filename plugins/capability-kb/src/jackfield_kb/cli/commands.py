@@ -11,8 +11,8 @@ from typing import IO, TYPE_CHECKING, Any
 
 import click
 from jackfield_capability_types.knowledge import NAMESPACES, TYPES, Evidence, Filters, Record
-from jackfield_cli.options import as_json, print_json, with_registry
-from jackfield_cli.report import echo, print_table
+from jackfield_cli.options import as_json, with_registry
+from jackfield_cli.terminal import echo, print_json, print_table
 
 from jackfield_kb.cli.library import opened, whole
 from jackfield_kb.cli.terminal import count, plain, report
@@ -233,8 +233,8 @@ def stats(settings: Settings, as_json: bool) -> None:
     sizes = ", ".join(f"{name} {size / 1e6:.1f} MB" for name, size in facts.bytes.items())
     echo(f"{folder}: {sizes}")
     for name, state in facts.indexes.items():
-        mend = " (run `jackfield kb rebuild`)" if "behind" in state or state == "missing" else ""
-        echo(f"{name}: {state}{mend}")
+        remedy = " (run `jackfield kb rebuild`)" if "behind" in state or state == "missing" else ""
+        echo(f"{name}: {state}{remedy}")
     echo(f"model: {facts.model}" if facts.model else "model: none; full-text search only")
     if not records:
         echo("It is empty. `jackfield kb add PATH` loads documents, `jackfield kb add --sample` a sample.")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import click
 from jackfield.settings import Settings, SettingsError, parse_settings
-from jackfield_cli.report import echo
+from jackfield_cli.terminal import echo
 
 if TYPE_CHECKING:
     from jackfield_kb.library import Library

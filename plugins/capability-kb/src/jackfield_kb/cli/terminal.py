@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 import click
-from jackfield_cli.report import echo
+from jackfield_cli.terminal import echo
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
@@ -115,7 +115,7 @@ def report(summary: LoadSummary) -> None:
         echo(f"{plain(note.where)}: {plain(note.what)}", err=True)
     for problem in summary.problems:
         echo(f"{click.style(plain(problem.where), bold=True)}: {plain(problem.what)}", err=True)
-        echo(click.style(f"    -> {plain(problem.mend)}", dim=True), err=True)
+        echo(click.style(f"    -> {plain(problem.remedy)}", dim=True), err=True)
     echo(_counts(summary))
     for line in _remarks(summary):
         echo(line)

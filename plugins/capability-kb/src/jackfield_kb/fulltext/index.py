@@ -211,7 +211,7 @@ class TextIndex(Generations):
             index = tantivy.Index.open(str(folder))
         return _prepared(index)
 
-    def start_anew(self) -> TextState:
+    def start_rebuild(self) -> TextState:
         """Create an empty folder for a rebuild; it is used once a state is recorded."""
         name = self._new_generation()
         with damage_reported():

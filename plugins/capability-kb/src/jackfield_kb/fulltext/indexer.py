@@ -23,14 +23,14 @@ class TextIndexer(IncrementalIndex[TextState]):
         self._index = index
 
     def _begun(self) -> TextState:
-        return self._index.start_anew()
+        return self._index.start_rebuild()
 
     def _extend(self, state: TextState, count: Count) -> None:
         try:
             self._fill(state, count, publish=True)
         except DamagedIndexError as error:
             self._notice(f"the full-text index is damaged and is rebuilt: {error}")
-            self._fill(self._index.start_anew(), count, publish=False)
+            self._fill(self._index.start_rebuild(), count, publish=False)
 
     def _usable(self) -> TextState | None:
         try:

@@ -95,11 +95,11 @@ class IdClaims:
         return None if leaving and id_ not in self._taken else holder
 
 
-def _refuse(part: SourcePart, made: LoadedRecord, what: str, mend: str) -> None:
+def _refuse(part: SourcePart, made: LoadedRecord, what: str, remedy: str) -> None:
     digest = part.source.digest.removeprefix(UNFINISHED)
     part.source = part.source._replace(digest=f"{UNFINISHED}{digest}")
     part.reading.records -= 1
-    part.reading.tell(Problem(part.reading.found.shown, what, mend, made.line))
+    part.reading.tell(Problem(part.reading.found.shown, what, remedy, made.line))
 
 
 def file_of(uri: str) -> Path | None:

@@ -20,7 +20,7 @@ class Problem(NamedTuple):
 
     path: str
     what: str
-    mend: str
+    remedy: str
     line: int | None = None
 
     @property
@@ -32,15 +32,15 @@ class Problem(NamedTuple):
 class UnreadableFileError(Exception):
     """A document or one of its entries cannot become a record."""
 
-    def __init__(self, what: str, mend: str, line: int | None = None) -> None:
+    def __init__(self, what: str, remedy: str, line: int | None = None) -> None:
         super().__init__(what)
         self.what = what
-        self.mend = mend
+        self.remedy = remedy
         self.line = line
 
     def at(self, path: str) -> Problem:
         """Return the error as a problem of a file."""
-        return Problem(path, self.what, self.mend, self.line)
+        return Problem(path, self.what, self.remedy, self.line)
 
 
 _BOMS = (

@@ -34,7 +34,7 @@ class FileReader:
     notes: list[Problem] = field(default_factory=list)
     records: int = 0
     _ids: set[str] = field(default_factory=set)
-    _untold: int = 0
+    _unreported: int = 0
 
     def digest(self) -> str:
         """A hash of the content and the options."""
@@ -57,11 +57,11 @@ class FileReader:
                 part = []
         yield part
 
-    def told(self) -> list[Problem]:
+    def reported(self) -> list[Problem]:
         """The reported problems, and the number of further ones."""
-        if not self._untold:
+        if not self._unreported:
             return self.problems
-        more = f"{self._untold} more entries like these"
+        more = f"{self._unreported} more entries like these"
         return [*self.problems, Problem(self.found.shown, more, "fix the reported ones first")]
 
     def _records(self) -> Iterator[LoadedRecord]:
@@ -120,7 +120,7 @@ class FileReader:
         if len(self.problems) < _MOST_PROBLEMS:
             self.problems.append(problem)
         else:
-            self._untold += 1
+            self._unreported += 1
 
     def _stem(self) -> str:
         return slugs.path_slug(self.found.relative)

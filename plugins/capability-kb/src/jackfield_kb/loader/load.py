@@ -37,7 +37,7 @@ class LoadSummary:
 
     problems: list[Problem] = field(default_factory=list)
     notes: list[Problem] = field(default_factory=list)
-    """Notes that are not errors; `mend` may be empty."""
+    """Notes that are not errors; `remedy` may be empty."""
 
     failed: int = 0
     """Files from which nothing could be loaded."""
@@ -121,8 +121,8 @@ class LoadRun:
             if not self._plan.dry_run and not self.summary.interrupted:
                 self._index()
         except LibraryError as error:
-            mend = "fix it and run the same command again; loaded files are not read again"
-            self.summary.problems.append(Problem(str(self._library.folder), str(error), mend))
+            remedy = "fix it and run the same command again; loaded files are not read again"
+            self.summary.problems.append(Problem(str(self._library.folder), str(error), remedy))
         return self.summary
 
     def _files(self, found: FileScan) -> None:
@@ -214,7 +214,7 @@ class LoadRun:
                 self._shelf.drop(uri)
 
     def _loaded(self, reading: FileReader, *, is_new: bool) -> None:
-        self.summary.problems += reading.told()
+        self.summary.problems += reading.reported()
         self.summary.notes += reading.notes
         self.summary.records += reading.records
         if not reading.records:
@@ -241,8 +241,8 @@ class LoadRun:
                 self.summary.gone += len(gone)
             elif found.is_bare(root):
                 what = f"all {len(gone)} files loaded from here are missing, so nothing was removed"
-                mend = "check whether a disk is missing; `jackfield kb remove --from PATH` removes them all"
-                self.summary.problems.append(Problem(str(root), what, mend))
+                remedy = "check whether a disk is missing; `jackfield kb remove --from PATH` removes them all"
+                self.summary.problems.append(Problem(str(root), what, remedy))
             else:
                 self._drop(uri for path in gone for uri in self._known[files[path]])
                 self._shelf.then(partial(self._removed, len(gone)))

@@ -23,7 +23,7 @@ _AT_ONCE = 16
 """Blocks per step, so that intermediate results stay in the CPU cache."""
 
 _WIDER, _SHARE = 6, 200
-"""The first pass keeps this many times the wanted rows, and at least one row in so many."""
+"""The first pass keeps this many times the wanted rows, and at least this fraction (1/n) of all rows."""
 
 _COUNTED = 8_192
 _STRETCH = 64

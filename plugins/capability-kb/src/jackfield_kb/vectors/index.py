@@ -146,7 +146,7 @@ class VectorIndex(Generations):
         """The files of a state."""
         return Columns(self.folder / state.folder)
 
-    def start_anew(self, model: str) -> VectorState:
+    def start_rebuild(self, model: str) -> VectorState:
         """Create a folder for a rebuild; it is used once a state is recorded."""
         return VectorState(self._new_generation(), model, 0, 0, Position(), {})
 
@@ -254,7 +254,7 @@ _ROWS_AT_ONCE = 16 * quantization.BLOCK
 
 
 def too_many_dead(files: Columns, state: VectorState) -> bool:
-    """Whether so many rows are removed that compaction pays off."""
+    """Whether enough rows are removed that compaction pays off."""
     removed = files.read(state.extents, REMOVED)
     if len(removed) < quantization.BLOCK // 4:
         return False
@@ -267,7 +267,7 @@ def compacted(index: VectorIndex, state: VectorState) -> VectorState:
     old = index.columns(state)
     removed = old.read(state.extents, REMOVED)
     alive = ~np.isin(old.read(state.extents, KEYS) >> _ORDINAL, removed)
-    fresh = index.start_anew(state.model)
+    fresh = index.start_rebuild(state.model)
     files = index.columns(fresh)
     extents: dict[str, Extent] = {}
     for name in (KEYS, SCOPES, TYPES, UPDATED):

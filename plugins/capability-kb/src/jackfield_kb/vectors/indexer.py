@@ -39,7 +39,7 @@ class VectorIndexer(IncrementalIndex[VectorState]):
         self._embedder = embedder
 
     def _begun(self) -> VectorState:
-        return self._index.start_anew(self._embedder.model)
+        return self._index.start_rebuild(self._embedder.model)
 
     def _usable(self) -> VectorState | None:
         try:

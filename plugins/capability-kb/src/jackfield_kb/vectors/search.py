@@ -21,7 +21,7 @@ from jackfield_kb.vectors import index
 from jackfield_kb.vectors.index import NEVER, Columns, FacetNames, VectorIndex, VectorState
 
 _SPARSE = 5
-"""If fewer than one row in so many is selected, picking rows is faster than scanning all."""
+"""If fewer than one row in this many is selected, picking rows is faster than scanning all."""
 
 _MASKS = 32
 _SELECTIONS = 48
@@ -81,7 +81,7 @@ class MaskCache:
         self._masks: OrderedDict[Hashable, Mask] = OrderedDict()
 
     def mask(self, name: Hashable, rows: int, beyond: Callable[[int], Mask]) -> Mask:
-        """The mask of a facet for so many rows; `beyond` computes it from a row on."""
+        """Return the mask of a facet for this many rows; `beyond` computes it from a row on."""
         with self._lock:
             known = self._masks.get(name, np.empty(0, np.bool_))
         if len(known) < rows:

@@ -169,7 +169,7 @@ def read_pdf(content: bytes, *, cut: bool) -> PageText:
     from pypdf import PdfReader
     from pypdf.errors import PyPdfError
 
-    # pypdf logs repairs that nobody needs to know about.
+    # pypdf logs repairs, which are of no use here.
     logging.getLogger("pypdf").setLevel(logging.CRITICAL)
     try:
         reader = PdfReader(BytesIO(content))

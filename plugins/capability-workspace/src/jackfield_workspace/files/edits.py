@@ -9,7 +9,7 @@ from dataclasses import replace
 from difflib import unified_diff
 from typing import NamedTuple
 
-from jackfield_capability_types.workspace import Change
+from jackfield_capability_types.workspace import FileChange
 
 from jackfield_workspace.files import tool_errors, tree
 from jackfield_workspace.files.encoding import FileText, NotTextError, read_text
@@ -49,7 +49,7 @@ def difference(path: str, before: FileText, after: FileText) -> str:
     was = old[start : len(old) - max(tail - _AROUND, 0)]
     now = new[start : len(new) - max(tail - _AROUND, 0)]
     if len(was) + len(now) > _MOST_COMPARED:
-        return f"--- {path}\n+++ {path}\n@@ {len(was)} lines became {len(now)}, from line {start + 1} on @@\n"
+        return f"--- {path}\n+++ {path}\n {len(was)} lines became {len(now)}, from line {start + 1} on \n"
     lines = unified_diff(was, now, path, path, lineterm="", n=_AROUND)
     return "\n".join(_moved(line, start) for line in lines)
 
@@ -61,7 +61,7 @@ def _alike(old: list[str], new: list[str]) -> int:
 
 def _moved(line: str, by: int) -> str:
     """Shift the line numbers of a diff header from the compared part to the whole file."""
-    if not line.startswith("@@"):
+    if not line.startswith(""):
         return line
     return re.sub(r"([-+])(\d+)", lambda found: f"{found[1]}{int(found[2]) + by}", line)
 
@@ -69,7 +69,7 @@ def _moved(line: str, by: int) -> str:
 class WrittenFile(NamedTuple):
     """The change to a file, and its new content."""
 
-    change: Change
+    change: FileChange
     content: bytes
 
 
@@ -96,13 +96,15 @@ class FileEditor:
             except FileNotFoundError:
                 return self._created(here, name, path, data)
             if was == data:
-                return WrittenFile(Change(path, "unchanged", _lines(data)), data)
+                return WrittenFile(FileChange(path, "unchanged", _lines(data)), data)
             if not overwrite:
                 raise tool_errors.exists(path)
             if not known(was):
                 raise tool_errors.stale(path)
             tree.replace(here, name, path, data, before)
-        return WrittenFile(Change(path, "replaced", _lines(data), _diff(path, was, FileText(content))), data)
+        return WrittenFile(
+            FileChange(path, "replaced", _lines(data), _diff(path, was, FileText(content))), data
+        )
 
     def edit(
         self, parts: Parts, old: str, new: str, *, everywhere: bool, known: Callable[[bytes], bool]
@@ -118,7 +120,7 @@ class FileEditor:
                 raise tool_errors.stale(path)
             text, data, times = self._edited(path, was, old, new, everywhere=everywhere)
             tree.replace(here, name, path, data, before)
-        change = Change(path, "edited", len(text.lines), _diff(path, was, text), times)
+        change = FileChange(path, "edited", len(text.lines), _diff(path, was, text), times)
         return WrittenFile(change, data)
 
     def _edited(
@@ -141,7 +143,7 @@ class FileEditor:
             tree.create(here, name, data)
         except FileExistsError:
             raise tool_errors.exists(path) from None
-        return WrittenFile(Change(path, "created", _lines(data)), data)
+        return WrittenFile(FileChange(path, "created", _lines(data)), data)
 
     def _measure(self, path: str, data: bytes) -> None:
         if len(data) > self._max_bytes:

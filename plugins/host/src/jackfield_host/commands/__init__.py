@@ -1,1 +1,1 @@
-"""What the host adds to `jackfield`."""
+"""The commands that the host adds to `jackfield`."""

@@ -1,4 +1,4 @@
-"""The settings of a deployment as commands load them: of the kernel and of the host, and their origins."""
+"""Loads the settings of a deployment for a command: those of the kernel and the host, with their origins."""
 
 from __future__ import annotations
 
@@ -20,28 +20,28 @@ DEFAULT = "default"
 
 
 @dataclass(frozen=True, slots=True)
-class Deployment:
+class DeploymentSettings:
     """The settings of this process, of the kernel and of the host."""
 
     settings: Settings
     host: HostSettings
     faults: SettingsFaults
-    """What is wrong in them; faulty settings have their defaults."""
+    """The faults in them; faulty settings have their defaults."""
     certain: bool
-    """False if keys of the settings file are faulty, and may have been meant to say more."""
+    """False if keys of the settings file are faulty, so that other settings may be missing."""
     file: Path | None
     """The file that was read."""
     document: Mapping[str, Any]
-    """What the file contains."""
+    """The content of the file."""
     flags: frozenset[str]
     """The settings that were given as flags."""
 
     def origin(self, key: str) -> str:
-        """Where a setting of the kernel came from."""
+        """Return where a setting of the kernel comes from."""
         return self._origin(key, f"JACKFIELD_{key.upper()}", self.document)
 
     def host_origin(self, name: str) -> str:
-        """Where a setting of the host came from."""
+        """Return where a setting of the host comes from."""
         from jackfield_host.settings import variable
 
         table = self.document.get("host")
@@ -55,7 +55,7 @@ class Deployment:
         return str(self.file) if name in table else DEFAULT
 
     def sources(self) -> tuple[str, ...]:
-        """Everything that settings came from: flags, variables, the file."""
+        """Return all sources of settings: flags, variables, the file."""
         from dataclasses import fields
 
         from jackfield.settings import KEYS
@@ -70,7 +70,7 @@ class Deployment:
 
 
 def _variables(name: str, environ: Mapping[str, str]) -> Iterator[str]:
-    """The variables that are set for a setting: its own, and those of its members."""
+    """Return the variables that are set for a setting: its own, and those of its members."""
     return (
         each
         for each, text in environ.items()
@@ -79,7 +79,7 @@ def _variables(name: str, environ: Mapping[str, str]) -> Iterator[str]:
 
 
 def with_deployment(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command `load`, which loads the deployment, and options for settings file and registry."""
+    """Add options for the settings file and the registry; pass the command `load`, which reads them."""
 
     @wraps(command)
     def wrapped(config: str | None, registry: str | None, **given: Any) -> Any:
@@ -93,8 +93,8 @@ def with_deployment(command: Callable[..., Any]) -> Callable[..., Any]:
     return wrapped
 
 
-def load_deployment(config: str | None = None, **flags: Any) -> Deployment:
-    """The deployment as flags, environment and file describe it."""
+def load_deployment(config: str | None = None, **flags: Any) -> DeploymentSettings:
+    """Load the settings from flags, environment and file."""
     from jackfield.settings import KEYS, Settings, SettingsError, SettingsFaults, config_path, read_config
 
     from jackfield_host.settings import HostSettings
@@ -114,4 +114,4 @@ def load_deployment(config: str | None = None, **flags: Any) -> Deployment:
         document = {}
     path = config_path(named)
     file = path if path.exists() else None
-    return Deployment(settings, host, faults, certain, file, document, frozenset(given))
+    return DeploymentSettings(settings, host, faults, certain, file, document, frozenset(given))

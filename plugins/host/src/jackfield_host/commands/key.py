@@ -7,22 +7,22 @@ import click
 
 @click.command()
 @click.argument("name")
-@click.option("--user", required=True, metavar="USER", help="Whom the key stands for.")
-@click.option("--role", "roles", multiple=True, metavar="ROLE", help="A role the key gives; repeatable.")
+@click.option("--user", required=True, metavar="USER", help="The user whom the key identifies.")
+@click.option("--role", "roles", multiple=True, metavar="ROLE", help="A role of the user; repeatable.")
 def key(name: str, user: str, roles: tuple[str, ...]) -> None:
-    """Make an API key called NAME: shown this once, and kept nowhere.
+    """Create an API key called NAME. It is shown only once and stored nowhere.
 
-    The key goes to its user, who sends it as `Authorization: Bearer KEY`; the lines go into jackfield.toml,
-    and hold what it takes to know the key again, not the key. To withdraw it, take them out and restart.
+    The user sends the key as `Authorization: Bearer KEY`. Add the printed lines to jackfield.toml: they hold
+    a digest of the key, not the key. To revoke the key, remove the lines and restart the host.
     """
     from jackfield.settings import SettingsError
 
-    from jackfield_host.security.keys import new_key
+    from jackfield_host.security.api_keys import new_key
 
     try:
-        made = new_key(name, user, roles)
+        created = new_key(name, user, roles)
     except SettingsError as error:
         raise click.ClickException(str(error)) from None
-    # What is piped into the settings file is the part that belongs there.
-    click.echo(f"The key, shown this once:\n\n{made.key}\n\nAdd to jackfield.toml:\n", err=True)
-    click.echo(made.lines, nl=False)
+    # Only the lines go to standard output, so that they can be piped into the settings file.
+    click.echo(f"The key, shown only once:\n\n{created.key}\n\nAdd to jackfield.toml:\n", err=True)
+    click.echo(created.lines, nl=False)

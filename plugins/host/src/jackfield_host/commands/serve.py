@@ -13,8 +13,8 @@ from jackfield_host.commands.deployment import with_deployment
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from jackfield_host.commands.deployment import Deployment
-    from jackfield_host.house import House
+    from jackfield_host.commands.deployment import DeploymentSettings
+    from jackfield_host.host import Host
 
 
 @click.command()
@@ -22,25 +22,25 @@ if TYPE_CHECKING:
 @click.option(
     "--port", type=int, metavar="PORT", help="The port to listen on (default: 8765; 0: a free one)."
 )
-@click.option("--provider", metavar="NAME", help="The provider of models, instead of the setting `provider`.")
+@click.option("--provider", metavar="NAME", help="The model provider; overrides the setting `provider`.")
 @click.option(
     "--log-level",
     type=click.Choice(["debug", "info", "warning", "error"]),
-    help="How much is logged (default: info).",
+    help="The log level (default: info).",
 )
 @click.option(
     "--log-format",
     type=click.Choice(["text", "json"]),
-    help="A log for people or for machines (default: text).",
+    help="The log format (default: text).",
 )
-@click.option("--access-log/--no-access-log", default=None, help="Log every request (default: do not).")
+@click.option("--access-log/--no-access-log", default=None, help="Log every request (default: off).")
 @with_deployment
-def serve(load: Callable[..., Deployment], **flags: Any) -> None:
-    """Serve voice and text sessions until told to stop.
+def serve(load: Callable[..., DeploymentSettings], **flags: Any) -> None:
+    """Serve voice and text sessions until a signal stops the host.
 
-    SIGTERM or Ctrl-C drains: no new sessions, running tools finish, clients are told to reconnect. The second
-    one ends at once. Settings: flags, then JACKFIELD_HOST_* in the environment, then [host] in the settings
-    file; `jackfield settings` shows them.
+    SIGTERM or Ctrl-C drains: the host accepts no new sessions, running tools finish, clients reconnect. A
+    second signal stops at once. Flags override JACKFIELD_HOST_* in the environment, and those override [host]
+    in the settings file; `jackfield settings` shows them.
     """
     import logging
 
@@ -49,27 +49,27 @@ def serve(load: Callable[..., Deployment], **flags: Any) -> None:
     from jackfield.settings import SettingsError
     from jackfield.store import StoreUnavailableError
 
-    from jackfield_host.lifecycle import logs
-    from jackfield_host.serving import run
+    from jackfield_host.logs import configure_logging
+    from jackfield_host.server import run
 
     deployment = load(**flags)
     if deployment.faults:
-        # The start goes on only to find the other faults; what it logs is of no use.
+        # The start continues only to find the other faults; its log would be misleading.
         logging.disable()
     else:
-        logs.set_up(deployment.host, deployment.document, os.environ)
+        configure_logging(deployment.host, deployment.document, os.environ)
     try:
         status = run(
             deployment.settings,
             deployment.host,
-            lambda house, port: _announce(house, port, deployment),
+            lambda host, port: _report_ready(host, port, deployment),
             deployment.faults,
             certain=deployment.certain,
         )
     except (SnapshotError, RegistryError, SettingsError, StoreUnavailableError) as error:
         raise click.ClickException(str(error)) from None
     except Exception:
-        # Whatever it is, it must not hide the faults that are known.
+        # An unexpected error must not hide the known faults.
         if deployment.faults:
             raise click.ClickException(str(deployment.faults)) from None
         raise
@@ -78,14 +78,14 @@ def serve(load: Callable[..., Deployment], **flags: Any) -> None:
     sys.exit(status)
 
 
-def _announce(house: House, port: int, deployment: Deployment) -> None:
+def _report_ready(host: Host, port: int, deployment: DeploymentSettings) -> None:
     import logging
 
-    from jackfield_host.lifecycle.announcement import announcement
+    from jackfield_host.startup import startup_summary
 
-    said = announcement(house, deployment.settings, port, deployment.sources())
+    summary = startup_summary(host, deployment.settings, port, deployment.sources())
     if deployment.host.log_format == "json":
-        logging.getLogger(__name__).info("serving at %s", said.url, extra=said.facts())
+        logging.getLogger(__name__).info("serving at %s", summary.url, extra=summary.facts())
         return
-    for line in said.lines():
+    for line in summary.lines():
         click.echo(line)

@@ -1,4 +1,4 @@
-"""`jackfield sessions`: what the store keeps of conversations."""
+"""`jackfield sessions`: lists, shows, exports and deletes the sessions in the store."""
 
 from __future__ import annotations
 
@@ -9,52 +9,53 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from jackfield_cli.options import as_json, print_json, with_registry
-from jackfield_cli.stored import with_store
+from jackfield_cli.options import as_json, with_registry
+from jackfield_cli.store_access import with_store
+from jackfield_cli.terminal import print_json
 
 if TYPE_CHECKING:
     from jackfield.settings import Settings
     from jackfield.store import Store
     from jackfield_sessions.archive import StoredSession
 
-SHOWN_ALIKE = 5
-"""How many sessions are named where several could be meant."""
+SHOWN_MATCHES = 5
+"""How many sessions are listed if an id is ambiguous."""
 
 _UNITS = {"m": 60.0, "h": 3600.0, "d": 86400.0}
 
 
 class Age(click.ParamType[float]):
-    """A length of time, as in `90m`, `12h` or `3d`."""
+    """A length of time such as `90m`, `12h` or `3d`."""
 
     name = "age"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """So many seconds."""
+        """Return the number of seconds."""
         found = re.fullmatch(r"([0-9]{1,6})([mhd])", str(value))
         if not found:
-            self.fail(f"{value!r} is no age; write 90m, 12h or 3d", param, ctx)
+            self.fail(f"{value!r} is not an age; use a value such as 90m, 12h or 3d", param, ctx)
         return int(found[1]) * _UNITS[found[2]]
 
 
 @click.group()
 def sessions() -> None:
-    """Look at the sessions in the store, hand one out, delete old ones.
+    """List, show, export and delete the sessions in the store.
 
-    Works beside a running host. A session can be resumed for 24 hours, its transcript is kept for 7 days.
+    Works while the host runs. A session can be resumed for 24 hours; its transcript is kept for 7 days.
     """
 
 
 @sessions.command("list")
-@click.option("--user", metavar="USER", help="Only those of this user.")
-@click.option("--active", is_flag=True, help="Only those that can go on.")
+@click.option("--user", metavar="USER", help="Only sessions of this user.")
+@click.option("--active", is_flag=True, help="Only sessions that can be resumed.")
 @click.option(
     "--limit", type=click.IntRange(min=1), default=50, show_default=True, metavar="N",
-    help="So many at most.",
+    help="The largest number of sessions to list.",
 )  # fmt: skip
 @with_registry
 @as_json
 def list_(settings: Settings, user: str | None, active: bool, limit: int, as_json: bool) -> None:
-    """List the sessions, the newest first."""
+    """List the sessions, newest first."""
     from jackfield_sessions.archive import all_sessions
 
     found = [
@@ -68,7 +69,7 @@ def list_(settings: Settings, user: str | None, active: bool, limit: int, as_jso
     else:
         _print_table(shown)
     if len(found) > limit:
-        click.echo(f"{len(found) - limit} older ones are left out; --limit shows more", err=True)
+        click.echo(f"{len(found) - limit} older sessions are not shown; use --limit to see more", err=True)
 
 
 @sessions.command()
@@ -76,13 +77,13 @@ def list_(settings: Settings, user: str | None, active: bool, limit: int, as_jso
 @with_registry
 @as_json
 def show(settings: Settings, session_id: str, as_json: bool) -> None:
-    """Show what was said in a session, and what tools did as far as that is still kept.
+    """Show the transcript of a session, and its tool calls as long as they are kept.
 
-    The beginning of the ID is enough where no other session begins so.
+    A prefix of the ID is enough if no other session has it.
     """
     from jackfield_host.transcripts import as_text
 
-    session, lines = with_store(settings, lambda store: _recorded(store, session_id, whole=False))
+    session, lines = with_store(settings, lambda store: _load_record(store, session_id, whole=False))
     if as_json:
         print_json({**session._asdict(), "active": session.active, "lines": lines})
         return
@@ -96,89 +97,93 @@ def show(settings: Settings, session_id: str, as_json: bool) -> None:
     "--format", "form", type=click.Choice(["jsonl", "markdown"]), default="jsonl", show_default=True
 )
 @click.option(
-    "--output", "-o", metavar="FILE", help="A new file, for its owner alone; left out: standard output."
+    "--output",
+    "-o",
+    metavar="FILE",
+    help="A new file, readable by its owner only (default: standard output).",
 )
 @with_registry
 def export(settings: Settings, session_id: str, form: str, output: str | None) -> None:
-    """Write down a session, as JSON lines or as Markdown; the beginning of its ID is enough."""
+    """Export a session as JSON lines or as Markdown; a prefix of its ID is enough."""
     from jackfield_host.transcripts import as_json_lines, as_markdown
 
-    session, lines = with_store(settings, lambda store: _recorded(store, session_id, whole=False))
+    session, lines = with_store(settings, lambda store: _load_record(store, session_id, whole=False))
     write = as_json_lines if form == "jsonl" else as_markdown
     text = "".join(f"{line}\n" for line in write(session, lines))
     if output is None:
         click.echo(text, nl=False)
         return
-    _write_privately(Path(output), text)
+    _write_private(Path(output), text)
 
 
 @sessions.command()
 @click.option(
-    "--older-than", type=Age(), metavar="AGE", help="Sessions in which nothing was said so long: 3d."
+    "--older-than", type=Age(), metavar="AGE", help="Sessions without a message for this long, such as 3d."
 )
-@click.option("--session", "session_id", metavar="ID", help="This session alone.")
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--session", "session_id", metavar="ID", help="Only this session.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 @with_registry
 def prune(settings: Settings, older_than: float | None, session_id: str | None, yes: bool) -> None:
-    """Clear the store of what has expired, or delete sessions before their time.
+    """Remove expired entries from the store, or delete sessions before they expire.
 
-    Deletes what was said, the events and what it takes to resume. A host that holds the session lets go of
-    it. Answers of its calls stay until they expire, because without them a call could run twice.
+    Deletes the transcript, the events and the state of a session. A host that holds the session releases it.
+    The results of its calls stay until they expire, because without them a call could run twice.
     """
     from jackfield_sessions.archive import delete_all
 
     if older_than is None and session_id is None:
-        gone = with_store(settings, lambda store: store.prune())
-        click.echo(f"{gone} expired entries removed")
+        removed = with_store(settings, lambda store: store.prune())
+        click.echo(f"removed {removed} expired entries")
         return
-    chosen = with_store(settings, lambda store: _chosen(store, older_than, session_id))
+    chosen = with_store(settings, lambda store: _choose(store, older_than, session_id))
     if not chosen:
         click.echo("no session is that old")
         return
     _print_table(chosen)
     if not yes:
-        click.confirm(f"Delete {len(chosen)} session{'' if len(chosen) == 1 else 's'} for good?", abort=True)
+        plural = "" if len(chosen) == 1 else "s"
+        click.confirm(f"Delete {len(chosen)} session{plural} permanently?", abort=True)
     with_store(settings, lambda store: delete_all(store, chosen))
-    click.echo(f"{len(chosen)} deleted")
+    click.echo(f"deleted {len(chosen)} session{'' if len(chosen) == 1 else 's'}")
 
 
-async def _chosen(store: Store, older_than: float | None, session_id: str | None) -> list[StoredSession]:
+async def _choose(store: Store, older_than: float | None, session_id: str | None) -> list[StoredSession]:
     from jackfield_sessions.archive import all_sessions
 
     if session_id is not None:
-        # What is deleted is named in full.
-        return [(await _recorded(store, session_id, whole=True))[0]]
+        # Deleting requires the full id.
+        return [(await _load_record(store, session_id, whole=True))[0]]
     before = store.now() - (older_than or 0.0)
     return [each for each in await all_sessions(store) if each.last < before]
 
 
-async def _recorded(
+async def _load_record(
     store: Store, session_id: str, *, whole: bool
 ) -> tuple[StoredSession, list[dict[str, Any]]]:
-    """A session and what happened in it, by its whole id or by a beginning that is its alone."""
+    """Load a session and its record, by its whole id or by a prefix that no other session has."""
     from jackfield_sessions.archive import find, ids_with_prefix, session_record
 
     session = await find(store, session_id)
     if session is None and session_id and not whole:
-        alike = await ids_with_prefix(store, session_id)
-        if len(alike) > 1:
-            more = f" and {len(alike) - SHOWN_ALIKE} more" if len(alike) > SHOWN_ALIKE else ""
+        matches = await ids_with_prefix(store, session_id)
+        if len(matches) > 1:
+            more = f" and {len(matches) - SHOWN_MATCHES} more" if len(matches) > SHOWN_MATCHES else ""
             raise click.ClickException(
-                f"{len(alike)} sessions begin with {session_id!r}, write more of the one you mean: "
-                f"{', '.join(alike[:SHOWN_ALIKE])}{more}"
+                f"{len(matches)} sessions begin with {session_id!r}; give more of the id: "
+                f"{', '.join(matches[:SHOWN_MATCHES])}{more}"
             )
-        session = await find(store, alike[0]) if alike else None
+        session = await find(store, matches[0]) if matches else None
     if session is None:
         raise click.ClickException(
-            f"the store knows no session {session_id!r}; `jackfield sessions list` shows those it knows"
+            f"there is no session {session_id!r} in the store; `jackfield sessions list` lists the sessions"
         )
     return session, await session_record(store, session.id)
 
 
 def _print_table(found: Iterable[StoredSession]) -> None:
-    from jackfield_cli.report import echo, print_table
+    from jackfield_cli.terminal import echo, print_table
 
-    from jackfield_host.transcripts import moment
+    from jackfield_host.transcripts import format_time
 
     rows = [
         (
@@ -186,19 +191,19 @@ def _print_table(found: Iterable[StoredSession]) -> None:
             each.user or "",
             each.mode,
             each.state,
-            moment(each.began),
+            format_time(each.began),
             str(each.turns),
             each.registry or "",
         )
         for each in found
     ]
     if rows:
-        print_table(("session", "user", "mode", "state", "began", "turns", "registry"), rows)
+        print_table(("session", "user", "mode", "state", "started", "turns", "registry"), rows)
     else:
         echo("no sessions")
 
 
-def _write_privately(path: Path, text: str) -> None:
+def _write_private(path: Path, text: str) -> None:
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     except FileExistsError:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 from jackfield_cli.options import as_json as json_option
-from jackfield_cli.options import print_json
+from jackfield_cli.terminal import print_json
 
 from jackfield_host.commands.deployment import DEFAULT, with_deployment
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from jackfield.components import PluginComponents
 
-    from jackfield_host.commands.deployment import Deployment
+    from jackfield_host.commands.deployment import DeploymentSettings
 
 _LONGEST = 60
 """Characters of a list in a table."""
@@ -38,10 +38,10 @@ class _Setting(NamedTuple):
 @click.command()
 @with_deployment
 @json_option
-def settings(load: Callable[..., Deployment], as_json: bool) -> None:
-    """Show every setting with its value, where that comes from, its default and its meaning.
+def settings(load: Callable[..., DeploymentSettings], as_json: bool) -> None:
+    """Show every setting with its value, its source, its default and its meaning.
 
-    Secrets are hidden.
+    Secrets are not shown.
     """
     deployment = load()
     components = _components(deployment)
@@ -55,7 +55,7 @@ def settings(load: Callable[..., Deployment], as_json: bool) -> None:
         }
         print_json({"file": str(deployment.file) if deployment.file else None, "settings": shown})
         return
-    from jackfield_cli.report import echo, print_table
+    from jackfield_cli.terminal import echo, print_table
 
     echo(f"file: {deployment.file or 'none; jackfield.toml is read if it exists'}")
     for table, rows in tables.items():
@@ -70,18 +70,18 @@ def settings(load: Callable[..., Deployment], as_json: bool) -> None:
         )
 
 
-def _components(deployment: Deployment) -> PluginComponents:
-    """The plugins that are installed, with their tables read; faults are added to the deployment's."""
+def _components(deployment: DeploymentSettings) -> PluginComponents:
+    """Load the installed plugins and read their tables; faults are added to the deployment's."""
     from jackfield.components import PluginComponents
     from jackfield.plugins import load
-    from jackfield_builder.entries import Selection, installed_plugins
+    from jackfield_builder.entry_points import Selection, installed_plugins
 
     chosen = deployment.settings
     plugins = load(installed_plugins(Selection(chosen.allow, chosen.deny)))
     return PluginComponents(plugins, chosen, faults=deployment.faults)
 
 
-def _kernel(deployment: Deployment, components: PluginComponents) -> dict[str, _Setting]:
+def _kernel(deployment: DeploymentSettings, components: PluginComponents) -> dict[str, _Setting]:
     from jackfield.settings import KEYS, KernelSettings
 
     values = {key: getattr(deployment.settings, key) for key in KEYS}
@@ -89,7 +89,7 @@ def _kernel(deployment: Deployment, components: PluginComponents) -> dict[str, _
     return _described(KernelSettings, values, {key: deployment.origin(key) for key in KEYS})
 
 
-def _host(deployment: Deployment) -> dict[str, _Setting]:
+def _host(deployment: DeploymentSettings) -> dict[str, _Setting]:
     from dataclasses import fields
 
     from jackfield_host.settings import HostSettings
@@ -99,8 +99,8 @@ def _host(deployment: Deployment) -> dict[str, _Setting]:
     return _described(HostSettings, values, {name: deployment.host_origin(name) for name in names})
 
 
-def _offers(deployment: Deployment, components: PluginComponents) -> dict[str, dict[str, _Setting]]:
-    """The tables of every offer that has settings, or a table."""
+def _offers(deployment: DeploymentSettings, components: PluginComponents) -> dict[str, dict[str, _Setting]]:
+    """Return the tables of every offer that has settings or a table."""
     from jackfield.components import HOOKS
 
     tables = {}
@@ -135,10 +135,10 @@ def _described(
 
 
 def _plain(name: str, value: Any) -> Any:
-    """A value as JSON can carry it, without secrets."""
-    from jackfield_host.security.redaction import hidden
+    """Return a value as JSON, without secrets."""
+    from jackfield_host.logs import redact_setting
 
-    return hidden(name, _as_json(value))
+    return redact_setting(name, _as_json(value))
 
 
 def _as_json(value: Any) -> Any:

@@ -1,1 +1,1 @@
-"""What can be reached: each module one kind of thing, each function one path."""
+"""The HTTP endpoints of the host, one module for each subject."""

@@ -1,4 +1,4 @@
-"""`POST /chat`: one message of the user, and the turn that answers it."""
+"""`POST /chat`: sends one message of the user, and returns the turn that answers it."""
 
 from __future__ import annotations
 
@@ -16,24 +16,28 @@ from jackfield_sessions.session_factory import ClientLocale
 from sse_starlette import ServerSentEvent
 from starlette.responses import JSONResponse, Response
 
-from jackfield_host.endpoints.operation import EVENT_STREAM, MAY_BE_NAMED, Operation, Said
-from jackfield_host.endpoints.operations import operates
-from jackfield_host.endpoints.streaming import Stream, fetched, sent
-from jackfield_host.endpoints.visit import Visit
+from jackfield_host.endpoint import (
+    EVENT_STREAM,
+    OPTIONAL_SESSION_HEADER,
+    Endpoint,
+    RequestContext,
+    ResponseForm,
+)
+from jackfield_host.endpoints.events import EventStream, queue_messages, to_server_sent_event
 from jackfield_host.errors import HttpError
-from jackfield_host.wire.answers import ChatAnswer, StreamedEvent
-from jackfield_host.wire.bodies import ChatBody
+from jackfield_host.request_models import ChatBody
+from jackfield_host.response_models import ChatResponse, StreamedEvent
 
 Messages = AsyncGenerator[dict[str, Any], None]
 
 _ANSWERED = CloseReason("answered", 1000, "the turn is over", "", NextStep.DONE)
 
 _NO_ANSWER = frozenset({"store_unavailable", "provider_unavailable", "internal"})
-"""Errors after which no answer to what was said will come."""
+"""The errors after which a message gets no answer."""
 
 
-class _Turn(ClientQueue):
-    """Hears a conversation from a user's message to the end of its answer."""
+class _TurnQueue(ClientQueue):
+    """Collects the messages of a session from a user's message to the end of its answer."""
 
     def __init__(self, live: LiveSession, limit: int) -> None:
         super().__init__(limit, audio=False)
@@ -41,10 +45,10 @@ class _Turn(ClientQueue):
         self._begun = False
 
     def send(self, message: Mapping[str, Any] | str) -> None:
-        """Send a message, and nothing behind the last one."""
+        """Queue a message, and close the queue after the last one of the turn."""
         super().send(message)
         if isinstance(message, str):
-            # A text delta is never the last one.
+            # A text delta is never the last message.
             return
         if message["type"] == "message" and message["speaker"] == "user":
             self._begun = True
@@ -52,9 +56,9 @@ class _Turn(ClientQueue):
             self.close(_ANSWERED)
 
     def close(self, closing: CloseReason) -> None:
-        """Send what waits, then nothing more; whether or not anybody fetches it, the session is left."""
+        """Deliver what is queued, then nothing more, and detach from the session in any case."""
         super().close(closing)
-        # Not at once: whoever tells this is still going through those who listen.
+        # Not at once, because the hub is iterating over its clients.
         asyncio.get_running_loop().call_soon(self._live.detach, self)
 
     def _is_last(self, message: Mapping[str, Any]) -> bool:
@@ -64,51 +68,55 @@ class _Turn(ClientQueue):
             case "turn_complete":
                 return self._begun
             case "interrupted":
-                # An answer that was cut short by these very words is another one than theirs.
+                # If this message interrupted an earlier answer, its own answer is still to come.
                 return self._begun and not self._live.checkpoint.response_pending
         return False
 
 
-async def chat(visit: Visit) -> Response:
-    """Say something, and stream or collect what comes of it."""
-    visit.check_mode("text")
-    body = await visit.body(ChatBody)
+async def chat(context: RequestContext) -> Response:
+    """Send a message, and stream or collect the turn that answers it."""
+    context.check_mode("text")
+    body = await context.body(ChatBody)
     if not body.message.strip():
-        raise HttpError(400, "invalid", "The body, at message: there is nothing in it.")
-    live = await _live_session(visit, ClientLocale(body.time_zone, body.language))
-    turn = _Turn(live, visit.house.options.queue_bytes)
-    info = visit.sessions.session_info(live, resumed=visit.token is not None, operator=operates(visit))
+        raise HttpError(400, "invalid", "The body, at message: the message is empty.")
+    live = await _live_session(context, ClientLocale(body.time_zone, body.language))
+    turn = _TurnQueue(live, context.host.options.queue_bytes)
+    info = context.sessions.session_info(
+        live, resumed=context.session_token is not None, operator=context.is_operator
+    )
     live.hub.attach(turn)
     live.send_text(body.message)
     messages = _messages(live, turn, to_wire(info))
-    if _wants_json(visit):
-        return JSONResponse(await _collected(messages))
-    return Stream(_events(live, messages))
+    if _wants_json(context):
+        return JSONResponse(await _collect(messages))
+    return EventStream(_events(live, messages))
 
 
-async def _live_session(visit: Visit, locale: ClientLocale) -> LiveSession:
-    if visit.token is None:
-        return await visit.sessions.open("text", visit.identity, locale)
-    session = await visit.session()
+async def _live_session(context: RequestContext, locale: ClientLocale) -> LiveSession:
+    if context.session_token is None:
+        return await context.sessions.open("text", context.identity, locale)
+    session = await context.session()
     if session.mode != "text":
-        raise HttpError(409, "wrong_mode", f"This session is one of /ws/{session.mode}.")
-    return await visit.sessions.resume(visit.token, visit.identity, locale)
+        raise HttpError(
+            409, "wrong_mode", f"This is a {session.mode} session; connect to /ws/{session.mode}."
+        )
+    return await context.sessions.resume(context.session_token, context.identity, locale)
 
 
-def _wants_json(visit: Visit) -> bool:
-    accepted = visit.request.headers.get("accept", "")
+def _wants_json(context: RequestContext) -> bool:
+    accepted = context.request.headers.get("accept", "")
     return "application/json" in accepted and EVENT_STREAM not in accepted
 
 
-async def _messages(live: LiveSession, turn: _Turn, first: dict[str, Any]) -> Messages:
-    """The messages of a turn; whoever stops listening does not stop it."""
+async def _messages(live: LiveSession, turn: _TurnQueue, first: dict[str, Any]) -> Messages:
+    """Yield the messages of a turn; the turn goes on if the client stops reading."""
     try:
         yield first
-        async with aclosing(fetched(turn)) as messages:
+        async with aclosing(queue_messages(turn)) as messages:
             async for message in messages:
                 yield message
         if turn.closing is not None and turn.closing is not _ANSWERED:
-            yield _cut_off(turn.closing)
+            yield _interrupted(turn.closing)
     finally:
         live.detach(turn)
 
@@ -116,23 +124,23 @@ async def _messages(live: LiveSession, turn: _Turn, first: dict[str, Any]) -> Me
 async def _events(live: LiveSession, messages: Messages) -> AsyncIterator[ServerSentEvent]:
     async with aclosing(messages):
         async for message in messages:
-            yield sent(live.session.id, message)
+            yield to_server_sent_event(live.session.id, message)
 
 
-def _cut_off(closing: CloseReason) -> dict[str, Any]:
-    message = f"The answer was cut off: {closing.reason}."
+def _interrupted(closing: CloseReason) -> dict[str, Any]:
+    message = f"The answer is incomplete: {closing.reason}."
     return to_wire(ErrorMessage(code=closing.name, message=message, suggestion=closing.advice))
 
 
-async def _collected(messages: Messages) -> dict[str, Any]:
+async def _collect(messages: Messages) -> dict[str, Any]:
     async with aclosing(messages):
         first = await anext(messages)
         events = [message async for message in messages]
     last = events[-1]
     if last["type"] == "error":
         raise HttpError(503, last["code"], last["message"], suggestion=last.get("suggestion"))
-    said = {each["answer"]: each["text"] for each in events if _is_answer(each)}
-    text = "\n".join(said.values())
+    answers = {each["answer"]: each["text"] for each in events if _is_answer(each)}
+    text = "\n".join(answers.values())
     return {"session": first["session"], "token": first["token"], "text": text, "events": events}
 
 
@@ -140,22 +148,22 @@ def _is_answer(message: Mapping[str, Any]) -> bool:
     return bool(message["type"] == "message" and message["speaker"] == "assistant")
 
 
-CHAT = Operation(
+CHAT = Endpoint(
     "POST",
     "/chat",
-    "Say something in a text session, and get the turn that answers it.",
+    "Send a message in a text session, and get the turn that answers it.",
     chat,
     body=ChatBody,
-    parameters=(MAY_BE_NAMED,),
-    answers={
+    parameters=(OPTIONAL_SESSION_HEADER,),
+    responses={
         200: (
-            Said("The messages of the turn, `session` first.", StreamedEvent, EVENT_STREAM),
-            Said("The turn as a whole, for `Accept: application/json`.", ChatAnswer),
+            ResponseForm("The messages of the turn, `session` first.", StreamedEvent, EVENT_STREAM),
+            ResponseForm("The complete turn, for `Accept: application/json`.", ChatResponse),
         )
     },
-    fails={
+    errors={
         404: "There is no such session.",
-        409: "The session is one of voice.",
+        409: "It is a voice session.",
         410: "The session has ended.",
     },
 )

@@ -1,34 +1,143 @@
-"""`/downloads`: what an operator can have the host fetch to get a better provider."""
+"""`/downloads`: lets an operator download what gives the host a better provider.
+
+Downloads run one at a time, in a thread.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+import asyncio
+import logging
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
 
-from jackfield.offers import Download
+from jackfield.components import ProviderDownload
+from jackfield.offers import Download, DownloadError, DownloadStopped
 from starlette.responses import JSONResponse, Response
 
-from jackfield_host.endpoints.operation import Operation, Said
-from jackfield_host.endpoints.operations import OPERATORS_ONLY, check_operates
-from jackfield_host.endpoints.visit import Visit
+from jackfield_host.endpoint import OPERATORS_ONLY, Endpoint, RequestContext, ResponseForm
 from jackfield_host.errors import HttpError
-from jackfield_host.operations.downloads import DownloadBusyError, Downloads
-from jackfield_host.wire.bodies import DownloadBody
-from jackfield_host.wire.operations import DownloadList, DownloadProgress
+from jackfield_host.request_models import DownloadBody
+from jackfield_host.response_models import DownloadList, DownloadProgress
+
+_log = logging.getLogger(__name__)
+
+STOP_SECONDS = 3.0
+"""How long a host that stops waits for a download to clean up."""
+
+DownloadState = Literal["available", "running", "failed", "complete"]
 
 
-async def downloads(visit: Visit) -> Response:
-    """What can be downloaded, and how far it is."""
-    check_operates(visit)
-    held = visit.house.downloads
-    return JSONResponse({"downloads": [_progress(held, each) for each in held.offered]})
+class DownloadBusyError(Exception):
+    """Another download is running."""
 
 
-async def start(visit: Visit) -> Response:
+@dataclass
+class DownloadAttempt:
+    """The last attempt at one download."""
+
+    received: int = 0
+    error: str = ""
+    running: bool = True
+
+
+class Downloads:
+    """The downloads that the host offers, and their progress."""
+
+    def __init__(self, offered: Sequence[ProviderDownload], provider: str) -> None:
+        """`provider` is in use; downloads for another provider take effect with a restart."""
+        self._offered = {each.download.name: each for each in offered}
+        self._provider = provider
+        self._attempts: dict[str, DownloadAttempt] = {}
+        self._stopping = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    @property
+    def offered(self) -> Sequence[Download]:
+        """All downloads, in the order of preference."""
+        return [each.download for each in self._offered.values()]
+
+    def find(self, name: str) -> Download | None:
+        """Return the download with this name."""
+        found = self._offered.get(name)
+        return found.download if found else None
+
+    def state(self, download: Download) -> DownloadState:
+        """Return the state of a download; it is also complete if another program has completed it."""
+        attempt = self._attempts.get(download.name)
+        if attempt is not None and attempt.running:
+            return "running"
+        if download.is_complete():
+            return "complete"
+        return "failed" if attempt is not None and attempt.error else "available"
+
+    def attempt(self, download: Download) -> DownloadAttempt:
+        """Return the last attempt at a download."""
+        return self._attempts.get(download.name) or DownloadAttempt(running=False)
+
+    def hint(self, download: Download) -> str:
+        """Return the provider's hint that a download resolves."""
+        return self._offered[download.name].hint
+
+    def needs_restart(self, download: Download) -> bool:
+        """Return whether the host must be restarted to use a download."""
+        return self._offered[download.name].provider != self._provider
+
+    def start(self, download: Download) -> None:
+        """Start a download, unless it runs or is complete; `DownloadBusyError` if another one runs."""
+        if self.state(download) in ("running", "complete") or self._stopping.is_set():
+            return
+        if any(each.running for each in self._attempts.values()):
+            raise DownloadBusyError
+        attempt = self._attempts[download.name] = DownloadAttempt()
+        # A daemon thread, so that a download that does not stop does not keep the process alive.
+        self._thread = threading.Thread(
+            target=self._run, args=(download, attempt), name=f"download-{download.name}", daemon=True
+        )
+        _log.info("downloading %s", download.label)
+        self._thread.start()
+
+    async def close(self) -> None:
+        """Stop the download that runs."""
+        self._stopping.set()
+        if self._thread is not None:
+            await asyncio.to_thread(self._thread.join, STOP_SECONDS)
+
+    def _run(self, download: Download, attempt: DownloadAttempt) -> None:
+        def progress(added: int) -> None:
+            if self._stopping.is_set():
+                raise DownloadStopped
+            attempt.received += added
+
+        try:
+            download.run(progress)
+            _log.info("downloaded %s", download.label)
+        except DownloadStopped:
+            _log.info("the download of %s was stopped", download.label)
+        except DownloadError as error:
+            attempt.error = str(error)
+            _log.warning("the download of %s failed: %s", download.label, error)
+        except Exception as error:  # noqa: BLE001 - a plugin is third-party code
+            attempt.error = f"it failed with {type(error).__name__}; see the log of the host"
+            _log.exception("the download of %s failed", download.label)
+        finally:
+            attempt.running = False
+
+
+async def downloads(context: RequestContext) -> Response:
+    """List the downloads with their progress."""
+    context.require_operator()
+    found = context.host.downloads
+    return JSONResponse({"downloads": [_progress(found, each) for each in found.offered]})
+
+
+async def start(context: RequestContext) -> Response:
     """Start a download."""
-    check_operates(visit)
-    body = await visit.body(DownloadBody)
-    held = visit.house.downloads
-    download = held.find(body.name)
+    context.require_operator()
+    body = await context.body(DownloadBody)
+    found = context.host.downloads
+    download = found.find(body.name)
     if download is None:
         raise HttpError(
             404,
@@ -37,49 +146,51 @@ async def start(visit: Visit) -> Response:
             suggestion="GET /downloads lists them.",
         )
     try:
-        held.start(download)
+        found.start(download)
     except DownloadBusyError:
         raise HttpError(
             409,
             "download_running",
             "Another download is running.",
-            suggestion="Wait for it to end: GET /downloads says how far it is.",
+            suggestion="Wait until it is complete: GET /downloads shows its progress.",
         ) from None
-    return JSONResponse(_progress(held, download), 202)
+    return JSONResponse(_progress(found, download), 202)
 
 
-def _progress(held: Downloads, download: Download) -> dict[str, Any]:
-    state, attempt = held.state(download), held.attempt(download)
+def _progress(found: Downloads, download: Download) -> dict[str, Any]:
+    state, attempt = found.state(download), found.attempt(download)
     return {
         "name": download.name,
         "label": download.label,
-        "hint": held.hint(download),
+        "hint": found.hint(download),
         "state": state,
         "sizeBytes": download.size_bytes,
         "receivedBytes": download.size_bytes if state == "complete" else attempt.received,
         "error": attempt.error if state == "failed" else None,
-        "needsRestart": held.needs_restart(download),
+        "needsRestart": found.needs_restart(download),
     }
 
 
-DOWNLOADS = Operation(
+DOWNLOADS = Endpoint(
     "GET",
     "/downloads",
-    "What the host can download to get a better provider, and how far it is.",
+    "The downloads that give the host a better provider, with their progress.",
     downloads,
-    answers={200: (Said("The downloads.", DownloadList),)},
-    fails=OPERATORS_ONLY,
+    responses={200: (ResponseForm("The downloads.", DownloadList),)},
+    errors=OPERATORS_ONLY,
 )
 
-START_DOWNLOAD = Operation(
+START_DOWNLOAD = Endpoint(
     "POST",
     "/downloads/start",
     "Start a download. Starting one that runs or is complete changes nothing.",
     start,
     body=DownloadBody,
-    answers={202: (Said("How it stands; `GET /downloads` follows it.", DownloadProgress),)},
-    fails={
-        400: "The body is wrong; the message says where.",
+    responses={
+        202: (ResponseForm("The state of the download; `GET /downloads` follows it.", DownloadProgress),)
+    },
+    errors={
+        400: "The body is invalid; the message says where.",
         404: "There is no such download.",
         409: "Another download is running.",
         **OPERATORS_ONLY,

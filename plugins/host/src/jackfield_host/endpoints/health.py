@@ -1,49 +1,105 @@
-"""`GET /health` and `GET /status`: how the host stands, for probes and for people."""
+"""`GET /health` and `GET /status`: the health of the host, for probes, and its status, for people."""
 
 from __future__ import annotations
 
+import asyncio
+import logging
 import time
 from importlib.metadata import version
-from typing import Any
+from typing import Any, NamedTuple
 
 from jackfield.components import ProviderChoice
 from jackfield.protocol import PROTOCOL
+from jackfield.store import StoreUnavailableError
 from jackfield_sessions.browser_calls import has_browser_calls
+from jackfield_sessions.manager import SessionManager
 from starlette.responses import JSONResponse, Response
 
-from jackfield_host.endpoints.operation import Operation, Said
-from jackfield_host.endpoints.operations import operates
-from jackfield_host.endpoints.visit import Visit
-from jackfield_host.wire.answers import Health, Status
+from jackfield_host.endpoint import Endpoint, RequestContext, ResponseForm
+from jackfield_host.response_models import HealthResponse, StatusResponse
+from jackfield_host.startup import PROBE
+
+_log = logging.getLogger(__name__)
+
+CACHE_SECONDS = 1.0
+"""How long a result is reused, so that frequent probes do not load the store."""
+
+STORE_TIMEOUT_SECONDS = 5.0
+"""A store that takes longer than this to write one byte cannot serve sessions."""
 
 
-async def health(visit: Visit) -> Response:
-    """Whether the host can take sessions; nothing here tells of anybody."""
-    house = visit.house
-    standing = await house.readiness.look()
-    provider = standing.parts["provider"] and visit.sessions.model_reachable
-    status = "unhealthy" if not standing.ready else "healthy" if provider else "degraded"
-    answer = {
-        "status": status,
-        "registry": standing.parts["registry"],
-        "store": standing.parts["store"],
+class HealthStatus(NamedTuple):
+    """Whether a host accepts sessions; without details of its internals."""
+
+    ready: bool
+    draining: bool
+    parts: dict[str, bool]
+    """Whether each part works: `registry`, `provider`, `store`."""
+
+
+class HealthCheck:
+    """Checks what sessions need. Registry and provider were checked at the start and do not change."""
+
+    def __init__(self, sessions: SessionManager) -> None:
+        self._sessions = sessions
+        self._lock = asyncio.Lock()
+        self._checked_at = float("-inf")
+        self._store_ok = True
+
+    async def run(self) -> HealthStatus:
+        """Return the current status, or one that is at most `CACHE_SECONDS` old."""
+        async with self._lock:
+            if time.monotonic() - self._checked_at >= CACHE_SECONDS:
+                await self._check_store()
+                self._checked_at = time.monotonic()
+        draining = self._sessions.draining
+        parts = {"registry": True, "provider": True, "store": self._store_ok}
+        return HealthStatus(all(parts.values()) and not draining, draining, parts)
+
+    async def _check_store(self) -> None:
+        store = self._sessions.runtime.store
+        try:
+            async with asyncio.timeout(STORE_TIMEOUT_SECONDS):
+                await store.put(f"{PROBE}/{self._sessions.host_id}", b"1", ttl=60.0)
+            ok, reason = True, ""
+        except TimeoutError:
+            ok, reason = False, f"the store did not answer within {STORE_TIMEOUT_SECONDS:g} s"
+        except StoreUnavailableError as error:
+            ok, reason = False, str(error)
+        if ok != self._store_ok:
+            self._store_ok = ok
+            if ok:
+                _log.info("ready again: the store accepts writes")
+            else:
+                _log.error("not ready: %s", reason)
+
+
+async def health(context: RequestContext) -> Response:
+    """Return whether the host accepts sessions; nothing in the response is private."""
+    host = context.host
+    health = await host.health_check.run()
+    provider = health.parts["provider"] and context.sessions.model_reachable
+    body = {
+        "status": "unhealthy" if not health.ready else "healthy" if provider else "degraded",
+        "registry": health.parts["registry"],
+        "store": health.parts["store"],
         "provider": provider,
-        "active_sessions": len(visit.sessions.live),
-        "uptime": round(time.monotonic() - house.began, 3),
+        "active_sessions": len(context.sessions.live),
+        "uptime": host.uptime,
     }
-    return JSONResponse(answer, 200 if standing.ready else 503)
+    return JSONResponse(body, 200 if health.ready else 503)
 
 
-async def status(visit: Visit) -> Response:
-    """What somebody who uses the host can know about it."""
-    house, sessions, options = visit.house, visit.sessions, visit.house.options
-    live, user = sessions.live.values(), visit.identity.user
+async def status(context: RequestContext) -> Response:
+    """Return what a user may know about the host."""
+    host, sessions, options = context.host, context.sessions, context.host.options
+    live, user = sessions.live.values(), context.identity.user
     registry = sessions.runtime.registry
     return JSONResponse(
         {
             "user": user,
             "provider": sessions.factory.provider,
-            "providerChoice": _choice(sessions.factory.provider_choice) if operates(visit) else None,
+            "providerChoice": _provider(sessions.factory.provider_choice) if context.is_operator else None,
             "modes": sorted(sessions.transport.modes),
             "browserCalls": has_browser_calls(sessions.transport),
             "registry": registry.version,
@@ -52,13 +108,13 @@ async def status(visit: Visit) -> Response:
                 "kernel": version("jackfield-kernel"),
                 "protocol": PROTOCOL,
             },
-            "uptime": round(time.monotonic() - house.began, 3),
+            "uptime": host.uptime,
             "draining": sessions.draining,
             "sessions": {
                 "active": len(live),
                 "yours": sum(each.session.user == user for each in live),
-                "most": options.max_sessions,
-                "mostYours": options.sessions_per_user,
+                "max": options.max_sessions,
+                "maxYours": options.sessions_per_user,
             },
             "limits": {
                 "messageBytes": options.message_bytes,
@@ -73,26 +129,30 @@ async def status(visit: Visit) -> Response:
     )
 
 
-def _choice(choice: ProviderChoice) -> dict[str, Any]:
+def _provider(choice: ProviderChoice) -> dict[str, Any]:
     return {"reason": choice.reason, "detected": choice.detected, "hints": list(choice.hints)}
 
 
-HEALTH = Operation(
+HEALTH = Endpoint(
     "GET",
     "/health",
-    "Whether the host can take sessions.",
+    "Whether the host accepts sessions.",
     health,
-    answers={
-        200: (Said("It can; `degraded` where the model could not be reached when last tried.", Health),),
-        503: (Said("It cannot, or is about to stop.", Health),),
+    responses={
+        200: (
+            ResponseForm(
+                "It does; `degraded` if the last attempt to reach the model failed.", HealthResponse
+            ),
+        ),
+        503: (ResponseForm("It does not, or it is stopping.", HealthResponse),),
     },
-    enter=Visit.screened,
+    auth="public",
 )
 
-STATUS = Operation(
+STATUS = Endpoint(
     "GET",
     "/status",
-    "How the host stands, with versions, sessions, limits and withheld tools.",
+    "The status of the host: versions, sessions, limits and withheld tools.",
     status,
-    answers={200: (Said("How it stands.", Status),)},
+    responses={200: (ResponseForm("The status.", StatusResponse),)},
 )

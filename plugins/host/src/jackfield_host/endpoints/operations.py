@@ -1,258 +1,329 @@
-"""`/sessions`, `/audit`, `/stats` and `/registry/diff`: what whoever runs the host looks at."""
+"""`/audit`, `/calls`, `/stats` and `/metrics`: what operators look at and settle.
+
+Audit and metrics come from observers, which are recognised by their methods, not by their distribution.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
-from typing import Any
+from collections import deque
+from collections.abc import Iterable, Mapping, Sized
+from typing import Any, Protocol, runtime_checkable
 
-from jackfield_sessions.archive import StoredSession, find, recent_sessions, session_record
+import orjson
+from jackfield.ledger import DoubtfulCall
+from jackfield.orchestrator import Observer
+from jackfield.outcomes import state_of
+from jackfield.registry.registry import Registry
 from starlette.responses import JSONResponse, Response
 
-from jackfield_host.endpoints.operation import Operation, Parameter, Said
-from jackfield_host.endpoints.visit import OPERATOR, Visit, is_operator, not_operator
-from jackfield_host.errors import HttpError
-from jackfield_host.operations.comparison import comparison
-from jackfield_host.operations.figures import SAMPLE_SECONDS, decisions, metrics_of, tools, totals
-from jackfield_host.operations.watchers import recording
-from jackfield_host.transcripts import as_json_lines, as_markdown
-from jackfield_host.wire.operations import (
-    AuditAnswer,
-    ConversationList,
-    RegistryDifference,
-    Stats,
-    TranscriptAnswer,
+from jackfield_host.endpoint import (
+    LIMIT,
+    OPERATORS_ONLY,
+    Endpoint,
+    EndpointParameter,
+    RequestContext,
+    ResponseForm,
 )
+from jackfield_host.errors import HttpError
+from jackfield_host.request_models import SettleBody
+from jackfield_host.response_models import AuditResponse, CallsInDoubt, SettledCall, StatisticsResponse
 
-MOST = 500
-"""How many sessions or lines one request may ask for."""
+_log = logging.getLogger(__name__)
 
-USUAL = 100
+SAMPLE_SECONDS = 5.0
+"""The interval between two samples of the totals."""
 
-FORMS = {
-    "json": ("application/json", ""),
-    "markdown": ("text/markdown", "md"),
-    "jsonl": ("application/x-ndjson", "jsonl"),
-}
-"""The forms of a transcript: what each is, and how the name of its file ends."""
+MAX_SAMPLES = 360
+"""The number of samples that are kept: half an hour."""
+
+PROMETHEUS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+
+_NOT_REFUSALS = ("loops", "validation")
+"""Loops have a count of their own, and invalid arguments are not refused by a policy."""
 
 _INSTALL = "Install jackfield-observability and run `jackfield build`."
 
+_INVALID_QUERY = {400: "The query is invalid; the message says where."}
 
-def operates(visit: Visit) -> bool:
-    """Whether the request comes from an operator."""
-    return is_operator(visit.house, visit.identity)
-
-
-def check_operates(visit: Visit) -> None:
-    """Let operators alone go on."""
-    if not operates(visit):
-        raise not_operator()
+Metrics = Mapping[str, list[dict[str, Any]]]
+"""The values of each metric, by its name."""
 
 
-async def sessions(visit: Visit) -> Response:
-    """The latest conversations: one's own, and an operator's all."""
-    everybodys = operates(visit)
-    limit = asked_limit(visit)
-    store = visit.sessions.runtime.store
-    if visit.identity.session is not None:
-        own = await find(store, visit.identity.session)
-        found, complete = [own] if own else [], True
-    else:
-        found, complete = await recent_sessions(store, limit, None if everybodys else visit.identity.user)
-    return JSONResponse(
-        {
-            "everybodys": everybodys,
-            "complete": complete,
-            "sessions": [_conversation(visit, each) for each in found],
-        }
+@runtime_checkable
+class MetricsObserver(Protocol):
+    """An observer that counts, such as `metrics` of jackfield-observability."""
+
+    def snapshot(self) -> dict[str, Any]:
+        """Return every metric by its name under `metrics`: a list of values, each with its labels."""
+
+
+class AuditPage(Protocol):
+    """Lines of the audit log, newest first."""
+
+    @property
+    def lines(self) -> list[dict[str, Any]]:
+        """The lines that match."""
+
+    @property
+    def complete(self) -> bool:
+        """Whether there are no older lines that match."""
+
+
+@runtime_checkable
+class AuditObserver(Protocol):
+    """An observer that writes an audit log, such as `audit` of jackfield-observability."""
+
+    def tail(
+        self, limit: int, *, tool: str | None = None, session: str | None = None, ok: bool | None = None
+    ) -> AuditPage:
+        """Return the latest lines; may read files."""
+
+
+def find_metrics_observer(observers: Iterable[Observer]) -> MetricsObserver | None:
+    """Return the observer that counts, if there is one."""
+    return next((each for each in observers if isinstance(each, MetricsObserver)), None)
+
+
+def find_audit_observer(observers: Iterable[Observer]) -> AuditObserver | None:
+    """Return the observer that writes an audit log, if there is one."""
+    return next((each for each in observers if isinstance(each, AuditObserver)), None)
+
+
+class MetricsHistory:
+    """Samples the totals at regular intervals, for charts."""
+
+    def __init__(self, observer: MetricsObserver | None, sessions: Sized) -> None:
+        """`sessions` are the live sessions of this host."""
+        self.observer = observer
+        self._sessions = sessions
+        self.samples: deque[dict[str, float]] = deque(maxlen=MAX_SAMPLES)
+
+    async def run(self) -> None:
+        """Take samples until cancelled."""
+        while self.observer is not None:
+            try:
+                # In a thread, because computing the percentiles of all tools takes a few milliseconds.
+                metrics = await asyncio.to_thread(read_metrics, self.observer)
+                sample = {
+                    "at": round(time.time(), 3),
+                    "open": len(self._sessions),
+                    **metric_totals(metrics),
+                }
+            except Exception:  # noqa: BLE001 - an observer is third-party code; the host continues without it
+                _log.exception("cannot read the metrics; there will be no charts")
+                return
+            self.samples.append(sample)
+            await asyncio.sleep(SAMPLE_SECONDS)
+
+
+def read_metrics(observer: MetricsObserver) -> Metrics:
+    """Return every metric of an observer; one of another distribution may lack some."""
+    metrics: Metrics = observer.snapshot()["metrics"]
+    return metrics
+
+
+def metric_totals(metrics: Metrics) -> dict[str, float]:
+    """Return the totals that charts show; none of them ever decreases."""
+    refused = (
+        each["value"]
+        for each in metrics.get("jackfield_policy_decisions", ())
+        if each["decision"] == "refused" and each["policy"] not in _NOT_REFUSALS
     )
-
-
-async def transcript(visit: Visit) -> Response:
-    """What was said in a conversation, to look at or to take away."""
-    form = _choice(visit, "format", tuple(FORMS)) or "json"
-    session_id = visit.request.path_params["session"]
-    store = visit.sessions.runtime.store
-    kept = await find(store, session_id)
-    if kept is None or not _may_read(visit, kept):
-        raise HttpError(404, "unknown_session", "There is no such session; transcripts are kept for 7 days.")
-    lines = await session_record(store, session_id)
-    if form == "json":
-        return JSONResponse({"session": _conversation(visit, kept), "lines": lines})
-    write = as_markdown if form == "markdown" else as_json_lines
-    media, ending = FORMS[form]
-    return Response(
-        "".join(f"{line}\n" for line in write(kept, lines)),
-        media_type=media,
-        headers={"Content-Disposition": f'attachment; filename="session-{kept.id}.{ending}"'},
-    )
-
-
-def _may_read(visit: Visit, kept: StoredSession) -> bool:
-    if visit.identity.session not in (None, kept.id):
-        return False
-    return operates(visit) or kept.user == visit.identity.user
-
-
-def _conversation(visit: Visit, kept: StoredSession) -> dict[str, Any]:
-    live = visit.sessions.live.get(kept.id)
     return {
-        "session": kept.id,
-        "user": kept.user,
-        "mode": kept.mode,
-        "state": live.session.state.value if live else kept.state,
-        "here": live is not None,
-        "heard": live is not None and live.hub.has_clients,
-        "beganAt": kept.began,
-        "lastAt": kept.last,
-        "turns": kept.turns,
-        "registry": kept.registry,
+        "calls": _sum(metrics, "jackfield_calls"),
+        # A call that waits for confirmation has not failed.
+        "errors": _sum(metrics, "jackfield_errors") - _sum(metrics, "jackfield_confirmation_requests"),
+        "refusals": float(sum(refused)),
+        "loops": _sum(metrics, "jackfield_loops"),
+        "sessions": _sum(metrics, "jackfield_sessions"),
+        "turns": _sum(metrics, "jackfield_turns"),
+        "tokens": _sum(metrics, "jackfield_response_tokens"),
     }
 
 
-async def audit(visit: Visit) -> Response:
-    """The latest calls, from the record of the observer `audit`."""
-    check_operates(visit)
-    limit = asked_limit(visit)
-    ok = _choice(visit, "ok", ("true", "false"))
-    given = visit.request.query_params
-    kept = recording(visit.sessions.runtime.orchestrator.observers)
-    if kept is None:
-        raise HttpError(404, "no_audit", "Nothing is recorded here.", suggestion=_INSTALL)
-    tail = await asyncio.to_thread(
-        kept.tail,
-        limit,
-        tool=given.get("tool") or None,
-        session=given.get("session") or None,
-        ok=None if ok is None else ok == "true",
-    )
-    return JSONResponse({"complete": tail.complete, "lines": tail.lines})
+def tool_metrics(metrics: Metrics, registry: Registry) -> list[dict[str, Any]]:
+    """Return the metrics of each tool that was called, the most called first."""
+    found: dict[str, dict[str, Any]] = {}
+    for each in metrics.get("jackfield_call_duration_seconds", ()):
+        tool = registry.get(each["tool"])
+        found[each["tool"]] = {
+            "tool": each["tool"],
+            "calls": each["count"],
+            "errors": {},
+            "late": 0,
+            "tokens": 0,
+            "budgetMs": tool.manifest.latency_budget_ms if tool else None,
+            **{name: round(each[name] * 1000, 3) for name in ("p50", "p95", "p99") if name in each},
+        }
+    for each in metrics.get("jackfield_errors", ()):
+        found[each["tool"]]["errors"][each["type"]] = each["value"]
+    for name, metric in (("late", "jackfield_late_calls"), ("tokens", "jackfield_response_tokens")):
+        for each in metrics.get(metric, ()):
+            found[each["tool"]][name] = each["value"]
+    return sorted(found.values(), key=lambda tool: (-tool["calls"], tool["tool"]))
 
 
-async def stats(visit: Visit) -> Response:
-    """The figures of this process, and how they have grown."""
-    check_operates(visit)
-    trend, sessions = visit.house.trend, visit.sessions
-    if trend.counting is None:
-        raise HttpError(404, "no_metrics", "Nothing is counted here.", suggestion=_INSTALL)
-    counted = await asyncio.to_thread(metrics_of, trend.counting)
+def policy_decisions(metrics: Metrics) -> list[dict[str, Any]]:
+    """Return how often each policy intervened."""
+    return [
+        {"policy": each["policy"], "decision": each["decision"], "count": each["value"]}
+        for each in metrics.get("jackfield_policy_decisions", ())
+    ]
+
+
+def _sum(metrics: Metrics, name: str) -> float:
+    return float(sum(each["value"] for each in metrics.get(name, ())))
+
+
+async def stats(context: RequestContext) -> Response:
+    """Return the statistics of this process, with their history."""
+    context.require_operator()
+    history, sessions = context.host.metrics_history, context.sessions
+    if history.observer is None:
+        raise _no_metrics()
+    metrics = await asyncio.to_thread(read_metrics, history.observer)
     return JSONResponse(
         {
-            "uptime": round(time.monotonic() - visit.house.began, 3),
+            "uptime": context.host.uptime,
             "open": len(sessions.live),
-            "totals": totals(counted),
-            "tools": tools(counted, sessions.runtime.registry),
-            "decisions": decisions(counted),
+            "totals": metric_totals(metrics),
+            "tools": tool_metrics(metrics, sessions.runtime.registry),
+            "decisions": policy_decisions(metrics),
             "sampleSeconds": SAMPLE_SECONDS,
-            "samples": list(trend.samples),
+            "samples": list(history.samples),
         }
     )
 
 
-async def registry_diff(visit: Visit) -> Response:
-    """What changed since the registry before this one."""
-    found = await asyncio.to_thread(comparison, visit.sessions.runtime.registry)
-    if found is None:
+async def prometheus(context: RequestContext) -> Response:
+    """Return the metrics in the text format of Prometheus."""
+    context.require_operator()
+    for observer in context.sessions.runtime.orchestrator.observers:
+        if write := getattr(observer, "prometheus", None):
+            return Response(write(), media_type=PROMETHEUS_TYPE)
+    raise _no_metrics()
+
+
+def _no_metrics() -> HttpError:
+    return HttpError(404, "no_metrics", "This host collects no metrics.", suggestion=_INSTALL)
+
+
+async def audit(context: RequestContext) -> Response:
+    """Return the latest lines of the audit log."""
+    context.require_operator()
+    limit = context.query_limit()
+    ok = context.query_choice("ok", ("true", "false"))
+    query = context.request.query_params
+    observer = find_audit_observer(context.sessions.runtime.orchestrator.observers)
+    if observer is None:
+        raise HttpError(404, "no_audit", "This host writes no audit log.", suggestion=_INSTALL)
+    page = await asyncio.to_thread(
+        observer.tail,
+        limit,
+        tool=query.get("tool") or None,
+        session=query.get("session") or None,
+        ok=None if ok is None else ok == "true",
+    )
+    return JSONResponse({"complete": page.complete, "lines": page.lines})
+
+
+async def calls(context: RequestContext) -> Response:
+    """List the calls in doubt of every host that uses this store."""
+    context.require_operator()
+    limit = context.query_limit()
+    found = sorted(
+        await context.sessions.runtime.ledger.in_doubt(), key=lambda each: (each.claimed_at, each.key)
+    )
+    return JSONResponse(
+        {"complete": len(found) <= limit, "calls": [_call_in_doubt(each) for each in found[:limit]]}
+    )
+
+
+def _call_in_doubt(call: DoubtfulCall) -> dict[str, Any]:
+    return {
+        "key": call.key,
+        "tool": call.tool_id,
+        "session": call.session_id,
+        "user": call.user,
+        "callId": call.call_id,
+        "arguments": call.arguments,
+        "beganAt": call.claimed_at,
+    }
+
+
+async def settle(context: RequestContext) -> Response:
+    """Record whether a call in doubt took effect."""
+    context.require_operator()
+    body = await context.body(SettleBody)
+    wire = await context.sessions.runtime.settle_call(
+        body.key, ran=body.ran, by=context.identity.user, data=body.data
+    )
+    if wire is None:
         raise HttpError(
             404,
-            "no_previous",
-            "No other registry is kept to compare with.",
-            suggestion="`jackfield build` keeps the one before when something has changed.",
+            "not_in_doubt",
+            "No call in doubt has this key. Another operator may have settled it.",
+            suggestion="GET /calls lists the calls in doubt.",
         )
-    return JSONResponse(found)
+    return JSONResponse({"key": body.key, "state": state_of(wire).value, "envelope": orjson.loads(wire)})
 
 
-def asked_limit(visit: Visit) -> int:
-    """The most that a request wants to be told."""
-    given = visit.request.query_params.get("limit", str(USUAL))
-    if not (given.isascii() and given.isdecimal() and len(given) <= 4 and 1 <= int(given) <= MOST):
-        raise HttpError(400, "invalid", f"The query, at limit: a number from 1 to {MOST} is wanted.")
-    return int(given)
-
-
-def _choice(visit: Visit, name: str, known: tuple[str, ...]) -> str | None:
-    given = visit.request.query_params.get(name)
-    if given is not None and given not in known:
-        raise HttpError(400, "invalid", f"The query, at {name}: one of {', '.join(known)} is wanted.")
-    return given
-
-
-LIMIT = Parameter(
-    "limit",
-    "query",
-    f"How many at most; {USUAL} when left out.",
-    {"type": "integer", "minimum": 1, "maximum": MOST},
-)
-"""The parameter that `asked_limit` reads."""
-
-OPERATORS_ONLY = {403: f"Where tokens are in use, this is for the role `{OPERATOR}`."}
-"""How an endpoint fails that calls `check_operates`."""
-
-SESSIONS = Operation(
-    "GET",
-    "/sessions",
-    "The latest conversations: your own, or all for an operator.",
-    sessions,
-    parameters=(LIMIT,),
-    answers={200: (Said("Conversations, the latest first.", ConversationList),)},
-    fails={400: "The query is wrong; the message says where."},
-)
-
-TRANSCRIPT = Operation(
-    "GET",
-    "/sessions/{session}/transcript",
-    "What was said and done in a conversation.",
-    transcript,
-    parameters=(
-        Parameter(
-            "session", "path", "The session's id.", {"type": "string", "maxLength": 100}, required=True
-        ),
-        Parameter("format", "query", "The form; `json` when left out.", {"type": "string", "enum": [*FORMS]}),
-    ),
-    answers={
-        200: (
-            Said("The transcript.", TranscriptAnswer),
-            Said("The same for people, to be saved.", media="text/markdown"),
-            Said("The same as JSON lines, to be saved.", media="application/x-ndjson"),
-        )
-    },
-    fails={400: "There is no such form.", 404: "There is no such session, or it is somebody else's."},
-)
-
-AUDIT = Operation(
+AUDIT = Endpoint(
     "GET",
     "/audit",
-    "The latest calls, from the audit.",
+    "The latest calls, from the audit log.",
     audit,
     parameters=(
         LIMIT,
-        Parameter("tool", "query", "Only calls of this tool.", {"type": "string"}),
-        Parameter("session", "query", "Only calls of this session, by its id.", {"type": "string"}),
-        Parameter("ok", "query", "Only those that did or did not succeed.", {"type": "boolean"}),
+        EndpointParameter("tool", "query", "Only calls of this tool.", {"type": "string"}),
+        EndpointParameter("session", "query", "Only calls of this session, by its id.", {"type": "string"}),
+        EndpointParameter("ok", "query", "Only calls that succeeded, or that failed.", {"type": "boolean"}),
     ),
-    answers={200: (Said("Lines of the audit, the latest first.", AuditAnswer),)},
-    fails={
-        400: "The query is wrong; the message says where.",
-        404: "The observer `audit` is not installed.",
+    responses={200: (ResponseForm("Lines of the audit log, the latest first.", AuditResponse),)},
+    errors={**_INVALID_QUERY, 404: "The observer `audit` is not installed.", **OPERATORS_ONLY},
+)
+
+CALLS = Endpoint(
+    "GET",
+    "/calls",
+    "The calls in doubt: their host stopped while they ran, so they may or may not have taken effect.",
+    calls,
+    parameters=(LIMIT,),
+    responses={200: (ResponseForm("The calls in doubt, the oldest first.", CallsInDoubt),)},
+    errors={**_INVALID_QUERY, **OPERATORS_ONLY},
+)
+
+SETTLE = Endpoint(
+    "POST",
+    "/calls/settle",
+    "Record whether a call in doubt took effect. Of several operators, the first one succeeds.",
+    settle,
+    body=SettleBody,
+    responses={200: (ResponseForm("The call, with its outcome from now on.", SettledCall),)},
+    errors={
+        400: "The body is invalid; the message says where.",
+        404: "No call in doubt has this key; another operator may have settled it.",
         **OPERATORS_ONLY,
     },
 )
 
-STATS = Operation(
+STATS = Endpoint(
     "GET",
     "/stats",
-    "The figures of this process, and how they have grown in the last half hour.",
+    "The statistics of this process, with their history of the last half hour.",
     stats,
-    answers={200: (Said("The figures.", Stats),)},
-    fails={404: "The observer `metrics` is not installed.", **OPERATORS_ONLY},
+    responses={200: (ResponseForm("The statistics.", StatisticsResponse),)},
+    errors={404: "The observer `metrics` is not installed.", **OPERATORS_ONLY},
 )
 
-DIFFERENCE = Operation(
+METRICS = Endpoint(
     "GET",
-    "/registry/diff",
-    "What changed since the registry before, or would change with a restart.",
-    registry_diff,
-    answers={200: (Said("The changes.", RegistryDifference),)},
-    fails={404: "No other registry is kept."},
+    "/metrics",
+    "The metrics of this process, for Prometheus.",
+    prometheus,
+    responses={200: (ResponseForm("The text format of Prometheus.", media_type="text/plain"),)},
+    errors={404: "The observer `metrics` is not installed.", **OPERATORS_ONLY},
 )

@@ -1,6 +1,6 @@
-"""Who may come in, as whom, how much they may ask for, and what stays hidden.
+"""Authentication, limits and security headers.
 
-Nothing here knows another part of the host: `gate` decides on a request or handshake, with `keys` and `jwts`
-for tokens and `origins` for names; `limits`, `wire` and `allowances` bound what arrives; `headers` dress what
-leaves, and `redaction` keeps secrets out of the log.
+Only the settings of the host are imported here, no other part of it. `authenticator` decides on every request
+and handshake, with `api_keys` and `jwt` for tokens and `origins` for the names of hosts and origins. `limits`
+holds token buckets and size limits, `headers` the security headers of responses.
 """

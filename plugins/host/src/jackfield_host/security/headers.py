@@ -19,7 +19,7 @@ CONTENT_POLICY: Mapping[str, str] = MappingProxyType(
         "frame-ancestors": "'none'",
     }
 )
-"""What a page of the host may load: its own files, and sound and pictures that it made itself."""
+"""A page of the host may load its own files, and audio and images that it created itself."""
 
 HEADERS: Mapping[str, str] = MappingProxyType(
     {
@@ -30,40 +30,40 @@ HEADERS: Mapping[str, str] = MappingProxyType(
         "Cross-Origin-Resource-Policy": "same-origin",
     }
 )
-"""What every response says, whatever it holds."""
+"""The headers of every response."""
 
 YEAR = 31_536_000
 
 
 class SecurityHeaders:
-    """ASGI middleware that adds the headers a response does not set itself.
+    """ASGI middleware that adds the security headers that a response does not set itself.
 
-    What may be kept says so with `Cache-Control`; all else is an answer to one person and kept nowhere.
+    A response that may be cached sets `Cache-Control` itself; all others must not be stored.
     """
 
     def __init__(self, app: ASGIApp, policy: Mapping[str, str] = MappingProxyType({})) -> None:
         self.app = app
-        said = {**CONTENT_POLICY, **policy}
+        directives = {**CONTENT_POLICY, **policy}
         self._headers = {
             **HEADERS,
-            "Content-Security-Policy": "; ".join(f"{name} {value}" for name, value in said.items()),
+            "Content-Security-Policy": "; ".join(f"{name} {value}" for name, value in directives.items()),
             "Cache-Control": "no-store",
         }
         self._secure = {**self._headers, "Strict-Transport-Security": f"max-age={YEAR}"}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve a request, with the headers on its response."""
+        """Serve a request, and add the headers to the response."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        # Told over plain HTTP, browsers would ignore it, and a development host would lock itself out.
+        # Browsers ignore the header over plain HTTP.
         added = self._secure if scope.get("scheme") == "https" else self._headers
 
-        async def dressed(message: Message) -> None:
+        async def add_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
                 for name, value in added.items():
                     headers.setdefault(name, value)
             await send(message)
 
-        await self.app(scope, receive, dressed)
+        await self.app(scope, receive, add_headers)

@@ -1,22 +1,95 @@
-"""Limits on the size of a request: its target, its headers and its body."""
+"""Limits on what clients send: token buckets for rates, and middleware for the size of requests."""
 
 from __future__ import annotations
 
+import asyncio
 import json
+import math
+from collections import OrderedDict
 from collections.abc import Callable
 from contextlib import suppress
+from time import monotonic
 from typing import NamedTuple
 
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-Answer = Callable[[str, str], bytes]
-"""How a refusal is written as JSON, from its code and its sentence."""
+
+class TokenBucket:
+    """A rate per second and a burst; a new bucket is full."""
+
+    __slots__ = ("_at", "_left", "burst", "rate")
+
+    def __init__(self, rate: float, burst: float) -> None:
+        if not (0 < rate < math.inf and 0 < burst < math.inf):
+            raise ValueError(f"the rate and the burst of a token bucket are above 0, not {rate} and {burst}")
+        self.rate = rate
+        self.burst = burst
+        self._left = float(burst)
+        self._at = -math.inf
+
+    def take(self, amount: float = 1, now: float | None = None) -> float:
+        """Take an amount. Return 0 if it was taken, else how many seconds to wait; then nothing was taken.
+
+        An amount above the burst is never granted: the wait is infinite. `now` is a monotonic time.
+        """
+        if amount < 0:
+            raise ValueError("the amount must not be negative")
+        now = monotonic() if now is None else now
+        # A time before the last one adds nothing.
+        if now > self._at:
+            self._left = min(self.burst, self._left + (now - self._at) * self.rate)
+            self._at = now
+        if amount <= self._left:
+            self._left -= amount
+            return 0.0
+        if amount > self.burst:
+            return math.inf
+        # At least a microsecond, because 0 means that the amount was taken.
+        return max((amount - self._left) / self.rate, 1e-6)
+
+    async def wait(self, amount: float = 1) -> None:
+        """Take an amount as soon as the bucket holds it."""
+        seconds = self.take(amount)
+        while seconds > 0:
+            await asyncio.sleep(seconds)
+            seconds = self.take(amount)
 
 
-def plain_answer(code: str, sentence: str) -> bytes:
-    """A refusal as `{"error": {"code": ..., "message": ...}}`."""
-    return json.dumps({"error": {"code": code, "message": sentence}}).encode()
+class UserTokenBuckets:
+    """A token bucket for each user; with more than `users`, the least recently active get a new one."""
+
+    def __init__(self, rate: float, burst: float, users: int = 10_000) -> None:
+        if users < 1:
+            raise ValueError("at least one user must have a token bucket")
+        TokenBucket(rate, burst)
+        self._rate = rate
+        self._burst = burst
+        self._users = users
+        self._buckets: OrderedDict[str, TokenBucket] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._buckets)
+
+    def take(self, user: str, amount: float = 1, now: float | None = None) -> float:
+        """Take an amount for a user. Return 0 if it was taken, else how many seconds to wait."""
+        bucket = self._buckets.get(user)
+        if bucket is None:
+            bucket = self._buckets[user] = TokenBucket(self._rate, self._burst)
+            if len(self._buckets) > self._users:
+                self._buckets.popitem(last=False)
+        else:
+            self._buckets.move_to_end(user)
+        return bucket.take(amount, now)
+
+
+ErrorEncoder = Callable[[str, str], bytes]
+"""Encodes a refusal, from its code and its message."""
+
+
+def encode_error(code: str, message: str) -> bytes:
+    """Encode a refusal as `{"error": {"code": ..., "message": ...}}`."""
+    return json.dumps({"error": {"code": code, "message": message}}).encode()
 
 
 class TooLarge(NamedTuple):
@@ -24,15 +97,15 @@ class TooLarge(NamedTuple):
 
     status: int
     code: str
-    sentence: str
+    message: str
 
 
 class _BodyTooLarge(HTTPException):
-    """Ends whatever reads on in a body that has passed its limit."""
+    """Stops the application from reading a body that has passed its limit."""
 
 
 class SizeLimits:
-    """ASGI middleware that refuses what is too large, before it is read or as soon as it shows."""
+    """ASGI middleware that refuses requests with a target, headers or a body that are too large."""
 
     def __init__(
         self,
@@ -40,88 +113,86 @@ class SizeLimits:
         body: int = 1_048_576,
         head: int = 32_768,
         target: int = 8_192,
-        answer: Answer = plain_answer,
+        encode: ErrorEncoder = encode_error,
     ) -> None:
         self.app = app
         self._body = body
         self._head = head
         self._target = target
-        self._answer = answer
+        self._encode = encode
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve a request within its limits."""
+        """Serve a request within the limits."""
         if scope["type"] not in ("http", "websocket"):
             await self.app(scope, receive, send)
-        elif found := self._of_head(scope):
+        elif found := self._check_head(scope):
             await self._refuse(found, scope, send)
         elif scope["type"] == "websocket":
             await self.app(scope, receive, send)
-        elif found := self._of_announced(scope):
+        elif found := self._check_content_length(scope):
             await self._refuse(found, scope, send)
         else:
             await self._stream(scope, receive, send)
 
-    def _of_head(self, scope: Scope) -> TooLarge | None:
+    def _check_head(self, scope: Scope) -> TooLarge | None:
         if len(scope.get("raw_path") or scope["path"]) + len(scope.get("query_string", b"")) > self._target:
-            return TooLarge(
-                414, "target_too_long", f"The address of a request has at most {self._target} bytes."
-            )
+            return TooLarge(414, "target_too_long", f"The request target is limited to {self._target} bytes.")
         if sum(len(name) + len(value) + 4 for name, value in scope["headers"]) > self._head:
             return TooLarge(
-                431, "headers_too_large", f"The headers of a request have at most {self._head} bytes."
+                431, "headers_too_large", f"The headers of a request are limited to {self._head} bytes."
             )
         return None
 
-    def _of_announced(self, scope: Scope) -> TooLarge | None:
+    def _check_content_length(self, scope: Scope) -> TooLarge | None:
         for name, value in scope["headers"]:
             if name == b"content-length":
                 if not value.isdigit() or len(value) > 18:
                     return TooLarge(400, "bad_length", "`Content-Length` is not a number of bytes.")
                 if int(value) > self._body:
-                    return self._of_body()
+                    return self._body_too_large()
         return None
 
-    def _of_body(self) -> TooLarge:
-        return TooLarge(413, "body_too_large", f"The body of a request has at most {self._body} bytes.")
+    def _body_too_large(self) -> TooLarge:
+        return TooLarge(413, "body_too_large", f"The body of a request is limited to {self._body} bytes.")
 
     async def _stream(self, scope: Scope, receive: Receive, send: Send) -> None:
         read, started, passed = 0, False, False
 
-        async def counted() -> Message:
+        async def count() -> Message:
             nonlocal read, passed
             message = await receive()
             if message["type"] == "http.request":
                 read += len(message.get("body", b""))
                 if read > self._body:
                     if not (started or passed):
-                        await self._refuse(self._of_body(), scope, send)
+                        await self._refuse(self._body_too_large(), scope, send)
                     passed = True
                     raise _BodyTooLarge(413)
             return message
 
-        async def watched(message: Message) -> None:
+        async def watch(message: Message) -> None:
             nonlocal started
-            # The refusal is out; whatever the application makes of the exception is not sent.
+            # The refusal was sent; the application's response to the exception is not.
             if not passed:
                 started = True
                 await send(message)
 
-        # A response that had begun stays without its end, and the server closes the connection.
+        # A response that has started stays incomplete, and the server closes the connection.
         with suppress(_BodyTooLarge):
-            await self.app(scope, counted, watched)
+            await self.app(scope, count, watch)
 
     async def _refuse(self, why: TooLarge, scope: Scope, send: Send) -> None:
-        content = self._answer(why.code, why.sentence)
+        content = self._encode(why.code, why.message)
         kind = "http.response"
         if scope["type"] == "websocket":
             if "websocket.http.response" not in scope.get("extensions", {}):
-                await send({"type": "websocket.close", "code": 1009, "reason": why.sentence})
+                await send({"type": "websocket.close", "code": 1009, "reason": why.message})
                 return
             kind = "websocket.http.response"
         headers = [
             (b"content-type", b"application/json"),
             (b"content-length", str(len(content)).encode()),
-            # What is left of the body is not read.
+            # The rest of the body is not read.
             (b"connection", b"close"),
         ]
         await send({"type": f"{kind}.start", "status": why.status, "headers": headers})

@@ -1,4 +1,4 @@
-"""Names of hosts and origins, as browsers write them, in one form that can be compared."""
+"""Parses the names of hosts and origins that browsers send into a form that can be compared."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import NamedTuple
 PORTS = {"http": 80, "https": 443}
 
 LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "[::1]"})
-"""What a browser on this machine may call it."""
+"""The names by which a browser on this machine can reach it."""
 
 _AUTHORITY = re.compile(
     r"(?P<name>[a-z0-9._-]{1,253}|\[[0-9a-f:.]{2,45}\])(?::(?P<port>[0-9]{1,5}))?", re.ASCII
@@ -24,7 +24,7 @@ class Authority(NamedTuple):
 
 
 class Origin(NamedTuple):
-    """Where a page comes from; two pages share an origin when all three are the same."""
+    """The origin of a page; two pages share an origin if all three members are equal."""
 
     scheme: str
     name: str
@@ -35,8 +35,8 @@ class Origin(NamedTuple):
         return f"{self.scheme}://{self.name}{port}"
 
 
-def authority(text: str) -> Authority | None:
-    """What a `Host` header names, or None where it is none."""
+def parse_authority(text: str) -> Authority | None:
+    """Parse a `Host` header; None if it is invalid."""
     found = _AUTHORITY.fullmatch(text.lower())
     if not found:
         return None
@@ -51,21 +51,21 @@ def authority(text: str) -> Authority | None:
     return Authority(name, None if port is None else int(port))
 
 
-def origin(text: str) -> Origin | None:
-    """What an `Origin` header names, or None where it is none (`null` of a sandboxed page too)."""
-    scheme, parted, rest = text.partition("://")
+def parse_origin(text: str) -> Origin | None:
+    """Parse an `Origin` header; None if it is invalid, or `null` as sandboxed pages send it."""
+    scheme, separator, rest = text.partition("://")
     scheme = scheme.lower()
-    named = authority(rest) if parted and scheme in PORTS else None
+    named = parse_authority(rest) if separator and scheme in PORTS else None
     return origin_at(scheme, named) if named else None
 
 
 def origin_at(scheme: str, named: Authority) -> Origin:
-    """The origin of what is served under a name."""
+    """Return the origin of pages that are served under a name."""
     return Origin(scheme, named.name, named.port or PORTS[scheme])
 
 
 def is_loopback(address: str) -> bool:
-    """Whether an address to listen on, or of a client, cannot be reached from another machine."""
+    """Return whether an address, of a listener or of a client, is reachable from this machine only."""
     if address.lower() == "localhost":
         return True
     try:

@@ -21,7 +21,7 @@ _T = TypeVar("_T")
 _PLAYED = re.compile(r"(\d+) ms")
 
 
-class LiveSocket:
+class ScriptedLiveSocket:
     """Messages in both directions; messages after the end are dropped."""
 
     def __init__(self, socket: WebSocket) -> None:

@@ -18,7 +18,7 @@ from starlette.types import ASGIApp
 from starlette.websockets import WebSocket
 
 from jackfield_scripted.gemini.live import GeminiOptions, LiveModel
-from jackfield_scripted.gemini.live_socket import LiveSocket
+from jackfield_scripted.gemini.live_socket import ScriptedLiveSocket
 from jackfield_scripted.gemini.text import ContentRequest, TextModel
 from jackfield_scripted.gemini.wire_format import refusal_body, to_camel_case
 from jackfield_scripted.script import Refusal, Script, ScriptedModel
@@ -77,7 +77,7 @@ class GeminiServer(ScriptedServer):
             await websocket.send_denial_response(JSONResponse(refusal_body(refusal), refusal.status))
             return
         await websocket.accept()
-        socket = LiveSocket(websocket)
+        socket = ScriptedLiveSocket(websocket)
         model = await self._set_up(socket)
         if model is None:
             return
@@ -86,7 +86,7 @@ class GeminiServer(ScriptedServer):
             await model.receive(message)
         playing.cancel()
 
-    async def _set_up(self, socket: LiveSocket) -> LiveModel | None:
+    async def _set_up(self, socket: ScriptedLiveSocket) -> LiveModel | None:
         first = await socket.receive()
         setup = first.get("setup") if first else None
         if not setup or not str(setup.get("model", "")).startswith("models/"):

@@ -118,14 +118,14 @@ class ImageServer:
         self._released = threading.Event()
         server = self
 
-        class Handler(BaseHTTPRequestHandler):
+        class ImageRequestHandler(BaseHTTPRequestHandler):
             def do_POST(self) -> None:
                 server._serve(self)
 
             def log_message(self, *_: Any) -> None:
                 pass
 
-        self._http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._http = ThreadingHTTPServer(("127.0.0.1", 0), ImageRequestHandler)
         self._thread = threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.02})
 
     def __enter__(self) -> Self:

@@ -23,10 +23,11 @@ from jackfield.invocation import DeadlineTimer, Handler, as_handler, run_handler
 from jackfield.plugins import Plugins
 from jackfield.registry.arguments import Arguments, compile_schema
 from jackfield.registry.returns import Returns
-from jackfield_builder import drafts, pipeline
+from jackfield_builder import pipeline
 from jackfield_builder.discovery import Discovery, discover
-from jackfield_builder.findings import Finding, in_order
-from jackfield_builder.sources import ToolSource, sources
+from jackfield_builder.findings import Finding, sort_findings
+from jackfield_builder.tool_draft import read_tool
+from jackfield_builder.tool_sources import ToolSource, locate_tools
 
 from jackfield_testkit.json_values import same_json
 from jackfield_testkit.tool import report
@@ -63,7 +64,7 @@ class InstalledTool:
 def load_tool(tool_id: str) -> InstalledTool:
     """Load an installed tool; raises `ToolUnusableError`."""
     source = _locate(tool_id, discover())
-    draft = drafts.read(source)
+    draft = read_tool(source)
     broken = f"{tool_id} cannot be run; test_contract or `jackfield build` shows why"
     if draft.schema is None or not compile_schema(tool_schema()).is_valid(draft.schema):
         raise ToolUnusableError(broken)
@@ -81,15 +82,15 @@ def build_findings(tool_id: str) -> tuple[Finding, ...]:
     """Return all findings of the build about one tool, including the import of its handler."""
     discovery = discover()
     source = _locate(tool_id, discovery)
-    (examined,) = pipeline.examine([source], plugins(discovery.plugins))
-    return in_order([*_findings_about(source, discovery.findings), *examined.draft.findings])
+    (examined,) = pipeline.check_tools([source], plugins(discovery.plugins))
+    return sort_findings([*_findings_about(source, discovery.findings), *examined.draft.findings])
 
 
 def _locate(tool_id: str, discovery: Discovery) -> ToolSource:
     announced = [entry for entry in discovery.tools if entry.name == tool_id]
     # Plugins are imported only for a tool without an entry point of its own.
     offered = () if announced else plugins(discovery.plugins).of("jackfield_tools")
-    found, unlocated = sources(announced, (each for each in offered if each.name == tool_id))
+    found, unlocated = locate_tools(announced, (each for each in offered if each.name == tool_id))
     if found:
         return found[0]
     faults = [each for each in (*discovery.findings, *unlocated) if each.subject == tool_id]

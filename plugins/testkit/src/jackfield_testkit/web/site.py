@@ -39,14 +39,14 @@ class WebSite:
         self._pages: dict[str, Handle] = {}
         site = self
 
-        class Handler(BaseHTTPRequestHandler):
+        class SiteRequestHandler(BaseHTTPRequestHandler):
             def do_GET(self) -> None:
                 site._serve(self)
 
             def log_message(self, *_: Any) -> None:
                 pass
 
-        self._http = _Server(("127.0.0.1", 0), Handler)
+        self._http = _Server(("127.0.0.1", 0), SiteRequestHandler)
         self._scheme = "http"
         if tls is not None:
             self._http.socket = tls.wrap_socket(self._http.socket, server_side=True)

@@ -43,11 +43,11 @@ class FileReadTests:
 
     @async_test
     async def test_lines_are_numbered_from_one(self, harness: WorkspaceHarness) -> None:
-        """A passage has the requested lines, their position, and the length of the file."""
+        """An excerpt has the requested lines, their position, and the length of the file."""
         harness.write_files({"notes/long.txt": "".join(f"line {number}\n" for number in range(1, 11))})
         view = await harness.view()
-        passage = await view.read("notes/long.txt", first=4, limit=2)
-        found = (passage.path, passage.lines, passage.first, passage.total)
+        excerpt = await view.read("notes/long.txt", first=4, limit=2)
+        found = (excerpt.path, excerpt.lines, excerpt.first, excerpt.total)
         expect_equal(found, ("notes/long.txt", ("line 4", "line 5"), 4, 10), "two lines from line 4")
         last = await view.read("./notes//long.txt", first=10)
         expect_equal(
@@ -62,8 +62,8 @@ class FileReadTests:
         harness.write_files({name: content for name, (content, _) in _TEXTS.items()})
         view = await harness.view()
         for name, (content, lines) in _TEXTS.items():
-            passage = await view.read(name)
-            expect_equal((passage.lines, passage.total), (lines, len(lines)), f"the lines of {content!r}")
+            excerpt = await view.read(name)
+            expect_equal((excerpt.lines, excerpt.total), (lines, len(lines)), f"the lines of {content!r}")
 
     @async_test
     async def test_unreadable_paths_are_rejected(self, harness: WorkspaceHarness) -> None:

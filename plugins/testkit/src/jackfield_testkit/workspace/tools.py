@@ -12,7 +12,7 @@ from typing import Any, ClassVar, TypeVar
 
 import pytest
 from jackfield import Mode, ToolContext
-from jackfield_capability_types.workspace import Change, Listing, Matches, Passage, Search
+from jackfield_capability_types.workspace import Excerpt, FileChange, Listing, Matches, Search
 
 from jackfield_testkit.context import ToolTestContext
 from jackfield_testkit.runtime import capability
@@ -21,7 +21,7 @@ from jackfield_testkit.tool import ToolContractTests
 MODIFIED_AT = 1_700_000_000
 """The modification time of every file, in seconds since the epoch."""
 
-_Result = TypeVar("_Result", Passage, Listing, Matches, Change)
+_Result = TypeVar("_Result", Excerpt, Listing, Matches, FileChange)
 
 
 class WorkspaceToolTests(ToolContractTests, abstract=True):
@@ -52,24 +52,24 @@ class WorkspaceToolTests(ToolContractTests, abstract=True):
 class StubWorkspace:
     """A workspace without files: it returns the given results and records its calls.
 
-    `StubWorkspace(write=Change("a.txt", "created", 1))`
+    `StubWorkspace(write=FileChange("a.txt", "created", 1))`
     """
 
     def __init__(
         self,
         *,
-        read: Passage | None = None,
+        read: Excerpt | None = None,
         glob: Listing | None = None,
         grep: Matches | None = None,
-        write: Change | None = None,
-        edit: Change | None = None,
+        write: FileChange | None = None,
+        edit: FileChange | None = None,
     ) -> None:
         self.calls: list[tuple[Any, ...]] = []
         """The name and the arguments of each call."""
         self._read, self._glob, self._grep, self._write, self._edit = read, glob, grep, write, edit
 
-    async def read(self, path: str, *, first: int = 1, limit: int = 200) -> Passage:
-        """Return the given passage."""
+    async def read(self, path: str, *, first: int = 1, limit: int = 200) -> Excerpt:
+        """Return the given excerpt."""
         return self._result(self._read, "read", path, first, limit)
 
     async def glob(
@@ -83,11 +83,11 @@ class StubWorkspace:
         """Return the given matches."""
         return self._result(self._grep, "grep", search)
 
-    async def write(self, path: str, content: str, *, overwrite: bool = False) -> Change:
+    async def write(self, path: str, content: str, *, overwrite: bool = False) -> FileChange:
         """Return the given change."""
         return self._result(self._write, "write", path, content, overwrite)
 
-    async def edit(self, path: str, old: str, new: str, *, replace_all: bool = False) -> Change:
+    async def edit(self, path: str, old: str, new: str, *, replace_all: bool = False) -> FileChange:
         """Return the given change."""
         return self._result(self._edit, "edit", path, old, new, replace_all)
 

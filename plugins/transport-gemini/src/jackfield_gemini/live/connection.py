@@ -151,7 +151,7 @@ class LiveConnection:
         try:
             await sending
         except ConnectionClosed:
-            _log.debug("the connection ended while something was sent; its end is told as an event")
+            _log.debug("the connection ended while something was sent; an event reports the end")
 
     async def _read(self) -> None:
         queue, reader, socket = self._events, self._reader, self._socket

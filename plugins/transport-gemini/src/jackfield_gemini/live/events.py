@@ -40,16 +40,16 @@ class Utterances:
         self._pattern: dict[Speaker, list[str]] = {"user": [], "assistant": []}
         self._spoken: dict[str, str] = {}
         self._listening = False
-        self._told = False
+        self._reported = False
         self._users = 0
 
     def words(self, item: str) -> str:
         """Return the transcript of one of the model's last turns."""
         return self._spoken.get(item, "")
 
-    def user_begins(self, *, told: bool = False) -> Iterator[Event]:
-        """The user started to speak; `told` if the provider reports it, which then takes precedence."""
-        self._told = self._told or told
+    def user_begins(self, *, reported: bool = False) -> Iterator[Event]:
+        """The user started to speak; `reported` if the provider reports it, which then takes precedence."""
+        self._reported = self._reported or reported
         if not self._listening:
             yield from self._whole("user", self._user_item)
             self._listening = True
@@ -70,7 +70,7 @@ class Utterances:
     def hear(self, transcription: Mapping[str, Any], *, late: bool) -> Iterator[Event]:
         """Add a part of the user's transcript; a `late` one, while the model speaks, starts no turn."""
         if text := transcription.get("text"):
-            if not self._told and not late:
+            if not self._reported and not late:
                 yield from self.user_begins()
             self._pattern["user"].append(text)
             yield Transcript("user", text, final=False, item=self._user_item)
@@ -289,7 +289,7 @@ class LiveEvents:
 
     def _activity(self, body: Mapping[str, Any]) -> Iterator[Event]:
         if body.get("voiceActivityType") == "ACTIVITY_START":
-            yield from self.utterances.user_begins(told=True)
+            yield from self.utterances.user_begins(reported=True)
         elif body.get("voiceActivityType") == "ACTIVITY_END":
             yield from self.utterances.user_stops()
 

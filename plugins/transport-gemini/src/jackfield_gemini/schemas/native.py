@@ -6,8 +6,8 @@ import math
 
 from jackfield_schemas import descriptions
 from jackfield_schemas.combinations import union, union_objects
-from jackfield_schemas.lowering import LoweringReport, SchemaWriter, Written, heading
 from jackfield_schemas.parser import ParsedSchema
+from jackfield_schemas.schema_writer import LoweringReport, SchemaWriter, Written, heading
 from jackfield_schemas.shapes import (
     ABSENT,
     Annotations,
@@ -183,7 +183,7 @@ class NativeWriter(SchemaWriter):
     def boolean(self, option: BooleanShape, notes: list[str]) -> Written:
         """Write a boolean; Gemini has no enumeration for it."""
         if option.const is not None:
-            self._report.add(option.path, "the only accepted value is left out; the description tells of it")
+            self._report.add(option.path, "the only accepted value is left out; the description mentions it")
             notes.append(descriptions.one_of((option.const,)))
         return {"type": "BOOLEAN"}
 

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from jackfield.offers import Adapted
-from jackfield_schemas.lowering import LoweringReport
 from jackfield_schemas.names import provider_tool_name
 from jackfield_schemas.parser import parse_schema
+from jackfield_schemas.schema_writer import LoweringReport
 
 from jackfield_openai.schemas.plain import plain_parameters
 from jackfield_openai.schemas.strict import NotStrictError, StrictWriter, beyond

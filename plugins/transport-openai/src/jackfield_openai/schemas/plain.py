@@ -7,8 +7,8 @@ from typing import Any
 
 from jackfield_schemas import descriptions
 from jackfield_schemas.combinations import union_objects
-from jackfield_schemas.lowering import LoweringReport, SchemaWriter, Written, heading
 from jackfield_schemas.parser import ParsedSchema, parse_schema
+from jackfield_schemas.schema_writer import LoweringReport, SchemaWriter, Written, heading
 from jackfield_schemas.shapes import (
     ABSENT,
     Annotations,

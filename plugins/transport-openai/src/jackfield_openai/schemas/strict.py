@@ -12,7 +12,7 @@ from typing import Any
 from jackfield.strict_json import pointer
 from jackfield_schemas import descriptions
 from jackfield_schemas.combinations import union
-from jackfield_schemas.lowering import Written, default_notes, heading
+from jackfield_schemas.schema_writer import Written, default_notes, heading
 from jackfield_schemas.shapes import (
     ABSENT,
     Annotations,
@@ -128,7 +128,7 @@ class StrictWriter(PlainWriter):
 
     def _headed(self, path: Path, annotations: Annotations, notes: list[str], written: Written) -> Written:
         if annotations.default is not ABSENT and annotations.default is not None:
-            self._report.add((*path, "default"), "default is left out; the description tells of it")
+            self._report.add((*path, "default"), "default is left out; the description mentions it")
         if annotations.examples:
             self._report.add((*path, "examples"), "examples are left out; the description tells of them")
         head = heading(annotations, [*notes, *default_notes(annotations)])

@@ -26,8 +26,8 @@ export class SessionList {
   }
 
   async refresh() {
-    const { everybodys, complete, sessions } = await this.#api.get("sessions", { params: { limit: 50 } });
-    const whose = everybodys ? "Of all users" : "Your own";
+    const { allUsers, complete, sessions } = await this.#api.get("sessions", { params: { limit: 50 } });
+    const whose = allUsers ? "Of all users" : "Your own";
     const words = complete ? "" : `, the latest ${sessions.length}`;
     this.#note.textContent = sessions.length
       ? `${whose}${words}. Transcripts are kept for 7 days.` : "No conversations yet. Start one under Chat.";
@@ -95,8 +95,8 @@ function fail(error, place) {
 
 function state(session) {
   const words = session.state.replaceAll("_", " ");
-  if (!session.here) return element("span", { class: "tag" }, RESTS[session.state] ?? words);
-  return element("span", { class: `tag ${session.heard ? "good" : "warn"}` }, session.heard ? words : `${words}, nobody connected`);
+  if (!session.live) return element("span", { class: "tag" }, RESTS[session.state] ?? words);
+  return element("span", { class: `tag ${session.connected ? "good" : "warn"}` }, session.connected ? words : `${words}, nobody connected`);
 }
 
 const RESTS = { open: "can be resumed", ended: "over", expired: "transcript only" };

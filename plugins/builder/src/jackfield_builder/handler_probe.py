@@ -1,0 +1,133 @@
+"""Imports handlers in a separate process, so that side effects and crashes cannot affect the build.
+
+The process reads a JSON request from standard input. For each module it writes one JSON line before the
+import and one with the result. A module without a result has ended the process.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import json
+import os
+import signal
+import subprocess
+import sys
+import traceback
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+SECONDS_PER_MODULE = 20
+
+
+class ImportRequest(NamedTuple):
+    """A module to import, and the folders to add to `sys.path`."""
+
+    module: str
+    path: tuple[str, ...] = ()
+
+
+class ImportResult(NamedTuple):
+    """The result of an import; `kind` is imported, raised, died, missing (no execute) or uncallable."""
+
+    kind: str
+    message: str = ""
+    line: int | None = None
+
+
+def probe_imports(modules: Sequence[ImportRequest]) -> dict[str, ImportResult]:
+    """Import every module; continue in a new process after a module that ends its process."""
+    results: dict[str, ImportResult] = {}
+    remaining = list(modules)
+    while remaining:
+        request = {"path": sys.path, "modules": remaining, "seconds": SECONDS_PER_MODULE}
+        child = subprocess.run(
+            [sys.executable, "-m", "jackfield_builder.handler_probe"],
+            input=json.dumps(request),
+            capture_output=True,
+            text=True,
+            check=False,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+        )
+        module = ""
+        for line in child.stdout.splitlines():
+            message = json.loads(line)
+            module = message["module"]
+            if "result" in message:
+                results[module] = ImportResult(*message["result"])
+        if not module:
+            raise RuntimeError(f"the probe process did not start: {child.stderr.strip()[-2000:]}")
+        # If an exit hook of an imported module ended the process, every module has a result already.
+        results.setdefault(module, ImportResult("died", _exit_message(child.returncode)))
+        remaining = [each for each in remaining if each.module not in results]
+    return results
+
+
+def _exit_message(returncode: int) -> str:
+    if returncode == -signal.SIGALRM:
+        return f"it took longer than {SECONDS_PER_MODULE} s"
+    if returncode < 0:
+        return f"{signal.Signals(-returncode).name} ended the process"
+    return f"it ended the process with exit code {returncode}"
+
+
+def _main() -> None:
+    request = json.load(sys.stdin)
+    sys.path[:] = request["path"]
+    # A handler's output to standard output must not mix with the results.
+    with os.fdopen(os.dup(1), "w", encoding="utf-8", buffering=1) as output:
+        os.dup2(2, 1)
+        for module, path in request["modules"]:
+            output.write(json.dumps({"module": module}) + "\n")
+            signal.alarm(request["seconds"])
+            result = _import(module, path)
+            signal.alarm(0)
+            output.write(json.dumps({"module": module, "result": result}) + "\n")
+
+
+def _import(name: str, path: list[str]) -> ImportResult:
+    sys.path[:0] = path
+    try:
+        module = importlib.import_module(name)
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # noqa: BLE001 - third-party code may raise anything, even SystemExit
+        return ImportResult("raised", _error_message(error), _error_line(error, name))
+    finally:
+        del sys.path[: len(path)]
+    return _check_execute(getattr(module, "execute", None))
+
+
+def _error_message(error: BaseException) -> str:
+    """Return an exception as one short line, even if its own `__str__` raises."""
+    try:
+        text = " ".join(str(error).split())
+    except Exception:  # noqa: BLE001 - `__str__` of a third-party exception may raise anything
+        text = "(no message: str() of the exception fails)"
+    return f"{type(error).__name__}: {text[:300]}"
+
+
+def _error_line(error: BaseException, name: str) -> int | None:
+    """Return the line of the handler at which the import failed."""
+    file = Path(*name.split(".")[-2:]).with_suffix(".py")
+    frames = [
+        frame for frame in traceback.extract_tb(error.__traceback__) if Path(frame.filename).match(str(file))
+    ]
+    return frames[-1].lineno if frames else None
+
+
+def _check_execute(execute: Any) -> ImportResult:
+    if not callable(execute):
+        return ImportResult("missing")
+    try:
+        inspect.signature(execute).bind({}, None)
+    except TypeError as error:
+        return ImportResult("uncallable", str(error))
+    except ValueError:
+        pass  # A builtin without a signature cannot be checked.
+    return ImportResult("imported")
+
+
+if __name__ == "__main__":
+    _main()

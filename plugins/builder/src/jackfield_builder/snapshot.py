@@ -1,0 +1,200 @@
+"""Creates the snapshot of the checked tools and writes it atomically."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import tempfile
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import importlib_metadata
+import orjson
+from jackfield.contract.manifest import ToolManifest
+from jackfield.contract.snapshot import (
+    API_VERSION,
+    FORMAT_VERSION,
+    NOT_CODE,
+    Snapshot,
+    SnapshotError,
+    previous,
+    seal,
+)
+from jackfield.distributions import package_hash, path_of
+from jackfield.offers import Stage
+from jackfield.plugins import OFFER_TYPES, Plugins
+
+from jackfield_builder.dependencies import ContributedModules, InstalledDistributions
+from jackfield_builder.tool_draft import ToolDraft
+
+
+class CheckedTool(NamedTuple):
+    """A tool after all checks: its draft with the findings, and its declarations for providers."""
+
+    draft: ToolDraft
+    provider_schemas: Mapping[str, Any]
+
+
+def freeze(tools: Iterable[CheckedTool], plugins: Plugins) -> Snapshot:
+    """Create the snapshot; the same inputs give the same document except for commit and time."""
+    tools = list(tools)
+    installation = InstalledDistributions()
+    return seal(
+        {
+            "formatVersion": FORMAT_VERSION,
+            "gitCommit": _git_commit(),
+            "buildTimestamp": _timestamp(),
+            "kernel": {"version": importlib_metadata.version("jackfield-kernel"), "api": API_VERSION},
+            "policies": [
+                {
+                    "name": offer.name,
+                    "stage": Stage(offer.stage).name,
+                    "distribution": plugin.distribution.name,
+                }
+                for offer, plugin in plugins.policy_chain()
+            ],
+            "enforced": sorted({field for offer, _ in plugins.policy_chain() for field in offer.enforces}),
+            "capabilities": [each.name for each in plugins.of("jackfield_capabilities")],
+            "intents": [each.name for each in plugins.of("jackfield_intent_handlers")],
+            "distributions": installation.records(_contributed_modules(tools, plugins)),
+            "plugins": _plugins(plugins, installation),
+            "tools": sorted(
+                (_tool(each, installation) for each in tools), key=lambda tool: str(tool["toolId"])
+            ),
+        }
+    )
+
+
+def _contributed_modules(tools: Iterable[CheckedTool], plugins: Plugins) -> dict[str, ContributedModules]:
+    """Return the packages of tools and the modules of plugins by distribution."""
+    packages: dict[str, list[str]] = defaultdict(list)
+    modules: dict[str, list[str]] = defaultdict(list)
+    for tool in tools:
+        packages[tool.draft.source.distribution.name].append(tool.draft.source.package)
+    for entry in plugins.loaded:
+        modules[entry.distribution.name].append(entry.value.partition(":")[0].strip())
+    return {name: ContributedModules(packages[name], modules[name]) for name in {*packages, *modules}}
+
+
+def _tool(tool: CheckedTool, installation: InstalledDistributions) -> dict[str, Any]:
+    draft = tool.draft
+    if draft.schema is None or draft.guide is None:
+        raise ValueError(f"{draft.source.tool_id} was not checked")
+    source = draft.source
+    version = installation.version(source.distribution.name, source.distribution.version)
+    return {
+        **ToolManifest.from_wire(draft.schema).metadata(),
+        "jsonSchema": draft.schema["parameters"],
+        "providerSchemas": dict(tool.provider_schemas),
+        "summary": draft.guide.summary,
+        "documentation": draft.guide.text,
+        "handler": source.handler,
+        "distribution": {
+            "name": source.distribution.name,
+            "version": source.distribution.version,
+            "contentHash": package_hash(source.folder, version),
+            "codeHash": package_hash(source.folder, version, exclude=NOT_CODE),
+        },
+    }
+
+
+def _plugins(plugins: Plugins, installation: InstalledDistributions) -> list[dict[str, Any]]:
+    described = []
+    for entry in plugins.loaded:
+        top_level = entry.value.partition(":")[0].partition(".")[0]
+        path = path_of(top_level)
+        version = installation.version(entry.distribution.name, entry.distribution.version)
+        described.append(
+            {
+                "name": entry.name,
+                "value": entry.value,
+                "distribution": {
+                    "name": entry.distribution.name,
+                    "version": entry.distribution.version,
+                    "contentHash": package_hash(path, version) if path else None,
+                },
+                # A host must not start without its observers, because they write the audit.
+                "observes": any(each.plugin == entry for each in plugins.of("jackfield_observers")),
+                # Observers, endpoints and commands do not affect a session.
+                "offers": {
+                    hook: [each.name for each in plugins.of(hook) if each.plugin == entry]
+                    for hook in OFFER_TYPES
+                    if hook not in {"jackfield_observers", "jackfield_endpoints", "jackfield_commands"}
+                },
+            }
+        )
+    return described
+
+
+def _timestamp() -> str:
+    # Tools for reproducible builds set SOURCE_DATE_EPOCH, so that two builds can be compared byte for byte.
+    try:
+        moment = datetime.fromtimestamp(int(os.environ["SOURCE_DATE_EPOCH"]), UTC)
+    except (KeyError, ValueError, OverflowError, OSError):
+        moment = datetime.now(UTC)
+    return moment.isoformat(timespec="seconds").replace("+00:00", "Z")
+
+
+def _git_commit() -> str | None:
+    try:
+        result = subprocess.run(
+            ["git", "rev-parse", "HEAD"],  # noqa: S607 - the user's own git
+            capture_output=True, text=True, check=False, timeout=10,
+        )  # fmt: skip
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return result.stdout.strip() or None if result.returncode == 0 else None
+
+
+def write_snapshot(snapshot: Snapshot, path: Path) -> Snapshot | None:
+    """Write the snapshot atomically; a reader sees the old file or the new one.
+
+    If the file held another version, copy that to the path of the previous registry, so that the two can be
+    compared, and return it.
+    """
+    replaced = None
+    path.parent.mkdir(parents=True, exist_ok=True)
+    document = _document(snapshot.wire)
+    with suppress(SnapshotError):
+        current = Snapshot.load(path)
+        if current.version != snapshot.version:
+            _replace_file(path.read_bytes(), previous(path))
+            replaced = current
+    _replace_file(document, path)
+    return replaced
+
+
+def _document(wire: Mapping[str, Any]) -> bytes:
+    """Return JSON with a line for every tool; with indentation the file would be twice as large."""
+    members = [b'"%b": %b' % (name.encode(), _member(wire[name])) for name in sorted(wire)]
+    return b"{\n%b\n}\n" % b",\n".join(members)
+
+
+def _member(value: Any) -> bytes:
+    if isinstance(value, list) and value and isinstance(value[0], dict):
+        return b"[\n%b\n]" % b",\n".join(map(_compact, value))
+    return _compact(value)
+
+
+def _compact(value: Any) -> bytes:
+    return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
+
+
+def _replace_file(document: bytes, link: Path) -> None:
+    # Replace the target of a symbolic link, so that readers of the target see the new file.
+    path = link.resolve()
+    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(document)
+            file.flush()
+            os.fsync(file.fileno())
+        Path(temporary).chmod(0o644)
+        Path(temporary).replace(path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise

@@ -1,0 +1,282 @@
+"""Compares two snapshots: lists what changed for sessions, callers and operators, and the version bumps."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import semver
+from jackfield.contract.snapshot import FrozenTool, Snapshot
+from jackfield.distributions import Distribution
+
+from jackfield_builder.findings import CheckCode, Finding
+from jackfield_builder.schema_changes import VersionBump, argument_changes, value_change
+
+_EFFECTS = ("none", "read_only", "writes")
+
+_MAX_NAMES = 3
+"""Up to this many distributions are listed by name; more are counted."""
+
+
+class SnapshotChange(NamedTuple):
+    """One difference between snapshots; `bump` is None if it requires no new version of a tool."""
+
+    subject: str
+    what: str
+    bump: VersionBump | None = None
+
+
+def compare_snapshots(before: Snapshot, after: Snapshot) -> list[SnapshotChange]:
+    """Return every difference in a stable order, tools first."""
+    changes: list[SnapshotChange] = []
+    for tool_id in sorted({*before.tools, *after.tools}):
+        old, new = before.tools.get(tool_id), after.tools.get(tool_id)
+        if old is None and new is not None:
+            changes.append(SnapshotChange(tool_id, f"tool added, {new.manifest.version}"))
+        elif new is None:
+            changes.append(SnapshotChange(tool_id, "tool removed"))
+        elif old is not None:
+            changes += tool_changes(old, new)
+            if old.manifest.version != new.manifest.version:
+                changes.append(
+                    SnapshotChange(tool_id, f"version {old.manifest.version} -> {new.manifest.version}")
+                )
+    return [*changes, *_distribution_changes(before, after), *_plugin_changes(before.wire, after.wire)]
+
+
+def tool_changes(old: FrozenTool, new: FrozenTool) -> list[SnapshotChange]:
+    """Return the changes of one tool except its version, each with the bump it requires."""
+    return [
+        SnapshotChange(new.manifest.tool_id, what, bump)
+        for what, bump in (
+            *argument_changes(old.manifest.parameters, new.manifest.parameters),
+            *_result_changes(old.manifest.returns, new.manifest.returns),
+            *_metadata_changes(old.manifest.metadata(), new.manifest.metadata()),
+            *_content_changes(old, new),
+        )
+    ]
+
+
+def required_bump(changes: list[SnapshotChange]) -> VersionBump | None:
+    """Return the largest bump of the changes."""
+    return max((change.bump for change in changes if change.bump is not None), default=None)
+
+
+def missing_bumps(earlier: Sequence[Snapshot], current: Snapshot) -> list[Finding]:
+    """Report each tool whose version was not raised enough since one of the earlier snapshots.
+
+    Each tool has one finding, for the largest missing bump.
+    """
+    findings = []
+    for tool_id, new in current.tools.items():
+        since = [old for snapshot in earlier if (old := snapshot.tools.get(tool_id))]
+        missing = [each for old in since if (each := missing_bump(old, new))]
+        if missing:
+            required, message = max(missing, key=lambda each: each[0])
+            owner = Distribution(new.distribution, new.distribution_version)
+            findings.append(
+                Finding(
+                    CheckCode.NO_BUMP,
+                    message,
+                    owner,
+                    tool_id,
+                    "schema.json",
+                    "/version",
+                    # During development a tool is built often, and its version is raised once, at the end.
+                    as_note=required is VersionBump.PATCH,
+                )
+            )
+    return findings
+
+
+def unannounced_breaks(before: Snapshot, after: Snapshot) -> dict[str, str]:
+    """Return tools with breaking changes or lower versions but no major bump, each with the reason."""
+    both = [tool_id for tool_id in after.tools if tool_id in before.tools]
+    missing = {tool_id: missing_bump(before.tools[tool_id], after.tools[tool_id]) for tool_id in both}
+    return {tool_id: each[1] for tool_id, each in missing.items() if each and each[0] is VersionBump.MAJOR}
+
+
+def missing_bump(old: FrozenTool, new: FrozenTool) -> tuple[VersionBump, str] | None:
+    """Return the bump that a tool lacks and the message about it; None if its version is high enough."""
+    before, after = old.manifest.version, new.manifest.version
+    if semver.Version.parse(after) < semver.Version.parse(before):
+        return VersionBump.MAJOR, f"{before} -> {after}, but a version must never go down"
+    changes = tool_changes(old, new)
+    required = required_bump(changes)
+    if required is None or _is_bumped(before, after, required):
+        return None
+    reasons = "; ".join(change.what for change in changes if change.bump == required)
+    early = _before_1_0(required)
+    enough = f" (before 1.0.0 a {early.name.lower()} bump is enough)" if early < required else ""
+    message = (
+        f"{before} -> {after}, but this change requires a {required.name.lower()} bump{enough}: {reasons}"
+    )
+    return required, message
+
+
+def _before_1_0(required: VersionBump) -> VersionBump:
+    """Return the bump that suffices before 1.0.0, where a minor version may break callers."""
+    return VersionBump(max(required - 1, VersionBump.PATCH))
+
+
+def _is_bumped(old: str, new: str, required: VersionBump) -> bool:
+    before, after = semver.Version.parse(old), semver.Version.parse(new)
+    if after <= before:
+        return False
+    if before.major == after.major == 0:
+        required = _before_1_0(required)
+    if after.major > before.major:
+        return True
+    return required <= (VersionBump.MINOR if after.minor > before.minor else VersionBump.PATCH)
+
+
+def _result_changes(
+    before: Mapping[str, Any] | None, after: Mapping[str, Any] | None
+) -> Iterator[tuple[str, VersionBump]]:
+    if before == after:
+        return
+    old, new = (before or {}).get("properties", {}), (after or {}).get("properties", {})
+    for name in sorted({*old} - {*new}):
+        yield f"result no longer includes {name}", VersionBump.MAJOR
+    for name in sorted({*new} - {*old}):
+        yield f"result also includes {name}", VersionBump.MINOR
+    for name in sorted({*old} & {*new}):
+        if old[name] != new[name]:
+            retyped = old[name].get("type") != new[name].get("type")
+            yield f"result's {name} changed", VersionBump.MAJOR if retyped else VersionBump.MINOR
+    if old == new:
+        yield "schema of the result changed", VersionBump.MINOR
+
+
+def _metadata_changes(before: dict[str, Any], after: dict[str, Any]) -> Iterator[tuple[str, VersionBump]]:
+    for mode in sorted({*before["allowedModes"]} - {*after["allowedModes"]}):
+        yield f"no longer offered in {mode}", VersionBump.MAJOR
+    for mode in sorted({*after["allowedModes"]} - {*before["allowedModes"]}):
+        yield f"now offered in {mode}", VersionBump.MINOR
+    riskier = _EFFECTS.index(after["sideEffects"]) > _EFFECTS.index(before["sideEffects"])
+    bumps = {
+        "sideEffects": VersionBump.MAJOR if riskier else VersionBump.MINOR,
+        "idempotent": VersionBump.MINOR if after["idempotent"] else VersionBump.MAJOR,
+        "category": VersionBump.MINOR,
+        "requiresConfirmation": VersionBump.MINOR,
+        "requires": VersionBump.MINOR,
+        "rateLimit": VersionBump.MINOR,
+        "availability": VersionBump.MINOR,
+        "timeoutMs": VersionBump.MINOR,
+        "latencyBudgetMs": VersionBump.PATCH,
+        "description": VersionBump.PATCH,
+        "preview": VersionBump.PATCH,
+    }
+    for field, bump in bumps.items():
+        if before[field] != after[field]:
+            is_long = field in {"description", "preview", "availability"}
+            what = "changed" if is_long else value_change(before[field], after[field]).replace('"', "")
+            yield f"{field} {what}", bump
+
+
+def _content_changes(old: FrozenTool, new: FrozenTool) -> Iterator[tuple[str, VersionBump]]:
+    if old.summary != new.summary:
+        yield "guide's summary changed", VersionBump.PATCH
+    if old.documentation != new.documentation:
+        yield "guide changed", VersionBump.PATCH
+    if old.code_hash != new.code_hash:
+        yield "handler changed", VersionBump.PATCH
+
+
+def _distribution_changes(before: Snapshot, after: Snapshot) -> Iterator[SnapshotChange]:
+    """Yield changes of shared modules and dependencies.
+
+    They require no new version of a tool, which is raised only when its own files or its contract change.
+    """
+    if "distributions" not in before.wire:
+        if "distributions" in after.wire:
+            yield SnapshotChange("", "shared modules and dependencies are now recorded")
+        return
+    old, new = _by_name(before), _by_name(after)
+    plugins = {plugin["distribution"]["name"] for plugin in after.wire["plugins"]}
+    users = _users(after)
+    for name in sorted({*old, *new}):
+        was, now = old.get(name, {}), new.get(name, {})
+        if "version" in was and "version" in now:
+            yield from _dependency_changes(was, now, users.get(name, ""))
+            continue
+        # A change of a plugin is listed under the plugin.
+        if name not in plugins and "version" not in now and (changed := _changed_modules(was, now)):
+            yield SnapshotChange("", f"{name}: {changed} changed")
+        needed, needs = set(was.get("dependencies", ())), set(now.get("dependencies", ()))
+        yield from (
+            SnapshotChange("", f"{name} no longer depends on {each}") for each in sorted(needed - needs)
+        )
+        yield from (SnapshotChange("", f"{name} now depends on {each}") for each in sorted(needs - needed))
+
+
+def _dependency_changes(
+    was: Mapping[str, Any], now: Mapping[str, Any], users: str
+) -> Iterator[SnapshotChange]:
+    name, version = now["name"], now["version"]
+    if was["version"] != version:
+        yield SnapshotChange("", f"dependency {name} {was['version']} -> {version}, used by {users}")
+    elif changed := _changed_modules(was, now):
+        yield SnapshotChange("", f"dependency {name} {version}: {changed} changed, used by {users}")
+
+
+def _changed_modules(was: Mapping[str, Any], now: Mapping[str, Any]) -> str:
+    old, new = was.get("modules", {}), now.get("modules", {})
+    return ", ".join(module for module in sorted({*old, *new}) if old.get(module) != new.get(module))
+
+
+def _by_name(snapshot: Snapshot) -> dict[str, Mapping[str, Any]]:
+    return {each["name"]: each for each in snapshot.distributions}
+
+
+def _users(snapshot: Snapshot) -> dict[str, str]:
+    """Return the distributions that use each dependency, by name or, if there are many, as a count."""
+    users: dict[str, list[str]] = defaultdict(list)
+    for each in snapshot.distributions:
+        for needed in each.get("dependencies", ()):
+            users[needed].append(each["name"])
+    return {
+        needed: ", ".join(names) if len(names) <= _MAX_NAMES else f"{len(names)} distributions"
+        for needed, names in users.items()
+    }
+
+
+def _plugin_changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[SnapshotChange]:
+    if before["kernel"] != after["kernel"]:
+        yield SnapshotChange("", f"kernel {_kernel(before)} -> {_kernel(after)}")
+    old, new = _by_owner(before), _by_owner(after)
+    for name in sorted({*old, *new}):
+        if name not in old:
+            yield SnapshotChange("", f"plugin {name} added")
+        elif name not in new:
+            yield SnapshotChange("", f"plugin {name} removed")
+        elif _content(before, old[name]) != _content(after, new[name]):
+            yield SnapshotChange("", f"plugin {name} changed")
+    for field in ("policies", "capabilities", "intents"):
+        if before[field] != after[field]:
+            order = [
+                " > ".join(each if isinstance(each, str) else each["name"] for each in side[field]) or "none"
+                for side in (before, after)
+            ]
+            yield SnapshotChange("", f"{field}: {order[0]} -> {order[1]}")
+    declared = [
+        {tool["toolId"]: tool["providerSchemas"] for tool in side["tools"]} for side in (before, after)
+    ]
+    for tool_id in sorted({*declared[0]} & {*declared[1]}):
+        if {*declared[0][tool_id]} != {*declared[1][tool_id]}:
+            yield SnapshotChange(tool_id, "declared for different providers")
+
+
+def _kernel(wire: Mapping[str, Any]) -> str:
+    return f"{wire['kernel']['version']} (API {wire['kernel']['api']})"
+
+
+def _content(wire: Mapping[str, Any], plugin: Mapping[str, Any]) -> tuple[Any, Any]:
+    owner = plugin["distribution"]
+    modules = [each.get("modules") for each in wire.get("distributions", ()) if each["name"] == owner["name"]]
+    return owner, modules
+
+
+def _by_owner(wire: Mapping[str, Any]) -> dict[str, Any]:
+    return {f"{plugin['distribution']['name']}:{plugin['name']}": plugin for plugin in wire["plugins"]}

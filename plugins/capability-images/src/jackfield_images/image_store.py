@@ -1,0 +1,111 @@
+"""Checks generated images and stores them: an image file and a JSON file with its properties.
+
+Both are named for the random id of the image. The JSON file is written last, so an image is complete or does
+not exist.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import secrets
+import warnings
+from dataclasses import asdict, fields
+from datetime import UTC, datetime
+from io import BytesIO
+from pathlib import Path
+from typing import NamedTuple
+
+from jackfield.files import write_atomically
+from jackfield_capability_types.images import StoredImage
+
+MEDIA_TYPES = {"PNG": "image/png", "JPEG": "image/jpeg", "WEBP": "image/webp", "GIF": "image/gif"}
+"""The formats that every browser shows, by Pillow's names."""
+
+_MOST_PIXELS = 64_000_000
+
+
+class NotAnImageError(Exception):
+    """The data is not an image that can be shown; the message says why."""
+
+
+class ImageInfo(NamedTuple):
+    """The type and size of an image."""
+
+    media_type: str
+    width: int
+    height: int
+
+
+def inspect(content: bytes) -> ImageInfo:
+    """Decode a whole image; call it in a thread, because it takes a while."""
+    from PIL import Image, UnidentifiedImageError
+
+    try:
+        with warnings.catch_warnings():
+            # Pillow warns about very large images; the limit below is stricter.
+            warnings.simplefilter("ignore", Image.DecompressionBombWarning)
+            with Image.open(BytesIO(content), formats=tuple(MEDIA_TYPES)) as image:
+                width, height = image.size
+                if width * height > _MOST_PIXELS:
+                    raise NotAnImageError(f"it has {width} x {height} pixels, more than can be shown")
+                # The header alone does not show that the data is complete.
+                image.load()
+                return ImageInfo(MEDIA_TYPES[image.format or ""], width, height)
+    except UnidentifiedImageError:
+        raise NotAnImageError("it is no PNG, JPEG, WebP or GIF") from None
+    except (OSError, SyntaxError, ValueError, EOFError, Image.DecompressionBombError) as error:
+        # Pillow's decoders raise all of these for damaged data.
+        raise NotAnImageError(f"it is damaged: {error}") from None
+
+
+_ID = re.compile(r"[0-9a-f]{32}")
+_SUFFIXES = {"image/png": ".png", "image/jpeg": ".jpg", "image/webp": ".webp", "image/gif": ".gif"}
+_FACTS = tuple(each.name for each in fields(StoredImage))
+
+
+class ImageStore:
+    """The images of one directory; any number of processes may share it."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def prepare(self) -> None:
+        """Create the directory for its owner only; raises `OSError` if it is not writable."""
+        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if not os.access(self._folder, os.W_OK | os.X_OK):
+            raise PermissionError(f"{self._folder} cannot be written to")
+
+    def keep(
+        self, content: bytes, seen: tuple[str, int, int], *, prompt: str, by: tuple[str, str]
+    ) -> StoredImage:
+        """Store an image and its properties."""
+        media_type, width, height = seen
+        provider, model = by
+        kept = StoredImage(
+            secrets.token_hex(16), media_type, width, height, len(content), prompt, provider, model
+        )
+        facts = {**asdict(kept), "created": datetime.now(UTC).isoformat(timespec="seconds")}
+        write_atomically(self._folder / f"{kept.id}{_SUFFIXES[media_type]}", content)
+        described = json.dumps(facts, ensure_ascii=False, indent=1).encode()
+        write_atomically(self._folder / f"{kept.id}.json", described)
+        return kept
+
+    def read(self, image_id: str) -> tuple[StoredImage, bytes] | None:
+        """Read an image by id; None if the id is unknown or invalid."""
+        if not _ID.fullmatch(image_id):
+            return None
+        try:
+            facts = json.loads(self._read(f"{image_id}.json"))
+            kept = StoredImage(**{name: facts[name] for name in _FACTS})
+            return kept, self._read(f"{image_id}{_SUFFIXES[kept.media_type]}")
+        except (OSError, ValueError, KeyError, TypeError):
+            # The operator may have removed the image, even between the two reads.
+            return None
+
+    def _read(self, name: str) -> bytes:
+        # Links are not followed: a link in the directory must not expose another file.
+        descriptor = os.open(self._folder / name, os.O_RDONLY | os.O_NOFOLLOW)
+        with os.fdopen(descriptor, "rb") as file:
+            return file.read()

@@ -1,0 +1,77 @@
+"""`jackfield store`: creates the deployment's store and shows its identity."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from jackfield_cli.options import as_json, with_registry
+from jackfield_cli.terminal import echo, print_json
+
+if TYPE_CHECKING:
+    from jackfield.offers import StoreOffer
+    from jackfield.settings import Settings
+
+
+@click.group()
+def store() -> None:
+    """Create the store of this deployment, or show its identity.
+
+    In production only this command creates a store: a host without its store does not start.
+    """
+
+
+@store.command()
+@with_registry
+def create(settings: Settings) -> None:
+    """Create the configured store; fails if something already exists at its place."""
+    with _offer(settings) as (offer, chosen):
+        if offer.initialise is None:
+            raise click.ClickException(f"the store {offer.name!r} does not need to be created")
+        echo(offer.initialise(chosen))
+
+
+@store.command()
+@with_registry
+@as_json
+def show(settings: Settings, as_json: bool) -> None:
+    """Show the identity and the size of the store. Works while a host is running.
+
+    The numbers of claims, values and streams include expired ones that are not pruned yet.
+    """
+    with _offer(settings) as (offer, chosen):
+        if offer.describe is None:
+            raise click.ClickException(f"the store {offer.name!r} has nothing to show")
+        if why := offer.missing(chosen):
+            raise click.ClickException(why)
+        facts = offer.describe(chosen)
+    if as_json:
+        print_json(facts)
+        return
+    width = max(map(len, facts))
+    for name, value in facts.items():
+        echo(f"{name:<{width}}  {'unknown' if value is None else value}")
+
+
+@contextmanager
+def _offer(settings: Settings) -> Iterator[tuple[StoreOffer, Any]]:
+    from jackfield.components import PluginComponents
+    from jackfield.contract.snapshot import Snapshot, SnapshotError
+    from jackfield.registry.registry import RegistryError
+    from jackfield.settings import SettingsError
+    from jackfield.store import StoreUnavailableError
+
+    try:
+        components = PluginComponents.of(Snapshot.load(settings.registry), settings)
+        components.faults.check()
+        if components.store_name == "memory":
+            raise click.ClickException(
+                "this deployment uses the `memory` store, which ends with its process and is never created; "
+                "for a persistent store, install jackfield-store-sqlite and run `jackfield build`"
+            )
+        yield components.store_offer()
+    except (SnapshotError, RegistryError, SettingsError, StoreUnavailableError) as error:
+        raise click.ClickException(str(error)) from None

@@ -1,0 +1,208 @@
+"""`/tools` and `/registry`: the tools that are offered, and the registry that is served."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from difflib import get_close_matches
+from typing import Any, get_args
+
+from jackfield import Mode
+from jackfield.contract.snapshot import Snapshot, SnapshotError, previous
+from jackfield.registry.registry import RegisteredTool, Registry
+from jackfield_builder.snapshot_diff import SnapshotChange, compare_snapshots
+from jackfield_sessions.instructions import tool_tokens
+from starlette.responses import JSONResponse, Response
+
+from jackfield_host.endpoint import Endpoint, EndpointParameter, RequestContext, ResponseForm
+from jackfield_host.errors import HttpError
+from jackfield_host.response_models import RegistryDiff, RegistryResponse, ToolDetails, ToolList, ToolSummary
+
+MODES: tuple[Mode, ...] = get_args(Mode)
+
+
+async def tools(context: RequestContext) -> Response:
+    """List the tools that are offered, all or those of a mode."""
+    registry = context.sessions.runtime.registry
+    modes = context.request.query_params.getlist("mode")
+    if any(mode not in MODES for mode in modes) or len(modes) > 1:
+        raise HttpError(400, "invalid", f"The query, at mode: expected one of {', '.join(MODES)}.")
+    wanted = set(modes or MODES)
+    found = [tool for tool in registry.tools.values() if wanted & set(tool.manifest.allowed_modes)]
+    return JSONResponse(
+        {
+            "registry": registry.version,
+            "tools": [_summary(tool, context) for tool in found],
+            "prompts": [prompt.to_wire() for prompt in context.sessions.factory.prompts],
+        }
+    )
+
+
+async def tool(context: RequestContext) -> Response:
+    """Return everything about one tool that a client can use."""
+    registry = context.sessions.runtime.registry
+    asked = context.request.path_params["tool"]
+    found = registry.get(asked)
+    if found is None:
+        why = registry.withheld.get(asked)
+        close = get_close_matches(asked, registry.tools, 1)
+        raise HttpError(
+            404,
+            "not_found",
+            f"{asked[:64]!r} is withheld: it {why}." if why else f"There is no tool {asked[:64]!r}.",
+            suggestion=f"Did you mean {close[0]!r}?" if close else "GET /tools lists them.",
+        )
+    metadata = found.manifest.metadata()
+    shown = ("description", "idempotent", "latencyBudgetMs", "timeoutMs", "requires", "returns")
+    frozen = found.frozen
+    return JSONResponse(
+        {
+            **_summary(found, context),
+            **{name: metadata[name] for name in shown},
+            "parameters": dict(found.manifest.parameters),
+            "guide": frozen.documentation,
+            "providerSchemas": dict(frozen.provider_schemas),
+            "distribution": frozen.distribution,
+            "distributionVersion": frozen.distribution_version,
+        }
+    )
+
+
+def _summary(tool: RegisteredTool, context: RequestContext) -> dict[str, Any]:
+    metadata = tool.manifest.metadata()
+    names = [field.alias for field in ToolSummary.model_fields.values() if field.alias in metadata]
+    tokens = tool_tokens(context.sessions.factory.prompts, tool.id)
+    return {
+        **{name: metadata[name] for name in names if name},
+        "summary": tool.frozen.summary,
+        "tokens": tokens,
+    }
+
+
+async def registry(context: RequestContext) -> Response:
+    """Return the registry that new sessions use."""
+    served = context.sessions.runtime.registry
+    snapshot = served.snapshot()
+    tools = [
+        {
+            "toolId": tool_id,
+            "version": frozen.manifest.version,
+            "distribution": frozen.distribution,
+            "distributionVersion": frozen.distribution_version,
+            "contentHash": frozen.content_hash,
+        }
+        for tool_id, frozen in snapshot.tools.items()
+    ]
+    return JSONResponse(
+        {
+            "version": snapshot.version,
+            "contentHash": snapshot.content_hash,
+            "deployment": served.deployment.value,
+            "policies": [policy["name"] for policy in snapshot.wire["policies"]],
+            "chain": snapshot.wire["policies"],
+            "plugins": [_plugin(plugin) for plugin in snapshot.wire["plugins"]],
+            "kernel": snapshot.wire["kernel"]["version"],
+            "gitCommit": snapshot.wire["gitCommit"],
+            "builtAt": snapshot.wire["buildTimestamp"],
+            "tools": tools,
+            "distributions": snapshot.wire.get("distributions", []),
+            "withheld": dict(served.withheld),
+        }
+    )
+
+
+def _plugin(frozen: Mapping[str, Any]) -> dict[str, Any]:
+    offers = {hook.removeprefix("jackfield_"): names for hook, names in frozen["offers"].items() if names}
+    return {
+        "name": frozen["name"],
+        "distribution": frozen["distribution"]["name"],
+        "distributionVersion": frozen["distribution"]["version"],
+        "offers": offers,
+    }
+
+
+async def registry_diff(context: RequestContext) -> Response:
+    """Return what changed since the previous registry, or will change with a restart."""
+    found = await asyncio.to_thread(_diff, context.sessions.runtime.registry)
+    if found is None:
+        raise HttpError(
+            404,
+            "no_previous",
+            "There is no other registry to compare with.",
+            suggestion="`jackfield build` keeps the previous registry when something has changed.",
+        )
+    return JSONResponse(found)
+
+
+def _diff(served: Registry) -> dict[str, Any] | None:
+    """Compare the registry with a newer file, or else with the previous one; None if there is neither."""
+    if served.path is None:
+        return None
+    snapshot = served.snapshot()
+    try:
+        newest = Snapshot.load(served.path)
+        if newest.version != snapshot.version:
+            return _compare(snapshot, newest, waiting=True)
+        return _compare(Snapshot.load(previous(served.path)), snapshot, waiting=False)
+    except SnapshotError:
+        return None
+
+
+def _compare(before: Snapshot, after: Snapshot, *, waiting: bool) -> dict[str, Any]:
+    return {
+        "from": before.version,
+        "to": after.version,
+        "waiting": waiting,
+        "changes": [_change(change) for change in compare_snapshots(before, after)],
+    }
+
+
+def _change(change: SnapshotChange) -> dict[str, Any]:
+    bump = change.bump.name.lower() if change.bump else None
+    return {"subject": change.subject or None, "what": change.what, "bump": bump}
+
+
+TOOLS = Endpoint(
+    "GET",
+    "/tools",
+    "The tools that are offered.",
+    tools,
+    parameters=(
+        EndpointParameter(
+            "mode", "query", "Only tools of this mode.", {"type": "string", "enum": list(MODES)}
+        ),
+    ),
+    responses={200: (ResponseForm("The tools, with the main facts about each.", ToolList),)},
+    errors={400: "There is no such mode."},
+)
+
+TOOL = Endpoint(
+    "GET",
+    "/tools/{tool}",
+    "Everything about one tool.",
+    tool,
+    parameters=(
+        EndpointParameter(
+            "tool", "path", "The tool's id.", {"type": "string", "maxLength": 100}, required=True
+        ),
+    ),
+    responses={200: (ResponseForm("The tool.", ToolDetails),)},
+    errors={404: "There is no such tool, or it is withheld."},
+)
+
+REGISTRY = Endpoint(
+    "GET",
+    "/registry",
+    "The registry that new sessions use.",
+    registry,
+    responses={200: (ResponseForm("The registry.", RegistryResponse),)},
+)
+
+REGISTRY_DIFF = Endpoint(
+    "GET",
+    "/registry/diff",
+    "What changed since the previous registry, or will change with a restart.",
+    registry_diff,
+    responses={200: (ResponseForm("The changes.", RegistryDiff),)},
+    errors={404: "There is no other registry to compare with."},
+)

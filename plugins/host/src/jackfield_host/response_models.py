@@ -1,0 +1,479 @@
+"""The JSON bodies of HTTP responses, as the API documentation publishes them.
+
+The handlers answer with plain dicts; tests check them against these models.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from jackfield import Mode
+from jackfield.protocol.messages import OfferedTool
+from pydantic import BaseModel, ConfigDict, Field
+from pydantic.alias_generators import to_camel
+
+
+class ResponseModel(BaseModel):
+    """A part of a response; clients ignore members that they do not know."""
+
+    model_config = ConfigDict(extra="allow", alias_generator=to_camel, populate_by_name=True)
+
+
+class ErrorDetails(ResponseModel):
+    """Why a request or a call failed."""
+
+    code: str
+    message: str = Field(description="A sentence for a person.")
+    suggestion: str | None = None
+    retry_after: float | None = Field(None, description="Seconds to wait before the next attempt.")
+
+
+class ErrorResponse(ResponseModel):
+    """The response to every request that failed."""
+
+    error: ErrorDetails
+
+
+class BrowserSessionResponse(ResponseModel):
+    """What a browser needs for a WebRTC call to the provider."""
+
+    client_secret: str = Field(alias="client_secret", description="The provider's key for this call only.")
+    session_id: str = Field(alias="session_id")
+    token: str = Field(description="Names the session in the header `Jackfield-Session`; keep it secret.")
+    tools: list[OfferedTool]
+    expires_at: float = Field(
+        alias="expires_at", description="When the client secret expires, in seconds since 1970."
+    )
+
+
+class SdpAnswerResponse(ResponseModel):
+    """The provider's SDP answer to a browser's offer."""
+
+    sdp: str
+
+
+class ChatResponse(ResponseModel):
+    """A complete turn of a text session."""
+
+    session: str
+    token: str
+    text: str = Field(description="The assistant's answer.")
+    events: list[dict[str, Any]] = Field(
+        description="The messages of the turn, as a WebSocket delivers them."
+    )
+
+
+class StreamedEvent(ResponseModel):
+    """One server-sent event (comments are heartbeats)."""
+
+    event: str = Field(description="The type of the message.")
+    data: str = Field(
+        description="The message, as a WebSocket delivers it.",
+        json_schema_extra={"contentMediaType": "application/json"},
+    )
+    id: str | None = Field(None, description="For `Last-Event-ID`; only stored events have one.")
+
+
+class ConfirmationCard(ResponseModel):
+    """A call that the user is asked to approve."""
+
+    confirmation: str
+    tool: str
+    preview: str
+    args: dict[str, Any]
+    expires_at: float
+    token: str | None = Field(
+        None, description="For POST /confirmations/{token}; only the user's client gets it."
+    )
+
+
+class ExecuteResponse(ResponseModel):
+    """The outcome of a tool call."""
+
+    success: bool
+    output: str = Field(description="The data as text, or the reason why there is none.")
+    duration: float = Field(description="Milliseconds from request to response.")
+    envelope: dict[str, Any] = Field(description="The response as a model gets it.")
+    call_id: str = Field(description="The id of the call, for GET /tasks/{call_id}.")
+    decisions: dict[str, str] = Field(description="The decision of each policy, in the order they ran.")
+    session: str
+    token: str | None = Field(
+        None,
+        description="The token of the session that was created for this call; every repetition with the same "
+        "key returns it again.",
+    )
+    error: ErrorDetails | None = Field(None, description="Only if the call failed.")
+    confirmation: ConfirmationCard | None = Field(
+        None, description="Only if the call waits for confirmation."
+    )
+
+
+CallStateName = Literal[
+    "never_run", "waiting", "running", "done", "failed", "declined", "expired", "in_doubt", "unknown"
+]
+"""The state of a call, from its claim in the store."""
+
+
+class DecisionResponse(ResponseModel):
+    """The outcome of a call that waited for confirmation."""
+
+    approved: bool = Field(
+        description="Whether the user approved it; false also if there was no decision in time."
+    )
+    state: CallStateName = Field(description="As in GET /tasks/{call_id}.")
+    tool: str
+    call_id: str | None
+    envelope: dict[str, Any] | None = Field(description="The response of the call; null if it was declined.")
+    error: ErrorDetails | None = Field(None, description="Only if there was a different decision before.")
+
+
+class TaskProgress(ResponseModel):
+    """The progress that a tool has reported."""
+
+    message: str
+    fraction: float | None
+
+
+class TaskResponse(ResponseModel):
+    """A tool call, from its claim and the events of its session."""
+
+    call_id: str
+    tool: str
+    state: CallStateName = Field(
+        description="`waiting`: for the user's decision; `in_doubt`: its host stopped, and it may or may "
+        "not have taken effect; of `failed`, `declined`, `expired` and `in_doubt`, `error` gives the reason."
+    )
+    began_at: float | None = None
+    ended_at: float | None = None
+    progress: TaskProgress | None = None
+    data: Any = Field(None, description="The result, truncated to 4000 characters.")
+    error: ErrorDetails | None = None
+    confirmation: ConfirmationCard | None = Field(
+        None, description="Only if the call waits for confirmation."
+    )
+
+
+class HealthResponse(ResponseModel):
+    """Whether the host accepts sessions."""
+
+    status: Literal["healthy", "degraded", "unhealthy"]
+    registry: bool
+    store: bool
+    provider: bool
+    active_sessions: int = Field(alias="active_sessions")
+    uptime: float = Field(description="Seconds.")
+
+
+class VersionInfo(ResponseModel):
+    """The versions of the host's software."""
+
+    host: str
+    kernel: str
+    protocol: str
+
+
+class SessionCounts(ResponseModel):
+    """The number of sessions in this process, and the limits."""
+
+    active: int
+    yours: int
+    max: int
+    max_yours: int
+
+
+class ClientLimits(ResponseModel):
+    """The limits that a client has to observe."""
+
+    message_bytes: int
+    request_bytes: int
+    requests_per_minute: float
+    idle_seconds: float
+    session_seconds: float
+
+
+class ProviderSelection(ResponseModel):
+    """Why the host uses its provider."""
+
+    reason: str
+    detected: bool = Field(description="False if the setting `provider` names it.")
+    hints: list[str] = Field(description="How to get a better provider.")
+
+
+class StatusResponse(ResponseModel):
+    """The status of the host."""
+
+    user: str
+    provider: str
+    provider_choice: ProviderSelection | None = Field(
+        description="Only for operators; on a host without tokens, for every user."
+    )
+    modes: list[Mode]
+    browser_calls: bool = Field(description="Whether GET /session can prepare WebRTC calls.")
+    registry: str
+    versions: VersionInfo
+    uptime: float
+    draining: bool
+    sessions: SessionCounts
+    limits: ClientLimits
+    tools: int
+    withheld: dict[str, str] = Field(description="Tools that are not offered, each with the reason.")
+
+
+class ToolTokens(ResponseModel):
+    """An estimate of a tool's size in tokens, at four characters each."""
+
+    declaration: int = Field(description="Its declaration for the provider, which is part of every request.")
+    summary: int = Field(description="Its line in the prompt, if the prompt does not contain its guide.")
+    guide: int
+    guide_in_prompt: list[Mode] = Field(description="The modes whose prompt contains the guide.")
+
+
+class PromptTokens(ResponseModel):
+    """The size of the prompt of a mode, in tokens."""
+
+    mode: Mode
+    tokens: int = Field(description="Instructions and declarations together.")
+    budget: int = Field(description="The limit that `prompt_tokens` sets.")
+    declarations: int
+    tools: int = Field(description="The number of tools in this mode.")
+    guides: int = Field(description="The number of guides in the prompt.")
+
+
+class ToolSummary(ResponseModel):
+    """The main facts about a tool."""
+
+    tool_id: str
+    version: str
+    summary: str
+    category: str
+    side_effects: str
+    requires_confirmation: bool | Literal["policy"]
+    allowed_modes: list[Mode]
+    tokens: ToolTokens | None = Field(description="Null if the provider supports none of its modes.")
+
+
+class ToolList(ResponseModel):
+    """The tools that are offered."""
+
+    registry: str
+    tools: list[ToolSummary]
+    prompts: list[PromptTokens]
+
+
+class ToolDetails(ToolSummary):
+    """Everything about a tool that a client can use."""
+
+    description: str
+    idempotent: bool
+    latency_budget_ms: int
+    timeout_ms: int
+    requires: list[str] = Field(description="The capabilities that it needs.")
+    parameters: dict[str, Any] = Field(description="The JSON Schema of its arguments.")
+    returns: dict[str, Any] | None = Field(description="The JSON Schema of its data, if it declares one.")
+    guide: str = Field(description="The instructions for models that use it, in Markdown.")
+    provider_schemas: dict[str, Any] = Field(description="Its declaration for each kind of provider.")
+    distribution: str
+    distribution_version: str
+
+
+class RegistryTool(ResponseModel):
+    """One tool of the registry, and its distribution."""
+
+    tool_id: str
+    version: str
+    distribution: str
+    distribution_version: str
+    content_hash: str
+
+
+class RegistryPlugin(ResponseModel):
+    """One plugin of the registry, and what it offers."""
+
+    name: str
+    distribution: str
+    distribution_version: str
+    offers: dict[str, list[str]] = Field(description="The names of its offers, by kind.")
+
+
+class RegistryPolicy(ResponseModel):
+    """One policy of the chain that every call passes through."""
+
+    name: str
+    stage: Literal["ADMIT", "SHAPE"] = Field(description="Before or after the arguments are validated.")
+    distribution: str
+
+
+class RegistryResponse(ResponseModel):
+    """The registry that sessions are pinned to."""
+
+    version: str
+    content_hash: str
+    deployment: str
+    policies: list[str] = Field(description="The policies, in the order in which they run.")
+    chain: list[RegistryPolicy] = Field(description="The same policies, with their stages and distributions.")
+    plugins: list[RegistryPlugin]
+    kernel: str = Field(description="The version of the kernel that built it.")
+    git_commit: str | None
+    built_at: str
+    tools: list[RegistryTool]
+    distributions: list[dict[str, Any]] = Field(
+        description="The distributions of tools and plugins, with the hashes of their modules and their "
+        "dependencies, as docs/registry.md describes them."
+    )
+    withheld: dict[str, str]
+
+
+class SessionSummary(ResponseModel):
+    """A session in the store."""
+
+    session: str
+    user: str | None
+    mode: str
+    state: str = Field(
+        description="The state of a session that is live in this process; otherwise `open`, `ended`, or "
+        "`expired` after 24 hours."
+    )
+    live: bool = Field(description="Whether the session is live in this process.")
+    connected: bool = Field(description="Whether a client is connected to it in this process.")
+    began_at: float
+    last_at: float = Field(description="The time of the last message.")
+    turns: int
+    registry: str | None
+
+
+class SessionList(ResponseModel):
+    """Sessions, the latest first."""
+
+    all_users: bool = Field(description="Whether the list has the sessions of all users, not only your own.")
+    complete: bool = Field(description="Whether there are no older sessions.")
+    sessions: list[SessionSummary]
+
+
+class TranscriptResponse(ResponseModel):
+    """The transcript of a session."""
+
+    session: SessionSummary
+    lines: list[dict[str, Any]] = Field(description="Messages and events in order, each with its `type`.")
+
+
+class AuditResponse(ResponseModel):
+    """Lines of the audit log, the latest first."""
+
+    complete: bool = Field(description="Whether there are no older lines that match.")
+    lines: list[dict[str, Any]] = Field(description="The lines, as docs/observability.md describes them.")
+
+
+class CallInDoubt(ResponseModel):
+    """A call whose host stopped while it ran: it may or may not have taken effect."""
+
+    key: str = Field(description="The key of the call, for POST /calls/settle.")
+    tool: str
+    session: str
+    user: str | None
+    call_id: str | None
+    arguments: str = Field(description="JSON, truncated to 4000 characters; a model or a client wrote them.")
+    began_at: float = Field(description="When it started to run, in seconds since 1970.")
+
+
+class CallsInDoubt(ResponseModel):
+    """The calls in doubt, the oldest first."""
+
+    complete: bool = Field(description="Whether the list is complete.")
+    calls: list[CallInDoubt]
+
+
+class SettledCall(ResponseModel):
+    """A call that was in doubt, with its outcome from now on."""
+
+    key: str
+    state: Literal["done", "never_run"]
+    envelope: dict[str, Any] = Field(description="The response of the call from now on.")
+
+
+class DownloadProgress(ResponseModel):
+    """A download that the host offers, and its progress."""
+
+    name: str = Field(description="The name for POST /downloads/start.")
+    label: str = Field(description="What is downloaded.")
+    hint: str = Field(description="The provider's hint that the download resolves.")
+    state: Literal["available", "running", "failed", "complete"]
+    size_bytes: int
+    received_bytes: int
+    error: str | None = Field(description="Why the last attempt failed, and how to fix it.")
+    needs_restart: bool = Field(description="Whether the host uses it only after a restart.")
+
+
+class DownloadList(ResponseModel):
+    """The downloads that give the host a better provider."""
+
+    downloads: list[DownloadProgress]
+
+
+class MetricTotals(ResponseModel):
+    """Counters of this process since its start."""
+
+    calls: float
+    errors: float = Field(description="Calls that failed or were refused, without those that await approval.")
+    refusals: float = Field(description="Calls that a policy refused, except for loops.")
+    loops: float
+    sessions: float
+    turns: float
+    tokens: float = Field(description="An estimate of the tokens in the tools' responses.")
+
+
+class MetricsSample(MetricTotals):
+    """The totals at one time."""
+
+    at: float
+    open: int = Field(description="Live sessions in this process.")
+
+
+class ToolStatistics(ResponseModel):
+    """The metrics of one tool; latencies are in milliseconds, over its last 1000 calls."""
+
+    tool: str
+    calls: int
+    errors: dict[str, int] = Field(description="Failed calls, by error type.")
+    late: int = Field(description="Calls that exceeded the tool's latency budget.")
+    tokens: int
+    budget_ms: int | None
+    p50: float | None = None
+    p95: float | None = None
+    p99: float | None = None
+
+
+class DecisionCount(ResponseModel):
+    """How often a policy intervened in a call."""
+
+    policy: str
+    decision: str
+    count: int
+
+
+class StatisticsResponse(ResponseModel):
+    """The statistics of this process."""
+
+    uptime: float
+    open: int = Field(description="Live sessions in this process.")
+    totals: MetricTotals
+    tools: list[ToolStatistics]
+    decisions: list[DecisionCount]
+    sample_seconds: float
+    samples: list[MetricsSample] = Field(description="The totals of the last half hour, the oldest first.")
+
+
+class RegistryChange(ResponseModel):
+    """One difference between two registries."""
+
+    subject: str | None = Field(description="The tool that changed, if it is one.")
+    what: str
+    bump: Literal["patch", "minor", "major"] | None
+
+
+class RegistryDiff(ResponseModel):
+    """The changes from one registry to another."""
+
+    from_: str = Field(alias="from")
+    to: str
+    waiting: bool = Field(description="Whether `to` takes effect with a restart, and `from` is being served.")
+    changes: list[RegistryChange]

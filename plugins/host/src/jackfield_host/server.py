@@ -1,0 +1,284 @@
+"""The uvicorn server: sockets, signals, graceful drain, and notifications to systemd."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import gc
+import logging
+import os
+import signal
+import socket
+import threading
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
+from types import FrameType
+from typing import Any
+
+import uvicorn
+from jackfield.settings import Settings, SettingsError, SettingsFaults
+
+from jackfield_host import uvicorn_protocols
+from jackfield_host.app import create_app, open_host
+from jackfield_host.host import Host
+from jackfield_host.settings import HostSettings
+
+_log = logging.getLogger(__name__)
+
+UNACKNOWLEDGED_MS = 30_000
+"""The operating system closes the connection of a peer that acknowledges nothing for this long."""
+
+MAX_PORT = 65535
+
+CLOSE_SECONDS = 5
+"""How long connections may take to close after the last session was released."""
+
+EXIT_SECONDS = 5.0
+"""How long a tool that blocks its thread may delay the exit of the process."""
+
+FORCED_EXIT_SECONDS = 1.0
+"""The same after a second signal."""
+
+
+class SystemdNotifier:
+    """Sends notifications to the socket in NOTIFY_SOCKET; a no-op if that is unset."""
+
+    def __init__(self, environ: Mapping[str, str] = os.environ) -> None:
+        address = environ.get("NOTIFY_SOCKET", "")
+        # A name that begins with @ is an abstract socket.
+        self._address = f"\0{address[1:]}" if address.startswith("@") else address
+        self._watchdog_seconds = _watchdog_seconds(environ)
+
+    def ready(self, status: str) -> None:
+        """Notify that the host accepts sessions."""
+        self._notify("READY=1", f"STATUS={status}")
+
+    def stopping(self, seconds: float) -> None:
+        """Notify that the host stops, and how long that may take."""
+        self._notify("STOPPING=1", f"EXTEND_TIMEOUT_USEC={int(seconds * 1e6)}", "STATUS=draining")
+
+    async def run_watchdog(self) -> None:
+        """Notify regularly that the event loop runs; return at once if systemd does not ask for that."""
+        while self._address and self._watchdog_seconds:
+            self._notify("WATCHDOG=1")
+            await asyncio.sleep(self._watchdog_seconds / 2)
+
+    def _notify(self, *lines: str) -> None:
+        if not self._address:
+            return
+        try:
+            with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as connection:
+                # A service manager that does not read must not block the sessions.
+                connection.setblocking(False)
+                connection.connect(self._address)
+                connection.send("\n".join(lines).encode())
+        except OSError as error:
+            _log.warning("cannot notify the service manager of %s: %s", lines[0], error)
+
+
+def _watchdog_seconds(environ: Mapping[str, str]) -> float:
+    """Return how many seconds may pass between two notifications; 0 if systemd asks for none."""
+    watched_pid = environ.get("WATCHDOG_PID", "")
+    microseconds = environ.get("WATCHDOG_USEC", "")
+    if not microseconds.isdecimal() or (watched_pid and watched_pid != str(os.getpid())):
+        return 0.0
+    return int(microseconds) / 1e6
+
+
+class Server(uvicorn.Server):
+    """A uvicorn server that drains its sessions before it stops."""
+
+    def __init__(
+        self,
+        config: uvicorn.Config,
+        host: Host,
+        on_ready: Callable[[int], None] | None = None,
+        notifier: SystemdNotifier | None = None,
+    ) -> None:
+        """`on_ready` is called with the port as soon as clients can connect."""
+        super().__init__(config)
+        self.status = 0
+        """The exit status of the process."""
+        self._host = host
+        self._on_ready = on_ready
+        self._notifier = notifier or SystemdNotifier()
+        self._drain_task: asyncio.Task[None] | None = None
+        self._watchdog: asyncio.Task[None] | None = None
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Listen, and report that the host is ready."""
+        await super().startup(sockets)
+        port = self.servers[0].sockets[0].getsockname()[1]
+        if self._on_ready is not None:
+            self._on_ready(port)
+        self._notifier.ready(f"listening on {self._host.options.address}:{port}")
+        self._watchdog = asyncio.create_task(self._notifier.run_watchdog())
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Handle signals while serving. Unlike uvicorn, do not raise them again after a drain."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        loop = asyncio.get_running_loop()
+
+        def handle(sig: int, frame: FrameType | None) -> None:
+            loop.call_soon_threadsafe(self.handle_exit, sig, frame)
+
+        before = {sig: signal.signal(sig, handle) for sig in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            yield
+        finally:
+            for sig, handler in before.items():
+                signal.signal(sig, handler)
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """Drain at the first signal; stop at once at the second."""
+        if self._drain_task is not None:
+            _log.warning("second signal: stopping now")
+            self.status = 128 + sig
+            self.force_exit = True
+            exit_after(FORCED_EXIT_SECONDS, self.status)
+            super().handle_exit(sig, frame)
+            return
+        self._drain_task = asyncio.create_task(self._drain(sig, frame))
+
+    async def _drain(self, sig: int, frame: FrameType | None) -> None:
+        sessions = self._host.sessions
+        _log.info(
+            "draining: no new sessions, running tools finish; sessions to release: %d", len(sessions.live)
+        )
+        self._notifier.stopping(self._host.options.drain_seconds + CLOSE_SECONDS + EXIT_SECONDS)
+        try:
+            await sessions.drain()
+            _log.info("drained")
+        except Exception:  # noqa: BLE001 - the host has to stop in any case
+            self.status = 1
+            _log.exception("draining failed")
+        finally:
+            super().handle_exit(sig, frame)
+
+
+class EmbeddedServer(Server):
+    """A server inside a program that handles signals itself."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Leave signals to the program."""
+        yield
+
+
+def exit_after(seconds: float, status: int) -> None:
+    """End the process after a delay, even if threads still run; nothing that was acknowledged is lost."""
+    timer = threading.Timer(seconds, os._exit, (status,))
+    timer.daemon = True
+    timer.start()
+
+
+def bind_socket(options: HostSettings) -> socket.socket:
+    """Create and bind the socket to listen on."""
+    family = socket.AF_INET6 if ":" in options.address else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    if hasattr(socket, "TCP_USER_TIMEOUT"):
+        # Accepted sockets inherit it: a peer that neither reads nor disconnects is closed.
+        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, UNACKNOWLEDGED_MS)
+    try:
+        listener.bind((options.address, options.port))
+    except OSError as error:
+        listener.close()
+        raise SettingsError(_bind_error(options, error)) from None
+    return listener
+
+
+def _bind_error(options: HostSettings, error: OSError) -> str:
+    place = f"[host] port: cannot listen on {options.address}:{options.port}"
+    if error.errno != errno.EADDRINUSE:
+        return f"{place}: {error.strerror}; choose another `port` or `address`"
+    other = options.port + 1 if options.port < MAX_PORT else 0
+    return (
+        f"{place}: the port is in use, perhaps by another host; stop that program, "
+        f"or choose another port: jackfield serve --port {other}"
+    )
+
+
+def uvicorn_config(app: Any, options: HostSettings) -> uvicorn.Config:
+    """Return uvicorn's configuration for a host."""
+    return uvicorn.Config(
+        app,
+        http=uvicorn_protocols.BoundedHttpProtocol,
+        ws=uvicorn_protocols.BoundedWebSocketProtocol,
+        loop="auto",
+        ws_max_size=options.message_bytes,
+        ws_per_message_deflate=False,
+        ws_ping_interval=uvicorn_protocols.PING_SECONDS,
+        ws_ping_timeout=uvicorn_protocols.PING_SECONDS,
+        proxy_headers=bool(options.proxies),
+        forwarded_allow_ips=list(options.proxies) or None,
+        server_header=False,
+        access_log=options.access_log,
+        log_config=None,
+        lifespan="on",
+        timeout_graceful_shutdown=CLOSE_SECONDS,
+    )
+
+
+async def serve(
+    settings: Settings,
+    options: HostSettings,
+    on_ready: Callable[[Host, int], None] | None = None,
+    faults: SettingsFaults | None = None,
+    *,
+    certain: bool = True,
+) -> int:
+    """Serve until a signal arrives; return the exit status of the process."""
+    async with open_host(settings, options, faults, certain=certain) as host:
+        listener = bind_socket(options)
+        ready = (lambda port: on_ready(host, port)) if on_ready else None
+        server = Server(uvicorn_config(create_app(host), options), host, ready)
+        # The objects of the start live as long as the process. Each full collection that looked through them
+        # would delay every call and every audio frame by some 50 ms.
+        gc.freeze()
+        await server.serve(sockets=[listener])
+        if server.force_exit:
+            # uvicorn skips this when it is forced to exit; background tasks have to end too.
+            await server.lifespan.shutdown()
+    return server.status
+
+
+def run(
+    settings: Settings,
+    options: HostSettings,
+    on_ready: Callable[[Host, int], None] | None = None,
+    faults: SettingsFaults | None = None,
+    *,
+    certain: bool = True,
+) -> int:
+    """Serve on a new event loop, uvloop if there is one; return the exit status of the process."""
+    loop_factory = uvicorn.Config("", loop="auto", log_config=None).get_loop_factory()
+    with asyncio.Runner(loop_factory=loop_factory) as runner:
+        status = runner.run(serve(settings, options, on_ready, faults, certain=certain))
+        exit_after(EXIT_SECONDS, status)
+    return status
+
+
+@asynccontextmanager
+async def serve_embedded(
+    settings: Settings, options: HostSettings, faults: SettingsFaults | None = None, *, certain: bool = True
+) -> AsyncIterator[str]:
+    """Serve a host on the running event loop while the block lasts; yield its URL."""
+    async with open_host(settings, options, faults, certain=certain) as host:
+        listener = bind_socket(options)
+        name = f"[{options.address}]" if ":" in options.address else options.address
+        url = f"http://{name}:{listener.getsockname()[1]}"
+        started = asyncio.Event()
+        server = EmbeddedServer(uvicorn_config(create_app(host), options), host, lambda _: started.set())
+        serving = asyncio.create_task(server.serve(sockets=[listener]))
+        serving.add_done_callback(lambda _: started.set())
+        await started.wait()
+        try:
+            yield url
+        finally:
+            await host.sessions.drain()
+            server.should_exit = True
+            await serving

@@ -1,0 +1,202 @@
+"""The start of a host: checks that report every fault in one run, and the summary that is printed."""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import os
+from collections.abc import Iterator
+from contextlib import AsyncExitStack
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from jackfield.components import PluginComponents
+from jackfield.contract.snapshot import SnapshotError
+from jackfield.registry.registry import Deployment, Registry, RegistryError
+from jackfield.runtime import Runtime
+from jackfield.settings import AUTO, Settings, SettingsError, SettingsFaults
+from jackfield.store import Store, StoreUnavailableError
+
+if TYPE_CHECKING:
+    from jackfield_host.host import Host
+
+PROBE = "readiness"
+"""The prefix of the key that is written to check that the store accepts writes."""
+
+
+async def start_runtime(
+    settings: Settings,
+    faults: SettingsFaults,
+    closing: AsyncExitStack,
+    *,
+    certain: bool = True,
+) -> Runtime:
+    """Start a runtime with a working provider and store; one `SettingsError` reports every fault.
+
+    If the settings are not `certain`, because keys of the file are faulty, faults are left out that may only
+    follow from that: a registry, a provider or a store that was meant to have another name.
+    """
+    # A host that cannot start because of the keys or of [host] creates nothing.
+    may_create = not faults
+    try:
+        registry = Registry.load(settings.registry, Deployment(settings.deployment))
+        components = PluginComponents.of(registry.snapshot(), settings, registry.drift, faults)
+    except (SnapshotError, RegistryError) as error:
+        if certain:
+            faults.add(str(error))
+        raise SettingsError(str(faults)) from None
+    closing.push_async_callback(components.close)
+    if certain or settings.provider not in ("", AUTO):
+        await check_provider(components)
+    if certain:
+        components.check_store(create=may_create)
+        if faults:
+            await _check_existing_store(components)
+    runtime = await Runtime.assemble(registry, components, settings)
+    await check_store(runtime.store, faults)
+    faults.check()
+    return runtime
+
+
+async def check_provider(components: PluginComponents) -> None:
+    """Choose the provider; add a fault if it cannot be used with these settings."""
+    # In a thread, because `provider = "auto"` may contact servers on this machine.
+    choice = await asyncio.to_thread(components.faults.collect, lambda: components.provider_choice)
+    if choice is None:
+        return
+    if missing := components.faults.collect(components.provider_unavailable_reason):
+        components.faults.add(f"provider: {choice.name} cannot be used: {missing}")
+
+
+async def check_store(store: Store, faults: SettingsFaults) -> None:
+    """Add a fault if the store accepts no writes."""
+    try:
+        await store.put(f"{PROBE}/start/{os.getpid()}", b"1", ttl=60.0)
+    except StoreUnavailableError as error:
+        faults.add(f"{error}; or choose another `store`")
+
+
+async def _check_existing_store(components: PluginComponents) -> None:
+    """Check the store of a host that will not start, without creating one."""
+    try:
+        missing = components.store_missing()
+    except (SettingsError, StoreUnavailableError):
+        # It was reported already.
+        return
+    if missing is None and (store := components.faults.collect(components.store)) is not None:
+        await check_store(store, components.faults)
+
+
+class StartupSummary(NamedTuple):
+    """What a host reports when it is ready."""
+
+    url: str
+    reachable: str
+    """How other machines reach the host; empty if the URL says so, or none can."""
+    registry: str
+    registry_file: str
+    deployment: str
+    provider: str
+    provider_reason: str
+    """Why this provider was chosen."""
+    provider_hints: tuple[str, ...]
+    """How to get a better provider."""
+    modes: tuple[str, ...]
+    prompt: tuple[str, ...]
+    """The size of each mode's prompt in tokens, and a warning if it exceeds the budget."""
+    store: str
+    offered: tuple[str, ...]
+    withheld: dict[str, str]
+    """The tools that are not offered, each with the reason."""
+    token: str
+    """Which tokens are accepted."""
+    sources: tuple[str, ...]
+    """Where the settings come from."""
+
+    def lines(self) -> Iterator[str]:
+        """Return the lines for people; the URL comes last, where they look first."""
+        yield f"Jackfield {version('jackfield-host')}"
+        if self.reachable:
+            yield f"  network   {self.reachable}"
+        yield f"  registry  {self.registry} ({self.registry_file}, {self.deployment})"
+        yield f"  provider  {self.provider} ({', '.join(self.modes)}): {self.provider_reason}"
+        for hint in self.provider_hints:
+            yield f"  better    {hint}"
+        yield from (f"  prompt    {figures}" for figures in self.prompt)
+        yield f"  store     {self.store}"
+        yield f"  tools     {len(self.offered)} offered: {', '.join(self.offered) or 'none'}"
+        for reason, tools in self._withheld_by_reason().items():
+            yield f"  withheld  {', '.join(tools)}: {reason}"
+        yield f"  token     {self.token}"
+        yield f"  settings  {', '.join(self.sources) or 'the defaults'}"
+        yield f"Open {self.url} · Ctrl-C stops"
+
+    def _withheld_by_reason(self) -> dict[str, list[str]]:
+        reasons: dict[str, list[str]] = {}
+        for tool, reason in self.withheld.items():
+            reasons.setdefault(reason, []).append(tool)
+        return reasons
+
+    def facts(self) -> dict[str, Any]:
+        """Return the members of the JSON log record."""
+        return self._asdict()
+
+
+def startup_summary(host: Host, settings: Settings, port: int, sources: tuple[str, ...]) -> StartupSummary:
+    """Return the summary of a host that listens on a port."""
+    sessions = host.sessions
+    registry = sessions.runtime.registry
+    return StartupSummary(
+        url=local_url(host.options.address, port),
+        reachable=network_access(host.options.address, port),
+        registry=registry.version,
+        registry_file=str(settings.registry),
+        deployment=registry.deployment.value,
+        provider=sessions.factory.provider,
+        provider_reason=sessions.factory.provider_choice.reason,
+        provider_hints=sessions.factory.provider_choice.hints,
+        modes=tuple(sorted(sessions.transport.modes)),
+        prompt=tuple(prompt.excess or prompt.figures for prompt in sessions.factory.prompts),
+        store=sessions.runtime.components.store_name,
+        offered=tuple(sorted(registry.tools)),
+        withheld=dict(sorted(registry.withheld.items())),
+        token=_token_requirement(host),
+        sources=sources,
+    )
+
+
+def local_url(address: str, port: int) -> str:
+    """Return the URL for a browser on this machine."""
+    name = address
+    if _is_unspecified(address):
+        name = "localhost"
+    elif ":" in address:
+        name = f"[{ipaddress.ip_address(address)}]"
+    return f"http://{name}:{port}"
+
+
+def network_access(address: str, port: int) -> str:
+    """Say how other machines reach a host that listens on every address; empty for any other host."""
+    return f"reachable at port {port} of every address of this machine" if _is_unspecified(address) else ""
+
+
+def _is_unspecified(address: str) -> bool:
+    try:
+        return ipaddress.ip_address(address).is_unspecified
+    except ValueError:
+        return False
+
+
+def _token_requirement(host: Host) -> str:
+    options = host.options
+    if not host.authenticator.requires_token:
+        return (
+            "not required: every program on this machine has access; if a proxy or tunnel leads here, "
+            "set up a token (jackfield key)"
+        )
+    accepted = []
+    if options.keys:
+        accepted.append(f"an API key ({', '.join(sorted(options.keys))})")
+    if options.jwt:
+        accepted.append(f"a JWT for {options.jwt.audience}")
+    return f"required: {' or '.join(accepted)}"

@@ -1,1 +1,0 @@
-"""What each side of the protocol says, and how it is documented."""

@@ -1,0 +1,661 @@
+"""Hosts for tests: real servers on free ports, scripted providers, and clients that check every message.
+
+    async with scripted_provider(script) as served, running_host(host_folder, served) as host:
+        async with host.client("text") as ada:
+            await ada.say("text", text="hello")
+            await ada.until_type("turn_complete")
+
+A `HostFolder` holds a registry, a store and settings. `running_host` serves it in this process, `HostProcess`
+in a process of its own that a test can kill. A `Client` checks the messages of both sides against the
+published schemas.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import contextlib
+import json
+import os
+import signal
+import socket
+import sys
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any, Self, TypeVar
+
+import jsonschema_rs
+import websockets
+from jackfield.protocol.codec import Message, message_type
+from jackfield.protocol.messages import CLIENT_MESSAGES, HOST_MESSAGES
+from jackfield.settings import Settings
+from jackfield.store import Store
+from jackfield_host.app import create_app, open_host
+from jackfield_host.client_messages import message_schemas
+from jackfield_host.host import Host
+from jackfield_host.server import Server, bind_socket, uvicorn_config
+from jackfield_host.settings import HostSettings
+from jackfield_scripted import Script, ScriptedModel
+from jackfield_scripted.audio import tone
+from jackfield_scripted.gemini import GeminiServer
+from jackfield_scripted.openai import OpenAIServer
+from jackfield_sessions.manager import SessionManager
+from jackfield_store_sqlite.creation import initialise
+from jackfield_testkit.sites import Site
+from websockets.asyncio.client import ClientConnection
+from websockets.typing import Origin, Subprotocol
+
+PATIENCE = 60.0
+"""How many seconds a test waits for an event before it fails."""
+
+ALLOW = (
+    "hst-*",
+    "jackfield-console",
+    "jackfield-policies",
+    "jackfield-observability",
+    "jackfield-store-sqlite",
+    "jackfield-transport-openai",
+    "jackfield-transport-gemini",
+    "jackfield-tool-ignore-user",
+    "jackfield-tool-start-voice-session",
+    "jackfield-tool-end-voice-session",
+)
+
+HANDLER = """\
+import asyncio
+import gc
+import os
+from pathlib import Path
+
+from jackfield import fail, ok
+from jackfield.contract.tool import ErrorType
+from jackfield.contract.tool import Intent
+
+def folder():
+    return Path(os.environ["HST_FOLDER"])
+
+
+LONG = "One sentence follows another. "
+
+
+def trace(word, args):
+    with (folder() / "effects.txt").open("a") as file:
+        file.write(f"{word} {args['text']}\\n")
+
+
+async def passes(gate):
+    while gate and not (folder() / gate).exists():
+        await asyncio.sleep(0.01)
+
+
+async def execute(args, ctx):
+    trace("begun", args)
+    await asyncio.sleep(args["seconds"])
+    await passes(args["before"])
+    trace("done", args)
+    await passes(args["after"])
+    return await KIND(args, ctx)
+
+
+async def plain(args, ctx):
+    return ok({"words": len(args["text"].split()), "text": args["text"]})
+
+
+async def facts(args, ctx):
+    session = ctx.session
+    return ok({
+        "id": session.id, "user": session.user, "mode": session.mode, "turn": session.turn,
+        "registry": session.registry_version, "active": session.active,
+    })
+
+
+async def heap(args, ctx):
+    return ok({"watched": len(gc.get_objects()), "set_aside": gc.get_freeze_count()})
+
+
+async def hush(args, ctx):
+    return ok({}, Intent(args["text"], {"value": True}))
+
+
+async def much(args, ctx):
+    return ok({"results": [{"id": n, "text": LONG * 5} for n in range(100)]})
+
+
+async def odd(args, ctx):
+    await ctx.messaging.send("odd", half="\\ud800", big=2**80, nothing=float("nan"))
+    await ctx.progress("half \\udc80 way", fraction=0.5)
+    return ok({"told": True})
+
+
+async def refuse(args, ctx):
+    return fail(ErrorType.PERMANENT, "Not today.", suggestion="Ask tomorrow.")
+
+
+async def fails(args, ctx):
+    return fail(ErrorType(args["text"]), "As asked.")
+
+
+async def tells(args, ctx):
+    await ctx.progress("Half way.", fraction=0.5)
+    await passes("told")
+    return ok({"told": True})
+
+
+KIND = {kind}
+"""
+
+PARAMETERS: dict[str, Any] = {
+    "type": "object",
+    "additionalProperties": False,
+    "required": ["text"],
+    "properties": {
+        "text": {"type": "string", "description": "What it is about.", "maxLength": 100},
+        "seconds": {"type": "number", "description": "How long it takes.", "default": 0},
+        "before": {"type": "string", "description": "What it waits for before it acts.", "default": ""},
+        "after": {"type": "string", "description": "What it waits for after it acted.", "default": ""},
+    },
+}
+
+WRITES: dict[str, Any] = {"category": "action", "sideEffects": "writes", "idempotent": False}
+
+TOOLS: dict[str, tuple[str, dict[str, Any]]] = {
+    "hst_look": ("plain", {}),
+    "hst_note": ("plain", WRITES),
+    "hst_book": ("plain", {**WRITES, "requiresConfirmation": True, "preview": "Book {text}?"}),
+    "hst_facts": ("facts", {}),
+    "hst_heap": ("heap", {}),
+    "hst_hush": ("hush", {}),
+    "hst_much": ("much", {}),
+    "hst_odd": ("odd", {}),
+    "hst_refuse": ("refuse", {}),
+    "hst_fails": ("fails", {}),
+    "hst_tells": ("tells", {}),
+    "hst_brief": ("plain", {"timeoutMs": 150, "latencyBudgetMs": 100}),
+    "hst_rationed": ("plain", {"rateLimit": {"calls": 1, "windowMs": 60000}}),
+    "hst_written": ("plain", {"allowedModes": ["text"]}),
+    "hst_spoken": ("plain", {"allowedModes": ["voice"]}),
+}
+"""The tools that models call here: the function that answers, and further fields of the manifest."""
+
+_T = TypeVar("_T")
+
+
+def make_site(folder: Path, plugins: Mapping[str, str] | None = None) -> Path:
+    """Create a folder with the tools of these tests, and a registry of them and of the repository's tools.
+
+    `plugins` are the sources of further plugins, by the name of their distribution.
+    """
+    site = Site(folder)
+    for name, source in (plugins or {}).items():
+        site.plugin(name, source)
+    for tool, (kind, fields) in TOOLS.items():
+        site.tool(
+            tool,
+            distribution=f"hst-{tool}",
+            version="1.2.3",
+            schema={
+                "version": "1.2.3",
+                "description": f"Does what {tool} does.",
+                "latencyBudgetMs": 60000,
+                "parameters": PARAMETERS,
+                **fields,
+            },
+            guide=f"# {tool}\n\nSummary of {tool}.\n\n## Watch out\n\nGuide of {tool}.\n",
+            handler=HANDLER.replace("{kind}", kind),
+        )
+    site.frozen(*ALLOW)
+    return folder
+
+
+@dataclass(frozen=True)
+class HostFolder:
+    """The working folder of a host, with its registry and its store."""
+
+    path: Path
+    registry: Path
+    site: Path
+    store_settings: dict[str, Any] = field(default_factory=dict)
+    """Further store settings of hosts in processes of their own."""
+
+    def settings(self, served: Provider, tables: Mapping[str, Any] | None = None) -> Settings:
+        """Return the settings of a host in this folder with this provider."""
+        given = {
+            "transports": {served.provider: served.table},
+            "stores": {"sqlite": {"path": str(self.store)}},
+            "observers": {"audit": {"path": str(self.path / "audit.jsonl")}},
+        }
+        return Settings(
+            allow=ALLOW,
+            registry=self.registry,
+            provider=served.provider,
+            tables={**given, **(tables or {})},
+        )
+
+    @property
+    def store(self) -> Path:
+        """The file of the store."""
+        return self.path / "jackfield.db"
+
+    def create_store(self) -> str:
+        """Create the store, as a host in production needs it; return its id."""
+        return initialise(self.store).id
+
+    def effects(self, line: str) -> int:
+        """Count how often a tool wrote this line."""
+        path = self.path / "effects.txt"
+        return path.read_text().splitlines().count(line) if path.exists() else 0
+
+    def open_gate(self, name: str) -> None:
+        """Let tools continue that wait for this gate."""
+        (self.path / name).touch()
+
+    async def audited(self, count: int) -> list[dict[str, Any]]:
+        """Wait for this many calls in the audit log, and return them."""
+        path = self.path / "audit.jsonl"
+        async with asyncio.timeout(PATIENCE):
+            while True:
+                lines = path.read_text().splitlines() if path.exists() else []
+                calls = [json.loads(line) for line in lines if '"tool"' in line]
+                if len(calls) >= count:
+                    return calls
+                await asyncio.sleep(0.02)
+
+
+@dataclass
+class Provider:
+    """A scripted provider that is running."""
+
+    provider: str
+    server: Any
+    failures: list[Exception] = field(default_factory=list)
+    """The exceptions of scripts, so that a test that waits for the next message fails at once."""
+
+    @property
+    def table(self) -> dict[str, Any]:
+        """The settings of the provider."""
+        table = {"api_key_env": "HST_KEY", "base_url": self.server.base_url}
+        if getattr(self.server, "ca_file", None):
+            table["ca_file"] = str(self.server.ca_file)
+        return table
+
+
+@asynccontextmanager
+async def scripted_provider(
+    *scripts: Script, provider: str = "openai", **server: Any
+) -> AsyncIterator[Provider]:
+    """Run a scripted provider; failed assertions of a script are raised at the end."""
+    made: Provider
+
+    def reporting(script: Script) -> Script:
+        async def play(model: ScriptedModel) -> None:
+            try:
+                await script(model)
+            except Exception as error:
+                made.failures.append(error)
+                raise
+
+        return play
+
+    serve: Any = OpenAIServer if provider == "openai" else GeminiServer
+    async with serve(*map(reporting, scripts), **server) as served:
+        made = Provider(provider, served)
+        yield made
+
+
+class _QuietServer(Server):
+    """A server that leaves signals to the test runner."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Any:
+        yield
+
+
+@dataclass
+class RunningHost:
+    """A host that accepts connections."""
+
+    port: int
+    inner: Host | None = None
+    served: Provider | None = None
+
+    @property
+    def host(self) -> Host:
+        """The host, if it runs in this process."""
+        assert self.inner
+        return self.inner
+
+    @property
+    def sessions(self) -> SessionManager:
+        """The sessions of a host in this process."""
+        return self.host.sessions
+
+    @asynccontextmanager
+    async def client(self, mode: str, **options: Any) -> AsyncIterator[Client]:
+        """Connect a client that has sent `start`, or `resume` if a token is given."""
+        async with self.connected(mode) as client:
+            client.plays = options.pop("plays", True)
+            await client.say("resume" if "token" in options else "start", **options)
+            await client.until(lambda: client.session)
+            yield client
+
+    @asynccontextmanager
+    async def connected(self, mode: str, **options: Any) -> AsyncIterator[Client]:
+        """Connect a client that has not sent a message."""
+        given: dict[str, Any] = {
+            "origin": Origin(f"http://127.0.0.1:{self.port}"),
+            "subprotocols": [Subprotocol("jackfield.1")],
+            "max_size": 2**24,
+            "compression": None,
+            "open_timeout": PATIENCE,
+        }
+        url = f"ws://127.0.0.1:{self.port}/ws/{mode}"
+        async with websockets.connect(url, **{**given, **options}) as raw:
+            client = Client(raw, mode, self.served)
+            try:
+                yield client
+            finally:
+                await client.stop()
+
+
+@asynccontextmanager
+async def running_host(
+    host_folder: HostFolder,
+    served: Provider,
+    *,
+    tables: Mapping[str, Any] | None = None,
+    send_buffer: int = 0,
+    **options: Any,
+) -> AsyncIterator[RunningHost]:
+    """Run a host in this process, on a free port; `send_buffer` limits the system's buffer for a client."""
+    settings = host_folder.settings(served, tables)
+    async with open_host(settings, HostSettings.load({"port": 0, **options}, {})) as host:
+        listener = bind_socket(host.options)
+        if send_buffer:
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, send_buffer)
+        server = _QuietServer(uvicorn_config(create_app(host), host.options), host)
+        serving = asyncio.create_task(server.serve([listener]))
+        while not server.started:
+            if serving.done():
+                serving.result()
+            await asyncio.sleep(0.005)
+        try:
+            yield RunningHost(listener.getsockname()[1], host, served)
+        finally:
+            server.should_exit = True
+            await serving
+
+
+class HostProcess(RunningHost):
+    """A host in a process of its own, which a test can kill."""
+
+    def __init__(self, host_folder: HostFolder, served: Provider, **options: Any) -> None:
+        super().__init__(free_port(), None, served)
+        self._host_folder = host_folder
+        self._options = options
+        self._process: asyncio.subprocess.Process | None = None
+        self.output = host_folder.path / f"host-{self.port}.log"
+
+    async def start(self) -> None:
+        """Start it, and wait until it accepts connections."""
+        config = self._host_folder.path / f"host-{self.port}.toml"
+        assert self.served
+        config.write_text(_toml(self._host_folder, self.served, {"port": self.port, **self._options}))
+        environ = {
+            **os.environ,
+            "PYTHONPATH": str(self._host_folder.site),
+            "HST_FOLDER": str(self._host_folder.path),
+        }
+        with self.output.open("ab") as output:
+            self._process = await asyncio.create_subprocess_exec(
+                sys.executable, "-m", "jackfield_cli", "serve", "--config", str(config),
+                cwd=self._host_folder.path, env=environ, stdout=output, stderr=output,
+            )  # fmt: skip
+        async with asyncio.timeout(PATIENCE * 2):
+            while True:
+                with contextlib.suppress(OSError):
+                    _, writer = await asyncio.open_connection("127.0.0.1", self.port)
+                    writer.close()
+                    return
+                assert self._process.returncode is None, self.output.read_text()
+                await asyncio.sleep(0.02)
+
+    async def kill(self, with_signal: signal.Signals = signal.SIGKILL) -> int:
+        """Kill the process, by default as a power cut would; return its exit status."""
+        assert self._process
+        with contextlib.suppress(ProcessLookupError):
+            self._process.send_signal(with_signal)
+        return await self._process.wait()
+
+    async def ended(self) -> int:
+        """Wait until the process has ended by itself; return its exit status."""
+        assert self._process
+        async with asyncio.timeout(PATIENCE * 2):
+            return await self._process.wait()
+
+    @property
+    def pid(self) -> int:
+        """The process id."""
+        assert self._process
+        return self._process.pid
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        if self._process is not None and self._process.returncode is None:
+            await self.kill()
+
+
+async def wait_until(condition: Callable[[], object]) -> None:
+    """Wait until a condition is true."""
+    async with asyncio.timeout(PATIENCE * 2):
+        while not condition():  # noqa: ASYNC110 - there is no event to wait for
+            await asyncio.sleep(0.01)
+
+
+async def make_doubt(store: Store, key: str, **note: Any) -> None:
+    """Leave a call in doubt, as a host that is killed while the call runs."""
+    known = {
+        "callId": key.rpartition("/")[2],
+        "session": "0" * 32,
+        "user": "ada",
+        "arguments": "{}",
+        "at": store.now(),
+        "meta": {"toolId": "hst_note", "toolVersion": "1.2.3", "registryVersion": "1", "duration": 0.0},
+    }
+    await store.claim(key, b"arguments", ttl=3600, note=json.dumps({**known, **note}).encode())
+    await store.abandon(key)
+
+
+def free_port() -> int:
+    """Return a port that is not in use."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def _toml(host_folder: HostFolder, served: Provider, options: Mapping[str, Any]) -> str:
+    def table(name: str, values: Mapping[str, Any]) -> str:
+        return f"[{name}]\n" + "".join(f"{key} = {json.dumps(value)}\n" for key, value in values.items())
+
+    top = {"provider": served.provider, "registry": str(host_folder.registry), "allow": list(ALLOW)}
+    return "".join(
+        [
+            "".join(f"{key} = {json.dumps(value)}\n" for key, value in top.items()),
+            table(f"transports.{served.provider}", served.table),
+            table("stores.sqlite", {"path": str(host_folder.store), **host_folder.store_settings}),
+            table("observers.audit", {"path": str(host_folder.path / "audit.jsonl")}),
+            table("host", options),
+        ]
+    )
+
+
+@cache
+def _validators() -> tuple[dict[str, Any], dict[str, Any]]:
+    return _of(CLIENT_MESSAGES), _of(HOST_MESSAGES)
+
+
+def _of(messages: tuple[type[Message], ...]) -> dict[str, Any]:
+    # Clients ignore members they do not know, but the host may only send published members.
+    closed = {name: {**schema, "additionalProperties": False} for name, schema in message_schemas().items()}
+    return {
+        message_type(message): jsonschema_rs.validator_for(
+            {"$ref": f"#/components/schemas/{message.__name__}", "components": {"schemas": closed}}
+        )
+        for message in messages
+    }
+
+
+def check(message: Mapping[str, Any], *, by_host: bool) -> None:
+    """Fail if a message does not match the published schema."""
+    known = _validators()[by_host]
+    assert message.get("type") in known, f"not published: {message}"
+    faults = [f"{each.instance_path}: {each.message}" for each in known[message["type"]].iter_errors(message)]
+    assert not faults, f"{message}: {faults}"
+
+
+class Client:
+    """A client that checks the messages of both sides, and reports what it plays."""
+
+    def __init__(self, raw: ClientConnection, mode: str, served: Provider | None = None) -> None:
+        self.raw = raw
+        self.mode = mode
+        self.got: list[dict[str, Any]] = []
+        """Every message in order; an audio frame is `{"type": "audio_frame", ...}`."""
+        self.plays = True
+        """Whether it reports all audio as played at once."""
+        self.session: dict[str, Any] | None = None
+        self.closed: tuple[int, str] | None = None
+        self._served = served
+        self._item = ""
+        self._played: dict[str, int] = {}
+        self._fault: Exception | None = None
+        self._news = asyncio.Event()
+        self._reading = asyncio.create_task(self._read())
+
+    async def say(self, kind: str, **fields: Any) -> None:
+        """Send a message."""
+        message = {"type": kind, **fields}
+        check(message, by_host=False)
+        await self.raw.send(json.dumps(message))
+
+    async def speak(self, ms: int = 400) -> None:
+        """Send this much audio, in frames of 20 ms."""
+        for start in range(0, ms, 20):
+            await self.raw.send(tone(20, start_ms=start))
+
+    async def until(self, condition: Callable[[], _T | None]) -> _T:
+        """Wait until a condition returns a true value, and return it."""
+        try:
+            async with asyncio.timeout(PATIENCE):
+                while not (found := condition()):
+                    if self._fault:
+                        raise self._fault
+                    if self._served and self._served.failures:
+                        raise self._served.failures[0]
+                    assert not self.closed, f"closed {self.closed} after {self.got[-5:]}"
+                    self._news.clear()
+                    with contextlib.suppress(TimeoutError):
+                        async with asyncio.timeout(0.25):
+                            await self._news.wait()
+        except TimeoutError:
+            raise AssertionError(f"timed out; the last messages were {self.got[-12:]}") from None
+        if self._fault:
+            raise self._fault
+        return found
+
+    async def until_type(self, kind: str, count: int = 1) -> dict[str, Any]:
+        """Wait for the n-th message of a type."""
+        return await self.until(lambda: self.of(kind)[count - 1] if len(self.of(kind)) >= count else None)
+
+    async def until_closed(self) -> tuple[int, str]:
+        """Wait until the connection is closed; return the code and the reason."""
+        async with asyncio.timeout(PATIENCE * 2):
+            await asyncio.wait({self._reading})
+        if self._fault:
+            raise self._fault
+        assert self.closed
+        return self.closed
+
+    def of(self, kind: str) -> list[dict[str, Any]]:
+        """Return the messages of one type."""
+        return [message for message in self.got if message["type"] == kind]
+
+    @property
+    def events(self) -> list[dict[str, Any]]:
+        """The messages that have an id."""
+        return [message for message in self.got if "id" in message]
+
+    @property
+    def last_event(self) -> int:
+        """The largest id so far."""
+        return max((message["id"] for message in self.events), default=0)
+
+    @property
+    def token(self) -> str:
+        """The token that resumes the session."""
+        assert self.session
+        return str(self.session["token"])
+
+    @property
+    def states(self) -> list[str]:
+        """The states that the session has reported."""
+        return [message["state"] for message in self.of("session_status")]
+
+    def said(self, speaker: str) -> list[str]:
+        """Return the complete messages of one speaker."""
+        return [message["text"] for message in self.of("message") if message["speaker"] == speaker]
+
+    def audio_ms(self, item: str | None = None) -> int:
+        """Return how many milliseconds of audio have arrived."""
+        return sum(each["ms"] for each in self.of("audio_frame") if item in (None, each["item"]))
+
+    async def stop(self) -> None:
+        """Stop reading; raise what was wrong with a message."""
+        self._reading.cancel()
+        await asyncio.gather(self._reading, return_exceptions=True)
+        if self._fault:
+            raise self._fault
+
+    async def _read(self) -> None:
+        try:
+            async for frame in self.raw:
+                if isinstance(frame, bytes):
+                    await self._hear(frame)
+                else:
+                    self._take(json.loads(frame))
+                self._news.set()
+        except websockets.ConnectionClosed:
+            pass
+        except Exception as error:  # noqa: BLE001 - raised again in the test that waits
+            self._fault = error
+        self.closed = (self.raw.close_code or 1006, self.raw.close_reason or "")
+        self._news.set()
+
+    def _take(self, message: dict[str, Any]) -> None:
+        check(message, by_host=True)
+        if message["type"] == "session":
+            self.session = message
+        elif message["type"] == "audio":
+            self._item = message["item"]
+        if "id" in message:
+            assert message["id"] > self.last_event, f"{message} after event {self.last_event}"
+        self.got.append(message)
+
+    async def _hear(self, frame: bytes) -> None:
+        assert self.mode == "voice"
+        assert self._item, "an audio frame came before the message that names its item"
+        assert len(frame) % 2 == 0
+        self.got.append({"type": "audio_frame", "item": self._item, "ms": len(frame) / 48})
+        if self.plays:
+            await self.say("playback", item=self._item, ms=int(self.audio_ms(self._item)) + 1)
+
+
+def token_protocol(token: str) -> str:
+    """Return the WebSocket subprotocol that carries a token, as docs/protocol.md describes it."""
+    return "jackfield.token." + base64.urlsafe_b64encode(token.encode()).decode().rstrip("=")

@@ -1,0 +1,87 @@
+"""CPU time of the server for an audio frame, compared with plain relays."""
+
+from __future__ import annotations
+
+import json
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import NamedTuple
+
+from bench.host.processes import running
+from bench.report import Report, RunOptions, Table
+
+HOST = Table("host", "The host", "what", {"us a frame": ".0f", "plain = 1": ".2f", "frames lost": ".0f"})
+MANY = Table(
+    "callers", "The host", "callers", {"frames sent": ",.0f", "came back": ",.0f", "us a frame": ".0f"}
+)
+CALLERS, SECONDS = 40, 5.0
+MOST_ROUNDS = 3
+IDLE_SOCKETS, CROWD_SECONDS, CROWD_SECONDS_FULL = 100, 15.0, 60.0
+
+
+class Implementation(NamedTuple):
+    name: str
+    module: str
+    path: str
+
+
+RELAY = Implementation("a plain relay: Starlette, `websockets`, binary frames", "bare_host", "/relay")
+CONTESTANTS = (
+    RELAY,
+    Implementation(
+        "a relay by hand: Starlette, `json`, `base64`, as OpenAI wants it", "bare_host", "/by-hand"
+    ),
+    Implementation("**Jackfield's host**, OpenAI Realtime", "jackfield_host", "/ws/voice"),
+)
+
+
+class Carried(NamedTuple):
+    """The result of one run."""
+
+    microseconds: float
+    sent: int
+    taken: int
+
+
+def run(report: Report, asked: RunOptions) -> None:
+    rounds = min(asked.rounds, MOST_ROUNDS)
+    taken: dict[str, list[Carried]] = {each.name: [] for each in CONTESTANTS}
+    for _ in range(rounds):
+        for each in CONTESTANTS:
+            taken[each.name].append(carry(each, CALLERS, SECONDS))
+    rows = {each.name: _row(taken[each.name], taken[RELAY.name]) for each in CONTESTANTS}
+    caption = (
+        f"A server's CPU for 20 ms of sound, in and out, {CALLERS} callers at once for {SECONDS:.0f} "
+        f"seconds; {rounds} rounds."
+    )
+    report.table(HOST, caption, rows)
+    seconds = CROWD_SECONDS_FULL if asked.full else CROWD_SECONDS
+    many = carry(CONTESTANTS[-1], IDLE_SOCKETS, seconds)
+    caption = f"Many callers at Jackfield's host, for {seconds:.0f} seconds."
+    report.table(MANY, caption, {str(IDLE_SOCKETS): (many.sent, many.taken, many.microseconds)})
+
+
+def _row(ours: list[Carried], plain: list[Carried]) -> tuple[float, float, float]:
+    ratios = [one.microseconds / other.microseconds for one, other in zip(ours, plain, strict=True)]
+    cost = statistics.median(one.microseconds for one in ours)
+    return cost, statistics.median(ratios), sum(one.sent - one.taken for one in ours)
+
+
+def carry(implementation: Implementation, callers: int, seconds: float) -> Carried:
+    with tempfile.TemporaryDirectory() as folder, running("bench.host.provider") as provider:
+        env = {"BENCH_PORT": str(provider.port), "OPENAI_API_KEY": "none"}
+        with running(f"bench.host.{implementation.module}", Path(folder), env) as host:
+            url = f"ws://127.0.0.1:{host.port}{implementation.path}"
+            asked = [url, "--callers", str(callers), "--seconds", str(seconds)]
+            command = [sys.executable, "-m", "bench.host.callers", *asked]
+            with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as calling:
+                assert calling.stdout is not None
+                calling.stdout.readline()
+                # The start of a session is measured elsewhere.
+                before = host.cpu
+                counted = json.loads(calling.stdout.readline())
+                used = host.cpu - before
+    return Carried(used * 1e6 / counted["sent"], counted["sent"], counted["taken"])

@@ -1,0 +1,76 @@
+"""Jackfield as a host starts it, for implementations that differ in what is enabled."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from jackfield import ToolCall
+from jackfield.runtime import Runtime
+from jackfield.session.session import Session
+from jackfield.settings import Settings
+
+from bench.implementations.timer import Answer, measure
+from bench.implementations.workload import TOOL
+
+OBSERVERS = ("audit", "metrics", "traces")
+
+
+@asynccontextmanager
+async def started_runtime(
+    store: str = "memory", *, observed: bool = True, arguments: bool = False, without: tuple[str, ...] = ()
+) -> AsyncIterator[Runtime]:
+    """Start a runtime on the registry of this process, without some policies; its files are temporary."""
+    with tempfile.TemporaryDirectory() as folder:
+        observers: dict[str, Any] = {name: {"enabled": False} for name in OBSERVERS}
+        if observed:
+            audit = {"path": str(Path(folder) / "audit.jsonl"), "arguments": arguments}
+            observers |= {"audit": audit, "metrics": {}}
+        settings = Settings(
+            registry=Path(os.environ["JACKFIELD_REGISTRY"]),
+            store=store,
+            tables={
+                "observers": observers,
+                "policies": {name: {"enabled": False} for name in without},
+                "stores": {"sqlite": {"path": str(Path(folder) / "store.db")}},
+            },
+        )
+        runtime = await Runtime.start(settings)
+        try:
+            yield runtime
+        finally:
+            await runtime.close()
+
+
+def flush_observers(runtime: Runtime) -> None:
+    """Flush the observers, whose threads would do so within a fraction of a second."""
+    for observer in runtime.orchestrator.observers:
+        if drain := getattr(observer, "drain", None):
+            drain()
+
+
+def session_caller(runtime: Runtime, session: Session, tools: tuple[str, ...] = (TOOL,)) -> Answer:
+    """Return a function that answers calls of a session, two per turn, each with the next tool."""
+    handle = runtime.orchestrator.handle
+    several = len(tools)
+
+    async def answer(arguments: str, number: int, call_id: str) -> str:
+        if number % 2 == 0:
+            session.begin_turn()
+        call = ToolCall(tools[number % several], arguments, call_id)
+        return (await handle(session, (call,)))[0].text
+
+    return answer
+
+
+async def governed(store: str = "memory", *, observed: bool = True, arguments: bool = False) -> None:
+    """Measure calls of one session."""
+    async with started_runtime(store, observed=observed, arguments=arguments) as runtime:
+        session = await runtime.open_session("text", user="ada")
+        await measure(session_caller(runtime, session), lambda: flush_observers(runtime))
+        if lost := sum(getattr(each, "dropped", 0) for each in runtime.orchestrator.observers):
+            raise SystemExit(f"the audit was spared the work of {lost} lines")

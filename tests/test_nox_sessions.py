@@ -1,0 +1,101 @@
+"""The commands that the sessions of noxfile.py run."""
+
+from __future__ import annotations
+
+import importlib.util
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+
+class Recorded:
+    """Replaces nox's session and records its commands."""
+
+    def __init__(self, environment: Path, *posargs: str) -> None:
+        self.virtualenv = SimpleNamespace(location=str(environment))
+        self.posargs = list(posargs)
+        self.ran: list[tuple[str, ...]] = []
+        self.installed: list[tuple[str, ...]] = []
+
+    def install(self, *arguments: str) -> None:
+        self.installed.append(arguments)
+
+    def run_install(self, *arguments: str, **_: Any) -> None:
+        subprocess.run([sys.executable, *arguments[1:]], check=True)
+
+    def run(self, *arguments: str, **_: Any) -> str:
+        self.ran.append(arguments)
+        return "[]"
+
+
+@pytest.fixture(scope="module")
+def noxfile() -> Any:
+    pytest.importorskip("nox")
+    spec = importlib.util.spec_from_file_location("noxfile", ROOT / "noxfile.py")
+    assert spec
+    assert spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize(("session", "command"), [("build_registry", "build"), ("check_registry", "check")])
+def test_the_nox_session_builds_and_checks_a_registry(
+    noxfile: Any, tmp_path: Path, session: str, command: str
+) -> None:
+    told = Recorded(tmp_path, "--json")
+    getattr(noxfile, session)(told)
+    assert told.ran[-1] == ("jackfield", command, "--json")
+
+
+def test_the_fault_campaign_gets_the_options_after_the_dashes(noxfile: Any, tmp_path: Path) -> None:
+    told = Recorded(tmp_path, "--kills", "2", "--seed", "7")
+    noxfile.faults(told)
+    assert told.ran[-1] == ("python", "-m", "faults", "--kills", "2", "--seed", "7")
+
+
+def installs(noxfile: Any, environment: Path) -> bool:
+    """Return whether a session in this environment installs anything."""
+    told = Recorded(environment)
+    noxfile.workspace(told)
+    return bool(told.installed)
+
+
+def test_an_environment_is_installed_again_only_when_its_inputs_change(
+    noxfile: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    environment = tmp_path / "environment"
+    environment.mkdir()
+    lock, members = tmp_path / "requirements.lock", [tmp_path / "one", tmp_path / "two"]
+    lock.write_text("click==8.3.0\n")
+    for member in members:
+        member.mkdir()
+        (member / "pyproject.toml").write_text(f"[project]\nname = {member.name!r}\n")
+    monkeypatch.setattr(noxfile, "LOCK", lock)
+    monkeypatch.setattr(noxfile, "MEMBERS", members)
+    assert [installs(noxfile, environment) for _ in range(2)] == [True, False]
+
+    lock.write_text("click==8.3.1\n")
+    assert [installs(noxfile, environment) for _ in range(2)] == [True, False]
+    (members[0] / "pyproject.toml").write_text("[project]\nname = 'one'\nversion = '2'\n")
+    assert [installs(noxfile, environment) for _ in range(2)] == [True, False]
+    monkeypatch.setattr(noxfile, "MEMBERS", members[:1])
+    assert [installs(noxfile, environment) for _ in range(2)] == [True, False]
+
+
+def test_an_interrupted_installation_is_repeated(
+    noxfile: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert installs(noxfile, tmp_path)
+    with monkeypatch.context() as broken:
+        broken.setattr(noxfile, "_fingerprint", lambda: "another")
+        broken.setattr(noxfile, "_install_members", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            installs(noxfile, tmp_path)
+    assert installs(noxfile, tmp_path)
