@@ -116,6 +116,13 @@ def settings_docs(session: nox.Session) -> None:
     session.run("python", "tests/settings_tables.py")
 
 
+@nox.session
+def call_path(session: nox.Session) -> None:
+    """Trace the paths of messages on a real host and write them into docs/call.md."""
+    workspace(session)
+    session.run("python", "-m", "call_path", env={"PYTHONPATH": str(ROOT / "tests")})
+
+
 MODEL_TESTS = ["plugins/transport-local/tests/test_agent_model.py"]
 """The tests that `tests` skips where the language model has not been downloaded."""
 
@@ -125,7 +132,7 @@ def model_tests(session: nox.Session) -> None:
     """Download the local language model (1.1 GB, once) and run the tests that need it."""
     workspace(session)
     session.run("jackfield", "model", "get")
-    find = "from jackfield_local.models.weights import located; print(located())"
+    find = "from jackfield_local.model_file import default_path; print(default_path())"
     found = session.run("python", "-c", find, silent=True) or ""
     session.run("pytest", *MODEL_TESTS, *session.posargs, env={"JACKFIELD_TEST_GGUF": found.strip()})
 

@@ -26,11 +26,12 @@ import os
 from pathlib import Path
 
 from jackfield_cli import main
-from jackfield_local.models import weights
+from jackfield_local import model_file
 
 folder = Path(os.environ["MODEL_INDEX"])
 sha256, size = (folder / "model.txt").read_text().split()
-weights.QWEN = dataclasses.replace(weights.QWEN, sha256=sha256, size=int(size), lock=folder / "model.lock")
+changes = {"sha256": sha256, "size": int(size), "lock": folder / "model.lock"}
+model_file.QWEN = dataclasses.replace(model_file.QWEN, **changes)
 main(prog_name="jackfield")
 """
 
@@ -68,7 +69,7 @@ class ModelIndex:
     @property
     def target(self) -> Path:
         """The path of the model."""
-        from jackfield_local.models.weights import QWEN
+        from jackfield_local.model_file import QWEN
 
         return self.folder / "cache" / "jackfield" / QWEN.name
 

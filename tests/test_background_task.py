@@ -231,7 +231,7 @@ def test_a_host_shows_the_progress_of_a_task(site: Any, tmp_path: Path) -> None:
                     named = {"Jackfield-Session": session.info.token}
                     return (await client.get("/tasks/call_stable_task", headers=named)).json()
 
-                await session.say("look into the rooms")
+                await session.send_text("look into the rooms")
                 await until(ToolProgress)
                 step = await until(ToolProgress)
                 assert step.message == "Rooms: step 1, fab_look"

@@ -1,15 +1,14 @@
-"""docs/spec.md and the code tell the same: what it names is there, and what there is, it names."""
+"""tests/requirements.md matches the code: its tests exist, and it lists what the code enumerates."""
 
 from __future__ import annotations
 
-import ast
 import inspect
 import json
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import click
 import jackfield_host.endpoints.events as streamed
@@ -32,121 +31,42 @@ from jackfield_console import assets, markdown
 from jackfield_host.app import ROUTES
 from jackfield_host.settings import HostSettings, JwtSettings, KeySettings
 from jackfield_observability.prometheus import METRICS
+from requirements_map import REFERENCE, Row, faults, rows
 from starlette.routing import Route
 
 ROOT = Path(__file__).parents[1]
 PENDING = "Not there yet"
-REFERENCE = re.compile(r"`([\w./-]+\.py(?:::\w+)+)`")
-SUITES = "plugins/testkit/src/"
-
-
-class Row(NamedTuple):
-    """One row of the page: its chapter and section, the head of its table, and its cells."""
-
-    chapter: str
-    section: str
-    head: tuple[str, ...]
-    cells: tuple[str, ...]
-
-    @property
-    def names(self) -> list[str]:
-        """The names in the first cell, where the code enumerates them."""
-        return [] if self.head[0] == "what" else re.findall(r"`([^`]+)`", self.cells[0])
-
-    @property
-    def tests(self) -> list[str]:
-        """The tests named in the last cell."""
-        return REFERENCE.findall(self.cells[-1])
-
-
-@cache
-def rows() -> tuple[Row, ...]:
-    """Return every row of every table."""
-    found: list[Row] = []
-    chapter = section = ""
-    head: tuple[str, ...] = ()
-    for line in (ROOT / "docs" / "spec.md").read_text("utf-8").splitlines():
-        if line.startswith("## "):
-            chapter, section, head = line[3:], "", ()
-        elif line.startswith("### "):
-            section, head = line[4:], ()
-        elif not line.startswith("|"):
-            head = ()
-        elif not line.startswith("|--"):
-            cells = tuple(cell.strip() for cell in line.strip("|").split(" | "))
-            cells = tuple(cell.strip("| ") for cell in cells)
-            if head:
-                found.append(Row(chapter, section, head, cells))
-            head = head or cells
-    return tuple(found)
 
 
 def listed(section: str) -> list[str]:
-    """Return the names that the page lists under a heading."""
+    """Return the names that the map lists under a heading."""
     return [name for row in rows() if row.section == section for name in row.names]
 
 
-# Everything named exists.
+# The map names tests that exist.
 
 
-@cache
-def defined(path: str) -> dict[str, ast.AST]:
-    """Return the definitions of a module, methods as `Class::method`."""
-    found: dict[str, ast.AST] = {}
-    for node in ast.parse((ROOT / path).read_text("utf-8")).body:
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            found[node.name] = node
-        if isinstance(node, ast.ClassDef):
-            methods = [each for each in node.body if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef)]
-            found |= {f"{node.name}::{each.name}": each for each in methods}
-        if isinstance(node, ast.Assign):
-            found |= {target.id: node for target in node.targets if isinstance(target, ast.Name)}
-    return found
+def test_every_named_test_exists_and_runs() -> None:
+    stale = [fault for row in rows() for fault in faults(row)]
+    assert stale == [], "python tests/requirements_map.py --fix replaces renamed tests"
 
 
-def bases(path: str, name: str) -> set[str]:
-    """Return the base classes of a class, as far as its own module shows."""
-    node = defined(path).get(name)
-    if not isinstance(node, ast.ClassDef):
-        return set()
-    direct = {each.id for each in node.bases if isinstance(each, ast.Name)}
-    return direct.union(*(bases(path, each) for each in direct))
-
-
-def is_run(reference: str, others: Iterable[str]) -> bool:
-    """Return whether one of the classes named next to a contract test runs the suite it belongs to."""
-    path, mixin, _ = reference.split("::")
-    suite = (Path(path).parent / "suite.py").as_posix()
-    owners = {name for name in defined(suite) if mixin in {name, *bases(suite, name)}}
-    return any(owners & bases(*other.split("::")[:2]) for other in others)
-
-
-def missing(row: Row) -> list[str]:
-    """Return the tests of a row that do not exist or are not run."""
-    wrong = []
-    for reference in row.tests:
-        path, _, name = reference.partition("::")
-        there = (ROOT / path).is_file() and name in defined(path)
-        runs = path.startswith(SUITES) or Path(path).name.startswith("test_")
-        if not (there and runs and name.rpartition("::")[2].lower().startswith("test")):
-            wrong.append(reference)
-        elif path.startswith(SUITES) and not is_run(reference, row.tests):
-            wrong.append(f"{reference} is run by no class that stands beside it")
-    return wrong
-
-
-def test_every_named_test_exists_and_is_run() -> None:
-    assert [wrong for row in rows() for wrong in missing(row)] == []
-
-
-def test_only_pending_rows_have_no_test() -> None:
+def test_every_requirement_names_a_test() -> None:
     assert len(rows()) > 250
     assert [row.cells[0] for row in rows() if not row.tests and row.chapter != PENDING] == []
     named = [name for row in rows() for name in re.findall(r"`([^`]*\.py[^`]*)`", row.cells[-1])]
     assert [name for name in named if "::" in name and not REFERENCE.fullmatch(f"`{name}`")] == []
 
 
-# Everything that exists is named.
+def test_a_stale_entry_names_its_requirement_and_the_most_similar_test() -> None:
+    here = "tests/test_coverage.py"
+    stale = f"`{here}::test_every_requirement_names_its_test`"
+    row = Row("1. A tool", "", ("what", "test"), ("Tools have names", stale))
+    near = test_every_requirement_names_a_test.__name__
+    assert faults(row) == [f"Tools have names: no test {stale}; did you mean `{here}::{near}`?"]
+
+
+# The map lists everything that the code enumerates.
 
 
 @cache

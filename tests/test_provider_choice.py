@@ -14,8 +14,8 @@ from jackfield.plugins import Plugins, RegisteredOffer
 from jackfield.settings import Settings, SettingsError
 from jackfield_gemini import jackfield_transports as gemini
 from jackfield_local import jackfield_transports as local
-from jackfield_local.agent import mind
-from jackfield_local.models.weights import QWEN
+from jackfield_local import model_file
+from jackfield_local.model_file import QWEN
 from jackfield_openai import jackfield_transports as openai
 
 SHIPPED = (*openai(), *gemini(), *local())
@@ -83,7 +83,7 @@ def test_the_language_model_is_used_once_it_is_downloaded(
     assert _told(_components(*SHIPPED)) == f"{reason}; it uses the local language model"
     named = _components(*SHIPPED, provider="local")
     assert _told(named) == "the setting `provider` names it; it uses the local language model"
-    router = {"transports": {"local": {"mind": "router"}}}
+    router = {"transports": {"local": {"tool_selection": "router"}}}
     assert _told(_components(*SHIPPED, tables=router)) == f"{reason}; it uses no language model"
     monkeypatch.setenv("JACKFIELD_LOCAL_MODEL", "none")
     assert _told(_components(*SHIPPED)) == f"{reason}; it uses no language model"
@@ -116,7 +116,7 @@ def test_a_model_downloaded_while_the_host_runs_is_announced_without_a_restart(t
 
 
 def test_without_its_engine_the_model_is_not_offered_as_a_download(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mind, "find_spec", lambda _: None)
+    monkeypatch.setattr(model_file, "find_spec", lambda _: None)
     choice = _components(*SHIPPED).provider_choice
     assert choice.downloads == ()
     assert choice.hints[-1] == (

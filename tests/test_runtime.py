@@ -413,7 +413,7 @@ def test_every_state_transition_is_allowed_or_rejected_as_documented(site: Any) 
         for before in State:
             for after in State:
                 session = await runtime.open_session("voice")
-                session._state = before
+                session.state = before
                 assert session.transition(after) is (before is after or after in TRANSITIONS[before])
                 assert session.state is (after if before is after or after in TRANSITIONS[before] else before)
 
@@ -707,7 +707,7 @@ class Asked:
 
     async def apply(self, call, proceed):
         if "please" in call.turn.user_text:
-            call.vouch("the user said please")
+            call.waive_confirmation("the user said please")
         else:
             call.add_preview_note("You did not say please.")
         return await proceed(call)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import json
 import re
 import subprocess
@@ -86,33 +85,6 @@ PATHS = re.compile(r"`((?:kernel|plugins|tool-packages|deploy|docs|prompts)/[\w.
 def test_every_file_named_by_a_page_exists(page: Path) -> None:
     named = set(PATHS.findall(page.read_text("utf-8")))
     assert {path for path in named if not (ROOT / path).exists()} == set()
-
-
-def defined(source: Path) -> set[str]:
-    """Return functions and classes of a module, and methods as `Class.method`."""
-    names: set[str] = set()
-    for node in ast.parse(source.read_text("utf-8")).body:
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            names.add(node.name)
-        if isinstance(node, ast.ClassDef):
-            names |= {
-                f"{node.name}.{member.name}"
-                for member in node.body
-                if isinstance(member, ast.FunctionDef | ast.AsyncFunctionDef)
-            }
-    return names
-
-
-def test_the_call_page_names_existing_code() -> None:
-    """A step names a file and definitions in it; every name has to be defined in that file."""
-    page = (DOCS / "call.md").read_text("utf-8")
-    steps = re.findall(r"^- \*\*\d+\*\* \[`[^`]+`\]\(([^)]+\.py)\) (.+)<br>$", page, re.MULTILINE)
-    assert len(steps) == page.count("\n- ") > 20
-    missing = []
-    for path, names in steps:
-        found = defined((DOCS / path).resolve())
-        missing += [f"{path}: {name}" for name in re.findall(r"`([^`]+)`", names) if name not in found]
-    assert missing == []
 
 
 def blocks(page: str) -> dict[str, str]:

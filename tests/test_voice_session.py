@@ -14,7 +14,7 @@ from jackfield_builder.pipeline import build
 from jackfield_builder.snapshot import write_snapshot
 from jackfield_client import connect
 from jackfield_client.messages import (
-    Audio,
+    AudioChunk,
     ChatMessage,
     Interrupted,
     Message,
@@ -23,12 +23,12 @@ from jackfield_client.messages import (
     ToolStart,
     TurnComplete,
 )
-from jackfield_client.session import Session
+from jackfield_client.session import ClientSession
 from jackfield_host.server import serve_embedded
 from jackfield_host.settings import HostSettings
-from jackfield_local.models import speech
+from jackfield_local.voice.engines import load_engines, missing_packages
 
-pytestmark = pytest.mark.skipif(bool(speech.missing()), reason="the extra `voice` is not installed")
+pytestmark = pytest.mark.skipif(bool(missing_packages()), reason="the extra `voice` is not installed")
 
 TOOLS = ("jackfield-tool-*", "jackfield-policies", "jackfield-transport-local")
 FRAME_MS, BYTES_PER_MS = 20, 48
@@ -39,13 +39,13 @@ _M = TypeVar("_M", bound=Message)
 
 def spoken(words: str) -> bytes:
     """Synthesise speech."""
-    return speech.engines().synthesiser.say(words.split()).pcm
+    return load_engines().synthesise(words)
 
 
 class Caller:
     """Speaks into a session in real time, and plays received audio at once."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: ClientSession) -> None:
         self._session = session
         self.got: list[Message] = []
         self._news = asyncio.Event()
@@ -66,11 +66,11 @@ class Caller:
         """Receive everything, and report speech as played."""
         async for message in self._session:
             self.got.append(message)
-            if isinstance(message, Audio):
+            if isinstance(message, AudioChunk):
                 item = message.item
                 self.heard_ms[item] = self.heard_ms.get(item, 0) + len(message.pcm) // BYTES_PER_MS
                 if self.listens:
-                    await self._session.heard(item, self.heard_ms[item])
+                    await self._session.report_playback(item, self.heard_ms[item])
             self._news.set()
 
     def says(self, words: str) -> None:
@@ -136,9 +136,9 @@ def test_a_barge_in_stops_the_spoken_answer(tmp_path: Path, monkeypatch: pytest.
         async with calling(tmp_path, monkeypatch) as caller:
             caller.listens = False
             caller.says("What can you do for me?")
-            first = await caller.gets(Audio)
-            # Only a second has been played when the user starts to speak.
-            await caller._session.heard(first.item, 1000)
+            first = await caller.gets(AudioChunk)
+            # Whatever was sent, only a second of it has been played when the user speaks up.
+            await caller._session.report_playback(first.item, 1000)
             started = len([each for each in caller.got if isinstance(each, SpeechStarted)])
             caller.says("Stop please. What time is it in Tokyo?")
             await caller.gets(SpeechStarted, count=started + 1)

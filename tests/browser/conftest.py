@@ -1,4 +1,4 @@
-"""What the tests of the console share; the machinery is in consoles.py."""
+"""Fixtures of the console tests; the harness is in harness.py."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ import pytest
 pytest.importorskip("playwright", reason="these tests need playwright")
 pytest.importorskip("axe_playwright_python", reason="these tests need axe-playwright-python")
 
-from browser.consoles import Deployment, chromium, make_site
+from browser.harness import Deployment, chromium, create_site
 
 
 @pytest.fixture(scope="session")
 def console_site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The tools of these tests, the registry they are frozen into, and a knowledge base with the sample."""
+    """The tools of these tests with their registry, and the sample knowledge base."""
     chromium()
-    site = make_site(tmp_path_factory.mktemp("site")).folder
+    site = create_site(tmp_path_factory.mktemp("site")).folder
     subprocess.run(
         [sys.executable, "-m", "jackfield_cli", "kb", "add", "--sample"],
         cwd=site, env=Deployment(site, site).environ, check=True, capture_output=True, timeout=120,
@@ -29,6 +29,6 @@ def console_site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def deployment(console_site: Path, tmp_path: Path) -> Deployment:
-    """A folder of its own for the host of one test."""
+    """A separate folder for the host of each test."""
     shutil.copytree(console_site / "knowledge", tmp_path / "knowledge")
     return Deployment(tmp_path, console_site)

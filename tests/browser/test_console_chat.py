@@ -1,4 +1,4 @@
-"""The console in writing: what a newcomer sees, says, is asked, and what happens when things go wrong."""
+"""The chat view in text: the empty page, answers, tools, confirmations and failures."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from jackfield_host.security.api_keys import new_key
 from jackfield_scripted import Script, ScriptedCall, ScriptedModel
 from playwright.async_api import WebSocketRoute, expect
 
-from browser.consoles import Console, Deployment, consoled
+from browser.harness import Console, Deployment, open_console
 
 Steps = Callable[[Console], Awaitable[None]]
 
 
 def browse(deployment: Deployment, steps: Steps, *scripts: Script, **options: Any) -> None:
-    """Do these steps in a window of their own."""
+    """Run the steps in a new browser window."""
 
     async def run() -> None:
-        async with asyncio.timeout(300), consoled(deployment, *scripts, **options) as console:
+        async with asyncio.timeout(300), open_console(deployment, *scripts, **options) as console:
             await console.open()
             await steps(console)
 
@@ -30,12 +30,12 @@ def browse(deployment: Deployment, steps: Steps, *scripts: Script, **options: An
 
 
 async def answers(model: ScriptedModel) -> None:
-    """A model that greets."""
+    """A model that answers one message."""
     await model.hears()
     await model.says("Good morning.")
 
 
-def test_an_empty_page_teaches_what_to_say_and_how_to_add_a_tool(deployment: Deployment) -> None:
+def test_an_empty_page_suggests_messages_and_explains_how_to_add_a_tool(deployment: Deployment) -> None:
     heard: list[str] = []
 
     async def script(model: ScriptedModel) -> None:
@@ -46,11 +46,11 @@ def test_an_empty_page_teaches_what_to_say_and_how_to_add_a_tool(deployment: Dep
         page = console.page
         await expect(page.get_by_role("heading", name="What can I do for you?")).to_be_visible()
         provider = page.get_by_test_id("provider")
-        await expect(provider).to_contain_text("openai answers: the setting `provider` names it.")
+        await expect(provider).to_contain_text("Provider: openai (the setting `provider` names it)")
         await page.get_by_text("How to add a tool").click()
         for command in ("pip install NAME", "jackfield new-tool my_tool", "pip install -e my-tool"):
             await expect(page.get_by_text(command)).to_be_visible()
-        await page.get_by_text("tools can be used here").click()
+        await page.get_by_text("tools available").click()
         await expect(page.get_by_text("Books a room of the studio.")).to_be_visible()
         await expect(page.get_by_text("openai · text · registry 1.0.")).to_be_visible()
         await console.check_accessibility()
@@ -76,7 +76,7 @@ def test_an_answer_is_rendered_and_its_citation_opens_the_record(deployment: Dep
 
     async def steps(console: Console) -> None:
         page = console.page
-        await console.say("How do I book the photo room?")
+        await console.send("How do I book the photo room?")
         said = page.locator(".message.assistant")
         await expect(said.locator("strong")).to_have_text("Two")
         await expect(said.locator("ol > li")).to_have_count(2)
@@ -92,7 +92,7 @@ def test_an_answer_is_rendered_and_its_citation_opens_the_record(deployment: Dep
         record = page.get_by_role("region", name="Source")
         await expect(record.get_by_role("heading", name=found["title"]).first).to_be_visible()
         await expect(record).to_contain_text(found["id"])
-        # The passage that was found is a part; the record has come whole.
+        # The search result has an excerpt only; the panel shows the complete record.
         await expect(record).to_contain_text("Tags")
         await console.check_accessibility()
         await record.get_by_role("button", name="Close").click()
@@ -102,7 +102,7 @@ def test_an_answer_is_rendered_and_its_citation_opens_the_record(deployment: Dep
 
 
 async def books(model: ScriptedModel) -> None:
-    """A model that wants to book a room, and tells what became of it."""
+    """A model that books a room and reports the outcome."""
     await model.hears()
     await model.calls(ScriptedCall("book_room", {"room": "Photo room", "day": "2026-11-20"}))
     await model.says("Please confirm.")
@@ -115,10 +115,10 @@ def booked(deployment: Deployment) -> list[str]:
     return file.read_text().splitlines() if file.exists() else []
 
 
-def test_nothing_is_booked_before_the_click_and_once_after_it(deployment: Deployment) -> None:
+def test_a_call_runs_once_and_only_after_its_approval(deployment: Deployment) -> None:
     async def steps(console: Console) -> None:
         page = console.page
-        await console.say("Book the photo room")
+        await console.send("Book the photo room")
         card = page.get_by_role("group", name="Confirmation")
         await expect(card.locator(".preview")).to_have_text("Book the Photo room on 2026-11-20?")
         await expect(card.get_by_text("The key is at the desk.")).to_be_visible()
@@ -135,7 +135,7 @@ def test_nothing_is_booked_before_the_click_and_once_after_it(deployment: Deploy
         await expect(page.get_by_text("It is booked.")).to_be_visible()
         await expect(page.locator(".tool")).to_contain_text("done")
         assert booked(deployment) == ["Photo room"]
-        # Somebody who loads the page again sees what was decided, and is not asked again.
+        # After a reload, the decision is shown and the user is not asked again.
         await page.reload()
         await expect(card).to_contain_text("You approved this.")
         await expect(card.get_by_role("button")).to_have_count(0)
@@ -147,7 +147,7 @@ def test_nothing_is_booked_before_the_click_and_once_after_it(deployment: Deploy
 
 def test_a_declined_call_is_not_run(deployment: Deployment) -> None:
     async def steps(console: Console) -> None:
-        await console.say("Book the photo room")
+        await console.send("Book the photo room")
         card = console.page.get_by_role("group", name="Confirmation")
         await card.get_by_role("button", name="Decline").click()
         await expect(card).to_contain_text("You declined this. Nothing was run.")
@@ -158,9 +158,9 @@ def test_a_declined_call_is_not_run(deployment: Deployment) -> None:
     assert booked(deployment) == []
 
 
-def test_a_confirmation_expires_before_the_eyes_of_the_user(deployment: Deployment) -> None:
+def test_a_confirmation_counts_down_and_expires(deployment: Deployment) -> None:
     async def steps(console: Console) -> None:
-        await console.say("Book the photo room")
+        await console.send("Book the photo room")
         card = console.page.get_by_role("group", name="Confirmation")
         await expect(card).to_contain_text("Expires in 0:0")
         await expect(card).to_contain_text("The confirmation has expired.")
@@ -171,9 +171,9 @@ def test_a_confirmation_expires_before_the_eyes_of_the_user(deployment: Deployme
     assert booked(deployment) == []
 
 
-def test_a_decision_that_comes_too_late_closes_the_card_and_says_why(deployment: Deployment) -> None:
+def test_a_late_decision_closes_the_card_and_says_why(deployment: Deployment) -> None:
     async def steps(console: Console) -> None:
-        # The page is told of a later expiry than the host knows.
+        # The page gets a later expiry than the host has.
         def prolong(route: WebSocketRoute) -> None:
             server = route.connect_to_server()
 
@@ -188,21 +188,21 @@ def test_a_decision_that_comes_too_late_closes_the_card_and_says_why(deployment:
         page = console.page
         await page.route_web_socket(re.compile("/ws/text"), prolong)
         await page.reload()
-        await console.say("Book the photo room")
+        await console.send("Book the photo room")
         card = page.get_by_role("group", name="Confirmation")
         await expect(card).to_contain_text("Expires in 10:00")
-        await asyncio.sleep(1)  # The host's own expiry, which nobody tells of.
+        await asyncio.sleep(1)  # The host's own expiry; there is no event for it.
         await card.get_by_role("button", name="Approve").click()
         await expect(card).to_contain_text("This has expired, and nothing was run.")
         await expect(card.get_by_role("button")).to_have_count(0)
-        await expect(page.locator(".tool")).to_contain_text("Expired: nobody decided in time")
+        await expect(page.locator(".tool")).to_contain_text("Expired: it was not confirmed in time")
         await expect(page.get_by_text("Then not.")).to_be_visible()
 
     browse(deployment, steps, books, more="[policies.confirmation]\nexpiry_seconds = 1")
     assert booked(deployment) == []
 
 
-def test_a_call_that_was_declined_in_another_window_is_closed_here(deployment: Deployment) -> None:
+def test_a_call_declined_in_another_window_closes_its_card(deployment: Deployment) -> None:
     async def steps(console: Console) -> None:
         sessions: list[str] = []
         cards: list[str] = []
@@ -216,7 +216,7 @@ def test_a_call_that_was_declined_in_another_window_is_closed_here(deployment: D
                     sessions.append(told["token"])
                 if told.get("type") == "confirmation_required":
                     cards.append(told["token"])
-                # What the other window decides is not told here.
+                # Withhold the decision of the other window.
                 if told.get("type") != "confirmation_settled":
                     route.send(message)
 
@@ -225,7 +225,7 @@ def test_a_call_that_was_declined_in_another_window_is_closed_here(deployment: D
         page = console.page
         await page.route_web_socket(re.compile("/ws/text"), overhear)
         await page.reload()
-        await console.say("Book the photo room")
+        await console.send("Book the photo room")
         card = page.get_by_role("group", name="Confirmation")
         await expect(card.get_by_role("button", name="Approve")).to_be_visible()
         await page.request.post(
@@ -241,7 +241,7 @@ def test_a_call_that_was_declined_in_another_window_is_closed_here(deployment: D
     assert booked(deployment) == []
 
 
-def test_a_call_in_doubt_is_shown_as_such_until_an_operator_settles_it(deployment: Deployment) -> None:
+def test_a_call_in_doubt_is_shown_until_an_operator_settles_it(deployment: Deployment) -> None:
     name = "<img src=x onerror=alert(1)>"
 
     async def asks(model: ScriptedModel) -> None:
@@ -257,7 +257,7 @@ def test_a_call_in_doubt_is_shown_as_such_until_an_operator_settles_it(deploymen
     async def steps(console: Console) -> None:
         page = console.page
         (deployment.folder / "held").touch()
-        await console.say("Book the photo room")
+        await console.send("Book the photo room")
         await page.get_by_role("button", name="Approve").click()
         async with asyncio.timeout(60):
             while not booked(deployment):  # noqa: ASYNC110
@@ -286,7 +286,7 @@ def test_a_call_in_doubt_is_shown_as_such_until_an_operator_settles_it(deploymen
     assert booked(deployment) == [name]
 
 
-def test_a_word_for_something_else_is_refused_and_explained(deployment: Deployment) -> None:
+def test_an_approval_of_another_call_is_refused_and_explained(deployment: Deployment) -> None:
     async def steps(console: Console) -> None:
         def swap(route: WebSocketRoute) -> None:
             server = route.connect_to_server()
@@ -300,7 +300,7 @@ def test_a_word_for_something_else_is_refused_and_explained(deployment: Deployme
 
         await console.page.route_web_socket(re.compile("/ws/text"), swap)
         await console.page.reload()
-        await console.say("Book the photo room")
+        await console.send("Book the photo room")
         card = console.page.get_by_role("group", name="Confirmation")
         await card.get_by_role("button", name="Approve").click()
         await expect(card).to_contain_text("This session has no such confirmation")
@@ -311,7 +311,7 @@ def test_a_word_for_something_else_is_refused_and_explained(deployment: Deployme
 
 
 async def counts(model: ScriptedModel) -> None:
-    """A model that has something counted, and tells how it ended."""
+    """A model that calls count_stock and reports the outcome."""
     await model.hears()
     envelopes = await model.calls(ScriptedCall("count_stock", {"item": "lamps"}))
     (envelope,) = envelopes.values()
@@ -321,7 +321,7 @@ async def counts(model: ScriptedModel) -> None:
 def test_a_tool_shows_its_progress_and_can_be_cancelled(deployment: Deployment) -> None:
     async def steps(console: Console) -> None:
         page = console.page
-        await console.say("Count the lamps")
+        await console.send("Count the lamps")
         card = page.locator(".tool")
         await expect(card).to_contain_text("running")
         await expect(card).to_contain_text("Shelf 2 of 4")
@@ -336,11 +336,11 @@ def test_a_tool_shows_its_progress_and_can_be_cancelled(deployment: Deployment) 
     browse(deployment, steps, counts)
 
 
-def test_a_host_that_is_killed_in_mid_call_loses_nothing(deployment: Deployment) -> None:
+def test_a_host_killed_during_a_call_loses_nothing(deployment: Deployment) -> None:
     told = [""]
 
     async def after(model: ScriptedModel) -> None:
-        # What was counted and what the user asks meanwhile come in whichever order they are ready.
+        # The result of the count and the user's next message arrive in either order.
         while True:
             heard = (await model.hears()).text
             told[:] = [str(model.received).replace(" ", "").replace("\\", "")]
@@ -348,13 +348,13 @@ def test_a_host_that_is_killed_in_mid_call_loses_nothing(deployment: Deployment)
 
     async def steps(console: Console) -> None:
         page = console.page
-        await console.say("Count the lamps")
+        await console.send("Count the lamps")
         await expect(page.locator(".tool")).to_contain_text("Shelf 2 of 4")
         await deployment.stop(signal.SIGKILL)
         await expect(page.get_by_test_id("state")).to_have_text("reconnecting")
         await expect(page.get_by_text("Connection lost.")).to_be_visible()
         await console.check_accessibility()
-        await console.say("And the chairs?")
+        await console.send("And the chairs?")
         await expect(page.get_by_text("waiting for the connection")).to_be_visible()
         (deployment.folder / "counted").touch()
         await deployment.start()
@@ -363,7 +363,7 @@ def test_a_host_that_is_killed_in_mid_call_loses_nothing(deployment: Deployment)
         await expect(page.get_by_text("And 4 chairs.")).to_be_visible()
         await expect(page.locator(".message.user")).to_have_text([re.compile("Count"), re.compile("chairs")])
         await expect(page.locator(".tool")).to_have_count(1)
-        # The model that took over knows what was counted, and was asked about the chairs once.
+        # The new model connection has the result, and got the question about the chairs once.
         async with asyncio.timeout(60):
             while not ('"lamps":12' in told[0] and "Andthechairs?" in told[0]):  # noqa: ASYNC110
                 await asyncio.sleep(0.02)
@@ -372,7 +372,7 @@ def test_a_host_that_is_killed_in_mid_call_loses_nothing(deployment: Deployment)
     assert told[0].count("Andthechairs?") == 1
 
 
-def test_a_banned_user_sees_the_time_run_down_and_comes_back(deployment: Deployment) -> None:
+def test_a_banned_user_sees_a_countdown_and_can_continue_after_it(deployment: Deployment) -> None:
     async def script(model: ScriptedModel) -> None:
         await model.hears()
         arguments = {"duration_seconds": 30, "farewell_message": "Enough for now."}
@@ -383,25 +383,25 @@ def test_a_banned_user_sees_the_time_run_down_and_comes_back(deployment: Deploym
         page = console.page
         await page.clock.install()
         await page.reload()
-        await console.say("You fool")
+        await console.send("You fool")
         banner = page.get_by_role("alert")
         await expect(banner).to_contain_text("Enough for now.")
-        await expect(banner).to_contain_text(re.compile(r"You may come back in 0:(2\d|30)"))
+        await expect(banner).to_contain_text(re.compile(r"You can continue in 0:(2\d|30)"))
         await expect(page.get_by_label("Message")).to_be_disabled()
         await expect(page.get_by_test_id("state")).to_have_text("banned")
         await console.check_accessibility()
-        # A page that is loaded again is turned away, and says so too.
+        # After a reload, the page is rejected and shows the ban too.
         await page.reload()
-        await expect(banner).to_contain_text(re.compile(r"You may come back in 0:(1\d|2\d|30)"))
+        await expect(banner).to_contain_text(re.compile(r"You can continue in 0:(1\d|2\d|30)"))
         await expect(page.get_by_test_id("state")).to_have_text("banned")
         await expect(page.get_by_role("button", name="Go on here")).to_have_count(0)
         await page.clock.fast_forward(5_000)
-        await expect(banner).to_contain_text(re.compile(r"You may come back in 0:[012]\d"))
+        await expect(banner).to_contain_text(re.compile(r"You can continue in 0:[012]\d"))
 
     browse(deployment, steps, script)
 
 
-def test_a_window_too_many_says_so_once_and_goes_on_when_there_is_a_place(deployment: Deployment) -> None:
+def test_a_window_above_the_session_limit_says_so_once_and_connects_later(deployment: Deployment) -> None:
     async def steps(console: Console) -> None:
         await expect(console.page.get_by_test_id("state")).to_have_text("ready")
         second = await console.context.new_page()
@@ -425,7 +425,7 @@ def test_a_window_too_many_says_so_once_and_goes_on_when_there_is_a_place(deploy
     browse(deployment, steps, answers, answers, host="sessions_per_user = 1")
 
 
-def test_an_answer_that_goes_on_after_a_call_stands_below_it(deployment: Deployment) -> None:
+def test_an_answer_that_continues_after_a_call_is_shown_below_it(deployment: Deployment) -> None:
     async def script(model: ScriptedModel) -> None:
         await model.hears()
         await model.calls(ScriptedCall("format_datetime", {"datetime": "2026-03-01T10:00:00Z"}))
@@ -445,7 +445,7 @@ def test_an_answer_that_goes_on_after_a_call_stands_below_it(deployment: Deploym
 
         await console.page.route_web_socket(re.compile("/ws/text"), preface)
         await console.page.reload()
-        await console.say("What time is it?")
+        await console.send("What time is it?")
         shown = console.page.locator(".conversation > li")
         await expect(shown).to_have_text(
             [re.compile("What time"), re.compile("format_datetime"), re.compile("ten")]
@@ -454,7 +454,7 @@ def test_an_answer_that_goes_on_after_a_call_stands_below_it(deployment: Deploym
     browse(deployment, steps, script)
 
 
-def test_a_host_that_wants_a_token_is_told_one(deployment: Deployment) -> None:
+def test_the_console_asks_for_a_required_token(deployment: Deployment) -> None:
     key = new_key("desk", "ada")
 
     async def steps(console: Console) -> None:
@@ -464,18 +464,18 @@ def test_a_host_that_wants_a_token_is_told_one(deployment: Deployment) -> None:
         await expect(dialog).not_to_contain_text("Authorization")
         await console.check_accessibility()
         await dialog.get_by_label("Token").fill("jf_nonsense")
-        await dialog.get_by_role("button", name="Come in").click()
+        await dialog.get_by_role("button", name="Sign in").click()
         await expect(dialog.get_by_label("Token")).to_have_value("")
         await dialog.get_by_label("Token").fill(key.key)
-        await dialog.get_by_role("button", name="Come in").click()
+        await dialog.get_by_role("button", name="Sign in").click()
         await expect(page.get_by_test_id("state")).to_have_text("ready")
-        await console.say("Hello")
+        await console.send("Hello")
         await expect(page.get_by_text("Good morning.")).to_be_visible()
 
     browse(deployment, steps, answers, more=key.lines)
 
 
-def test_the_page_is_light(deployment: Deployment) -> None:
+def test_the_page_loads_less_than_200_kilobytes(deployment: Deployment) -> None:
     async def steps(console: Console) -> None:
         page = console.page
         await expect(page.get_by_test_id("state")).to_have_text("ready")
@@ -490,7 +490,7 @@ def test_the_page_is_light(deployment: Deployment) -> None:
     browse(deployment, steps, answers)
 
 
-def test_files_are_served_as_what_they_are_and_nothing_else_is(deployment: Deployment) -> None:
+def test_only_the_consoles_files_are_served_with_their_media_types(deployment: Deployment) -> None:
     async def steps(console: Console) -> None:
         ask = console.context.request
         first = await ask.get(f"{deployment.address}/console/js/app.js")
@@ -504,7 +504,7 @@ def test_files_are_served_as_what_they_are_and_nothing_else_is(deployment: Deplo
     browse(deployment, steps, answers)
 
 
-def test_markdown_is_rendered_without_anything_that_could_do_harm(deployment: Deployment) -> None:
+def test_rendered_markdown_is_sanitised(deployment: Deployment) -> None:
     async def rendered(console: Console, markdown: str) -> str:
         answer = await console.context.request.post(
             f"{deployment.address}/render", data={"markdown": markdown}

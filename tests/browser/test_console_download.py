@@ -15,7 +15,7 @@ from jackfield_testkit.sites import Site
 from model_index import MODEL, PARTS, ModelIndex, model_index
 from playwright.async_api import expect
 
-from browser.consoles import Console, Deployment, consoled, free_port
+from browser.harness import Console, Deployment, free_port, open_console
 
 pytest.importorskip("xllamacpp", reason="the download is offered only where llama.cpp is installed")
 
@@ -29,7 +29,7 @@ BUTTON = "Download the local language model (3.4 MB)"
 
 
 class LocalDeployment(Deployment):
-    """A host whose provider is found out: no key, no server, and a model that can be downloaded."""
+    """A host with an automatic provider: no key, no server, and a model that can be downloaded."""
 
     index: ModelIndex
 
@@ -58,7 +58,7 @@ def deployment(tmp_path: Path) -> Iterator[LocalDeployment]:
 
 def browse(deployment: Deployment, steps: Callable[[Console], Awaitable[None]], more: str = "") -> None:
     async def run() -> None:
-        async with asyncio.timeout(300), consoled(deployment, more=more) as console:
+        async with asyncio.timeout(300), open_console(deployment, more=more) as console:
             await console.open()
             await steps(console)
 
@@ -74,8 +74,8 @@ def test_one_button_downloads_the_local_model_and_new_conversations_use_it(
     async def steps(console: Console) -> None:
         page = console.page
         provider = page.get_by_test_id("provider")
-        await expect(provider).to_contain_text("it uses no language model.")
-        await expect(provider.get_by_text("jackfield model get")).to_be_hidden()  # The button stands for it.
+        await expect(provider).to_contain_text("it uses no language model")
+        await expect(provider.get_by_text("jackfield model get")).to_be_hidden()  # The button replaces it.
         await expect(provider.get_by_text("set OPENAI_API_KEY")).to_have_count(0)
         await console.check_accessibility()
         await page.get_by_role("button", name=BUTTON).click()
@@ -86,8 +86,8 @@ def test_one_button_downloads_the_local_model_and_new_conversations_use_it(
         await console.check_accessibility()
         await page.reload()
         await expect(provider).to_contain_text(f"{percent} % · 2.0 of 3.4 MB")
-        # It stays in sight while a conversation goes on.
-        await console.say("Hello")
+        # It stays visible during a conversation.
+        await console.send("Hello")
         await expect(page.locator(".message.assistant")).to_have_count(1)
         await expect(bar).to_be_visible()
         index.held[2].set()
@@ -97,14 +97,14 @@ def test_one_button_downloads_the_local_model_and_new_conversations_use_it(
         await console.check_accessibility()
         await page.reload()
         await page.get_by_role("button", name="Start a new conversation").click()
-        await expect(provider).to_contain_text("it uses the local language model.")
+        await expect(provider).to_contain_text("it uses the local language model")
         await expect(page.get_by_test_id("download")).to_have_count(0)
 
     browse(deployment, steps)
     assert index.target.read_bytes() == MODEL
 
 
-def test_a_download_that_fails_says_why_and_can_be_tried_again(deployment: LocalDeployment) -> None:
+def test_a_failed_download_says_why_and_can_be_retried(deployment: LocalDeployment) -> None:
     index = deployment.index
     index.lost.add(2)
 
@@ -127,16 +127,16 @@ def test_a_download_that_fails_says_why_and_can_be_tried_again(deployment: Local
     assert index.target.read_bytes() == MODEL
 
 
-def test_whoever_is_no_operator_gets_no_button(deployment: LocalDeployment) -> None:
+def test_only_operators_see_the_download_button(deployment: LocalDeployment) -> None:
     key = new_key("desk", "ada")
 
     async def steps(console: Console) -> None:
         page = console.page
         dialog = page.get_by_role("dialog", name="Token")
         await dialog.get_by_label("Token").fill(key.key)
-        await dialog.get_by_role("button", name="Come in").click()
+        await dialog.get_by_role("button", name="Sign in").click()
         await expect(page.get_by_test_id("state")).to_have_text("ready")
-        await expect(page.get_by_text("tool can be used here")).to_be_visible()
+        await expect(page.get_by_text("tool available")).to_be_visible()
         await expect(page.get_by_test_id("provider")).to_have_count(0)
         await expect(page.get_by_test_id("download")).to_have_count(0)
 

@@ -1,4 +1,4 @@
-"""The console as a newcomer has it: the agent that needs no key behind it, in writing and by voice."""
+"""The console with the local agent, which needs no key: text and voice."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ import pytest
 from jackfield.settings import Settings
 from jackfield_builder.pipeline import build
 from jackfield_builder.snapshot import write_snapshot
-from jackfield_local.models import speech
+from jackfield_local.voice.engines import load_engines, missing_packages
 from jackfield_scripted.openai import OpenAIServer
 from playwright.async_api import expect
 
-from browser.consoles import ALLOW, PATIENCE_MS, Console, Deployment, consoled
-from browser.test_console_voice import Wire, ring_up
+from browser.harness import ALLOW, TIMEOUT_MS, Console, Deployment, open_console
+from browser.test_console_voice import CallTraffic, start_call
 
 EVERYTHING = (*ALLOW, "jackfield-transport-local", "jackfield-tool-format-datetime")
 RATE = 48_000
@@ -29,10 +29,10 @@ RATE = 48_000
 
 @dataclass
 class Embedded(Deployment):
-    """A deployment whose model is in the host."""
+    """A deployment with the local agent."""
 
     def configure(self, server: OpenAIServer, host: str = "", provider: str = "", more: str = "") -> None:
-        """Write the settings; there is no provider to name."""
+        """Write the settings of the local provider."""
         super().configure(server, host, provider, more)
         settings = (
             f'provider = "local"\nallow = {json.dumps(EVERYTHING)}\n'
@@ -43,7 +43,7 @@ class Embedded(Deployment):
 
 @pytest.fixture
 def embedded(console_site: Path, tmp_path: Path) -> Embedded:
-    """A folder with a registry of its own, in which the local agent is."""
+    """A folder with a registry that contains the local agent."""
     shutil.copytree(console_site / "knowledge", tmp_path / "knowledge")
     allow = tuple(each for each in EVERYTHING if each != "con-*")
     built = build(Settings(allow=allow), import_handlers=False)
@@ -53,10 +53,10 @@ def embedded(console_site: Path, tmp_path: Path) -> Embedded:
 
 
 def browse(deployment: Deployment, steps: Callable[[Console], Awaitable[None]], **options: Any) -> None:
-    """Do these steps in a window of their own."""
+    """Run the steps in a new browser window."""
 
     async def run() -> None:
-        async with asyncio.timeout(300), consoled(deployment, **options) as console:
+        async with asyncio.timeout(300), open_console(deployment, **options) as console:
             await console.open()
             await expect(console.page.get_by_test_id("state")).to_have_text("ready")
             await steps(console)
@@ -68,7 +68,7 @@ def test_a_question_is_answered_from_the_knowledge_base_with_its_source(embedded
     async def steps(console: Console) -> None:
         page = console.page
         await expect(page.get_by_text("local · text · registry 1.0.")).to_be_visible()
-        await console.say("How do I book the photo room?")
+        await console.send("How do I book the photo room?")
         await expect(page.locator(".tool").first).to_contain_text("kb_search")
         said = page.locator(".message.assistant").last
         await expect(said).to_contain_text("Source: How to book the photo room")
@@ -81,25 +81,25 @@ def test_a_question_is_answered_from_the_knowledge_base_with_its_source(embedded
     browse(embedded, steps)
 
 
-@pytest.mark.skipif(bool(speech.missing()), reason="the extra `voice` is not installed")
-def test_a_spoken_question_is_answered_aloud_and_what_was_heard_is_reported(embedded: Embedded) -> None:
+@pytest.mark.skipif(bool(missing_packages()), reason="the extra `voice` is not installed")
+def test_a_spoken_question_is_answered_in_speech_and_playback_is_reported(embedded: Embedded) -> None:
     async def steps(console: Console) -> None:
-        wire = Wire(console)
-        await ring_up(console)
+        traffic = CallTraffic(console)
+        await start_call(console)
         page = console.page
-        # Asked again and again, as a busy machine may have caught only half of it at first.
+        # The question is repeated: a busy machine may have recorded only half of it at first.
         asked = page.locator(".message.user", has_text="Tokyo").first
-        await expect(asked).to_be_visible(timeout=2 * PATIENCE_MS)
+        await expect(asked).to_be_visible(timeout=2 * TIMEOUT_MS)
         await expect(page.locator(".tool", has_text="format_datetime").first).to_be_visible()
         answer = page.locator(".message.assistant", has_text=re.compile(r"\d:\d\d"))
         await expect(answer.first).to_be_visible()
         # The call listens again once the answer is complete.
         await expect(page.get_by_role("group", name="Call").get_by_role("status")).to_have_text("listening")
-        await wire.played(1000)
-        assert wire.sound > 0
-        for heard in wire.heard_of.values():
-            assert heard == sorted(heard)
-        assert max(map(len, wire.heard_of.values())) > 3
+        await traffic.wait_played(1000)
+        assert traffic.audio_bytes_received > 0
+        for positions in traffic.positions_by_item.values():
+            assert positions == sorted(positions)
+        assert max(map(len, traffic.positions_by_item.values())) > 3
 
     microphone = [
         "--use-fake-ui-for-media-stream",
@@ -110,15 +110,14 @@ def test_a_spoken_question_is_answered_aloud_and_what_was_heard_is_reported(embe
 
 
 def _question(folder: Path) -> Path:
-    """Somebody asks for the time in Tokyo every now and then, as a microphone records it.
+    """Record a question about the time in Tokyo, repeated with pauses, as microphone input.
 
     The recording begins when the browser opens the microphone, which is before the call listens; so there is
     silence first.
     """
     import numpy as np
 
-    words = ("What", "time", "is", "it", "in", "Tokyo?")
-    said = np.frombuffer(speech.engines().synthesiser.say(words).pcm, np.int16)
+    said = np.frombuffer(load_engines().synthesise("What time is it in Tokyo?"), np.int16)
     doubled = np.repeat(said, RATE // 24_000)
     path = folder / "question.wav"
     with wave.open(str(path), "wb") as file:

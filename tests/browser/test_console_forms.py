@@ -1,4 +1,4 @@
-"""Forms in the console: what is missing is asked for in the conversation, completed and corrected."""
+"""Forms in the conversation: completing, correcting, dismissing and resuming them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 from jackfield_testkit.sites import Site
 from playwright.async_api import Locator, WebSocketRoute, expect
 
-from browser.consoles import Console, Deployment, consoled, make_site
+from browser.harness import Console, Deployment, create_site, open_console
 
 Steps = Callable[[Console], Awaitable[None]]
 
@@ -26,21 +26,21 @@ def forms_site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The tools of these tests, with a transport that asks with forms."""
     folder = tmp_path_factory.mktemp("forms-site")
     Site(folder).plugin("con-forms", "from jackfield_scripted.form_transport import *\n")
-    return make_site(folder).folder
+    return create_site(folder).folder
 
 
 @pytest.fixture
 def deployment(console_site: Path, forms_site: Path, tmp_path: Path) -> Deployment:
-    """A folder of its own for the host of one test."""
+    """A separate folder for the host of each test."""
     shutil.copytree(console_site / "knowledge", tmp_path / "knowledge")
     return Deployment(tmp_path, forms_site, uses="forms")
 
 
 def browse(deployment: Deployment, steps: Steps, **options: Any) -> None:
-    """Do these steps in a window of their own."""
+    """Run the steps in a new browser window."""
 
     async def run() -> None:
-        async with asyncio.timeout(300), consoled(deployment, **options) as console:
+        async with asyncio.timeout(300), open_console(deployment, **options) as console:
             await console.open()
             await steps(console)
 
@@ -60,10 +60,10 @@ def field(card: Locator, name: str) -> Locator:
     return card.get_by_label(re.compile(f"^{name}"))
 
 
-def test_a_form_shows_what_is_known_and_its_call_follows_when_it_is_completed(deployment: Deployment) -> None:
+def test_a_form_shows_known_values_and_calls_its_tool_when_submitted(deployment: Deployment) -> None:
     async def steps(console: Console) -> None:
         page, card = console.page, form(console)
-        await console.say(ASK)
+        await console.send(ASK)
         await expect(card).to_contain_text("Books a room of the studio.")
         await expect(field(card, "room")).to_have_value("Photo room")
         day = field(card, "day")
@@ -71,12 +71,12 @@ def test_a_form_shows_what_is_known_and_its_call_follows_when_it_is_completed(de
         await expect(day).to_be_focused()
         await expect(page.get_by_text("Please complete the form.")).to_be_visible()
         await console.check_accessibility()
-        # With the keyboard alone.
+        # Using the keyboard only.
         await day.fill("2026-11-20")
         await day.press("Enter")
         confirmation = page.get_by_role("group", name="Confirmation")
         await expect(confirmation.locator(".preview")).to_have_text("Book the Photo room on 2026-11-20?")
-        await expect(card).to_contain_text("You sent this.")
+        await expect(card).to_contain_text("You submitted this form.")
         await expect(card.get_by_role("definition")).to_have_text(["2026-11-20", "Photo room"])
         await expect(card.get_by_role("textbox")).to_have_count(0)
         await expect(page.locator(".message.user").last).to_contain_text("book_room: ")
@@ -86,17 +86,17 @@ def test_a_form_shows_what_is_known_and_its_call_follows_when_it_is_completed(de
         await expect(page.locator(".tool")).to_contain_text("done")
         assert booked(deployment) == ["Photo room"]
         await page.reload()
-        await expect(card).to_contain_text("You sent this.")
+        await expect(card).to_contain_text("You submitted this form.")
         await expect(card.get_by_role("definition")).to_have_text(["2026-11-20", "Photo room"])
         await expect(card.get_by_role("button")).to_have_count(0)
 
     browse(deployment, steps)
 
 
-def test_values_that_do_not_fit_are_shown_at_their_fields(deployment: Deployment) -> None:
+def test_invalid_values_are_reported_at_their_fields(deployment: Deployment) -> None:
     async def steps(console: Console) -> None:
         page, card = console.page, form(console)
-        await console.say(ASK)
+        await console.send(ASK)
         room, day = field(card, "room"), field(card, "day")
         await room.fill("x")
         await card.get_by_role("button", name="Send").click()
@@ -118,17 +118,17 @@ def test_values_that_do_not_fit_are_shown_at_their_fields(deployment: Deployment
 def test_a_dismissed_form_collapses_and_nothing_is_run(deployment: Deployment) -> None:
     async def steps(console: Console) -> None:
         page, card = console.page, form(console)
-        await console.say(ASK)
+        await console.send(ASK)
         await card.get_by_role("button", name="Dismiss").click()
         await expect(card).to_contain_text("This form was closed. Nothing was run.")
         await expect(field(card, "room")).to_have_count(0)
         await console.check_accessibility()
         await page.reload()
         await expect(card).to_contain_text("This form was closed.")
-        # A newer form of the same tool takes the place of an open one.
-        await console.say(ASK)
+        # A newer form of the same tool replaces the open one.
+        await console.send(ASK)
         await expect(card.nth(1).get_by_role("button", name="Send")).to_be_visible()
-        await console.say('form book_room {"room": "Dark room"}')
+        await console.send('form book_room {"room": "Dark room"}')
         await expect(field(card.nth(2), "room")).to_have_value("Dark room")
         await expect(card.nth(1)).to_contain_text("This form was closed.")
         await expect(page.locator(".tool")).to_have_count(0)
@@ -139,11 +139,11 @@ def test_a_dismissed_form_collapses_and_nothing_is_run(deployment: Deployment) -
 def test_a_form_can_be_completed_after_a_reload_and_a_restart_of_the_host(deployment: Deployment) -> None:
     async def steps(console: Console) -> None:
         page, card = console.page, form(console)
-        await console.say(ASK)
+        await console.send(ASK)
         await expect(field(card, "room")).to_have_value("Photo room")
         await page.reload()
         await expect(field(card, "room")).to_have_value("Photo room")
-        # What the user writes is not interrupted by what was asked before.
+        # An earlier form does not take the focus from the composer.
         await expect(page.get_by_label("Message")).to_be_focused()
         await deployment.stop(signal.SIGKILL)
         await field(card, "day").fill("2026-11-20")
@@ -153,13 +153,13 @@ def test_a_form_can_be_completed_after_a_reload_and_a_restart_of_the_host(deploy
         confirmation = page.get_by_role("group", name="Confirmation")
         await confirmation.get_by_role("button", name="Approve").click()
         await expect(page.locator(".tool")).to_contain_text("done")
-        await expect(card).to_contain_text("You sent this.")
+        await expect(card).to_contain_text("You submitted this form.")
 
     browse(deployment, steps)
     assert booked(deployment) == ["Photo room"]
 
 
-def test_a_form_that_is_sent_twice_runs_once(deployment: Deployment) -> None:
+def test_a_form_sent_twice_runs_once(deployment: Deployment) -> None:
     async def steps(console: Console) -> None:
         page, card = console.page, form(console, "count_stock")
         lines: list[WebSocketRoute] = []
@@ -176,12 +176,12 @@ def test_a_form_that_is_sent_twice_runs_once(deployment: Deployment) -> None:
 
         await page.route_web_socket("**/ws/text", twice)
         await page.reload()
-        await console.say("form count_stock")
+        await console.send("form count_stock")
         (deployment.folder / "counted").touch()
         await field(card, "item").fill("lamps")
         await card.get_by_role("button", name="Send").click()
         await expect(page.locator(".tool")).to_contain_text("done")
-        await console.say("hello")
+        await console.send("hello")
         await expect(page.get_by_text("You said: hello")).to_be_visible()
         await expect(page.locator(".tool")).to_have_count(1)
         await expect(page.locator(".notice")).to_have_count(0)
@@ -190,7 +190,7 @@ def test_a_form_that_is_sent_twice_runs_once(deployment: Deployment) -> None:
     browse(deployment, steps)
 
 
-def test_a_form_that_was_closed_elsewhere_says_so(deployment: Deployment) -> None:
+def test_a_form_closed_in_another_window_says_so(deployment: Deployment) -> None:
     async def steps(console: Console) -> None:
         page, card = console.page, form(console)
         hidden = ""
@@ -209,7 +209,7 @@ def test_a_form_that_was_closed_elsewhere_says_so(deployment: Deployment) -> Non
 
         await page.route_web_socket("**/ws/text", without_end)
         await page.reload()
-        await console.say(ASK)
+        await console.send(ASK)
         await card.get_by_role("button", name="Dismiss").click()
         await expect(card).to_contain_text("Closing")
         await field(card, "day").fill("2026-11-20")

@@ -1,4 +1,4 @@
-"""What the console asks of the browser's microphone."""
+"""The microphone settings that the console requests from the browser."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import asyncio
 from jackfield_scripted import ScriptedModel
 from playwright.async_api import expect
 
-from browser.consoles import Deployment, consoled
+from browser.harness import Deployment, open_console
 
 WATCH = """
 window.wishes = [];
@@ -20,15 +20,15 @@ async def _silent(model: ScriptedModel) -> None:
     await model.hears()
 
 
-def test_echo_noise_and_gain_are_left_to_the_browser(deployment: Deployment) -> None:
+def test_the_browser_cancels_echo_and_noise_and_controls_the_gain(deployment: Deployment) -> None:
     async def run() -> None:
         args = ["--use-fake-ui-for-media-stream", "--use-fake-device-for-media-stream"]
-        async with asyncio.timeout(90), consoled(deployment, _silent, args=args) as console:
+        async with asyncio.timeout(90), open_console(deployment, _silent, args=args) as console:
             await console.context.add_init_script(WATCH)
             await console.open()
             page = console.page
             await expect(page.get_by_test_id("state")).to_have_text("ready")
-            await page.get_by_role("button", name="Talk", exact=True).click()
+            await page.get_by_role("button", name="Start a call", exact=True).click()
             await expect(page.get_by_role("group", name="Call")).to_be_visible()
             (wishes,) = await page.evaluate("window.wishes")
             asked = wishes["audio"]

@@ -1,4 +1,4 @@
-"""The operations view: figures that live, calls in doubt, conversations to read and save, and the audit."""
+"""The operations view: live metrics, calls in doubt, transcripts and the audit."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from jackfield_scripted import ScriptedCall, ScriptedModel
 from jackfield_store_sqlite.store import SqliteStore
 from playwright.async_api import Locator, expect
 
-from browser.consoles import Console, Deployment, consoled
+from browser.harness import Console, Deployment, open_console
 
 
 async def conversation(model: ScriptedModel) -> None:
@@ -24,9 +24,9 @@ async def conversation(model: ScriptedModel) -> None:
 
 
 async def talk(console: Console) -> None:
-    """Hold a conversation with one call in it."""
-    await console.open("talk")
-    await console.say("What time is it?")
+    """Hold a conversation with one tool call."""
+    await console.open("chat")
+    await console.send("What time is it?")
     await expect(console.page.get_by_text("ten o'clock").first).to_be_visible()
 
 
@@ -45,9 +45,9 @@ def section(console: Console, name: str) -> Locator:
     return console.page.get_by_role("region", name=name)
 
 
-def test_figures_follow_what_happens(deployment: Deployment) -> None:
+def test_metrics_are_updated_live(deployment: Deployment) -> None:
     async def main() -> None:
-        async with consoled(deployment, conversation) as console:
+        async with open_console(deployment, conversation) as console:
             page = console.page
             await console.open("operations")
             await expect(figure(console, "Calls")).to_have_text("0")
@@ -63,13 +63,13 @@ def test_figures_follow_what_happens(deployment: Deployment) -> None:
             row = section(console, "Tools").get_by_role("row").filter(has_text="format_datetime")
             await expect(row).to_contain_text("VALIDATION 1")
             await expect(row.locator("svg.percentiles")).to_be_visible()
-            # To wait for the user's word is no failure.
+            # A call that waits for confirmation is not a failure.
             asked = section(console, "Tools").get_by_role("row").filter(has_text="book_room")
             await expect(asked.get_by_role("cell").nth(2)).to_have_text("none")
             decided = page.get_by_role("region", name="Policy interventions").get_by_role("row")
             await expect(decided.filter(has_text="modes")).to_contain_text("refused")
 
-            # The line of a chart is drawn once there are two looks at its figure.
+            # A chart has a line once there are two samples.
             trend = page.locator('[data-figure="Calls"] svg')
             await expect(trend.locator(".line")).to_have_attribute("d", re.compile("^M.*L"))
             await expect(trend).to_have_attribute(
@@ -80,9 +80,9 @@ def test_figures_follow_what_happens(deployment: Deployment) -> None:
     asyncio.run(main())
 
 
-def test_a_conversation_is_listed_read_and_taken_away(deployment: Deployment, tmp_path: Path) -> None:
+def test_a_conversation_is_listed_read_and_downloaded(deployment: Deployment, tmp_path: Path) -> None:
     async def main() -> None:
-        async with consoled(deployment, conversation, accept_downloads=True) as console:
+        async with open_console(deployment, conversation, accept_downloads=True) as console:
             page = console.page
             await talk(console)
             await console.open("operations")
@@ -125,11 +125,11 @@ async def booking(model: ScriptedModel) -> None:
     await model.says("It is up to you.")
 
 
-def test_a_call_that_waits_has_not_failed_in_a_transcript(deployment: Deployment) -> None:
+def test_a_call_that_waits_is_not_shown_as_failed_in_a_transcript(deployment: Deployment) -> None:
     async def main() -> None:
-        async with consoled(deployment, booking) as console:
-            await console.open("talk")
-            await console.say("Book the photo room.")
+        async with open_console(deployment, booking) as console:
+            await console.open("chat")
+            await console.send("Book the photo room.")
             await expect(console.page.get_by_text("It is up to you.").first).to_be_visible()
             await console.open("operations")
             row = section(console, "Conversations").get_by_role("row").nth(1)
@@ -141,9 +141,9 @@ def test_a_call_that_waits_has_not_failed_in_a_transcript(deployment: Deployment
     asyncio.run(main())
 
 
-def test_a_card_in_the_talk_shows_what_each_policy_decided(deployment: Deployment) -> None:
+def test_a_tool_card_shows_the_policy_decisions(deployment: Deployment) -> None:
     async def main() -> None:
-        async with consoled(deployment, conversation) as console:
+        async with open_console(deployment, conversation) as console:
             await talk(console)
             card = console.page.locator('[data-tool="format_datetime"]').first
             await card.locator("summary").click()
@@ -155,9 +155,9 @@ def test_a_card_in_the_talk_shows_what_each_policy_decided(deployment: Deploymen
     asyncio.run(main())
 
 
-def test_the_audit_is_narrowed_down(deployment: Deployment) -> None:
+def test_the_audit_can_be_filtered(deployment: Deployment) -> None:
     async def main() -> None:
-        async with consoled(deployment, conversation) as console:
+        async with open_console(deployment, conversation) as console:
             await talk(console)
             await execute(console, "format_datetime", nonsense=1)
             await execute(console, "end_voice_session")
@@ -187,8 +187,8 @@ def test_the_audit_is_narrowed_down(deployment: Deployment) -> None:
     asyncio.run(main())
 
 
-async def make_doubt(store: Store, call_id: str, arguments: str) -> str:
-    """Leave a call in doubt, as a host does that is killed while the call runs; its key."""
+async def leave_in_doubt(store: Store, call_id: str, arguments: str) -> str:
+    """Leave a call in doubt, like a host that is killed during the call; return its key."""
     key = f"call/{'5e' * 16}/{call_id}"
     meta = {"toolId": "book_room", "toolVersion": "1.0.0", "registryVersion": "1", "duration": 0.0}
     note = {"callId": call_id, "session": "5e" * 16, "user": "ada", "arguments": arguments, "meta": meta}
@@ -197,11 +197,11 @@ async def make_doubt(store: Store, call_id: str, arguments: str) -> str:
     return key
 
 
-def test_calls_in_doubt_are_settled_after_a_second_question(deployment: Deployment) -> None:
+def test_calls_in_doubt_are_settled_after_a_confirmation(deployment: Deployment) -> None:
     harmful = json.dumps({"room": "<img src=x onerror=alert(1)>"})
 
     async def main() -> None:
-        async with consoled(deployment) as console:
+        async with open_console(deployment) as console:
             page, address = console.page, console.deployment.address
             await console.open("operations")
             await expect(section(console, "Audit")).to_contain_text("No matching calls.")
@@ -209,17 +209,17 @@ def test_calls_in_doubt_are_settled_after_a_second_question(deployment: Deployme
             await expect(doubts).to_have_count(0)
 
             store = await SqliteStore.open(deployment.folder / "jackfield.db")
-            first = await make_doubt(store, "first-call-1", harmful)
-            await make_doubt(store, "second-call-2", "x" * 4000)
+            first = await leave_in_doubt(store, "first-call-1", harmful)
+            await leave_in_doubt(store, "second-call-2", "x" * 4000)
             await store.close()
             items = doubts.get_by_role("listitem")
             await expect(items).to_have_count(2)
             await expect(doubts).to_contain_text("may or may not have taken effect")
-            await expect(items.first).to_contain_text("ada, began")
+            await expect(items.first).to_contain_text("ada, started")
             await expect(items.first.get_by_label("Arguments of book_room")).to_contain_text("<img src=x")
             await console.check_accessibility()
 
-            # Nothing is recorded by one click.
+            # One click records nothing.
             await items.nth(1).get_by_role("button", name="It did not run").click()
             dialog = page.get_by_role("dialog")
             await expect(dialog).to_contain_text("Record that book_room did not run?")
@@ -233,7 +233,7 @@ def test_calls_in_doubt_are_settled_after_a_second_question(deployment: Deployme
             await expect(page.get_by_text("book_room is settled: it did not run.")).to_be_visible()
             await expect(items).to_have_count(1)
 
-            # Somebody else was faster.
+            # Another operator was faster.
             await items.first.get_by_role("button", name="It ran").click()
             await page.request.post(f"{address}/calls/settle", data={"key": first, "ran": False})
             await dialog.get_by_role("button", name="Record: it ran").click()
@@ -243,17 +243,17 @@ def test_calls_in_doubt_are_settled_after_a_second_question(deployment: Deployme
     asyncio.run(main())
 
 
-def test_who_does_not_run_the_host_sees_their_own_alone(deployment: Deployment) -> None:
+def test_users_who_are_not_operators_see_only_their_own_data(deployment: Deployment) -> None:
     key, lines = new_key("page", "ada")
 
     async def main() -> None:
-        async with consoled(deployment, conversation, more=lines) as console:
+        async with open_console(deployment, conversation, more=lines) as console:
             page = console.page
             await page.add_init_script(f"sessionStorage.setItem('jackfield.token', '{key}')")
             await talk(console)
             await console.open("operations")
             await expect(page.get_by_text("This endpoint requires the role `operator`.")).to_be_visible()
-            await expect(section(console, "Conversations")).to_contain_text("Your own")
+            await expect(section(console, "Conversations")).to_contain_text("Your conversations")
             await expect(section(console, "Conversations").get_by_role("row")).to_have_count(2)
             await expect(section(console, "Audit")).to_be_hidden()
             await expect(figure(console, "Calls")).to_be_hidden()
@@ -262,10 +262,10 @@ def test_who_does_not_run_the_host_sees_their_own_alone(deployment: Deployment) 
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_it_fits_a_phone_with_something_to_show(deployment: Deployment, scheme: str) -> None:
+def test_the_operations_view_fits_a_phone(deployment: Deployment, scheme: str) -> None:
     async def main() -> None:
         size = {"width": 390, "height": 844}
-        async with consoled(deployment, conversation, viewport=size, color_scheme=scheme) as console:
+        async with open_console(deployment, conversation, viewport=size, color_scheme=scheme) as console:
             await talk(console)
             await console.open("operations")
             await expect(section(console, "Audit").locator("tbody tr")).to_have_count(1)

@@ -1,4 +1,4 @@
-"""The registry view: what a tool's author and an operator do with it."""
+"""The registry view: trying tools, withheld tools, policies and changes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from jackfield_testkit.sites import Site
 from playwright.async_api import expect
 
-from browser.consoles import ALLOW, Console, Deployment, consoled, make_site
+from browser.harness import ALLOW, Console, Deployment, create_site, open_console
 
 PLANNING = """\
 from jackfield import ok
@@ -61,7 +61,7 @@ VISIT: dict[str, Any] = {
 
 
 def add_tool(site: Site, tool: str, parameters: dict[str, Any], **fields: Any) -> None:
-    """Install a tool that plans."""
+    """Install a tool with a schema."""
     about = {"description": f"Does what {tool} does.", "latencyBudgetMs": 2000, "parameters": parameters}
     guide = f"# {tool}\n\nHelps with {tool}.\n\n## Watch out\n\n- Ask **first**.\n<script>alert(1)</script>\n"
     site.tool(tool, distribution=f"con-{tool}", schema={**about, **fields}, guide=guide, handler=PLANNING)
@@ -69,8 +69,8 @@ def add_tool(site: Site, tool: str, parameters: dict[str, Any], **fields: Any) -
 
 @pytest.fixture(scope="session")
 def registry_site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Tools of every kind of parameter, one that is withheld, and a registry before the last one."""
-    site = make_site(tmp_path_factory.mktemp("registry-site"))
+    """Tools with every kind of parameter, a withheld tool, and an earlier registry."""
+    site = create_site(tmp_path_factory.mktemp("registry-site"))
     add_tool(site, "plan_visit", VISIT)
     nothing = {"type": "object", "additionalProperties": False, "properties": {}}
     add_tool(site, "open_vault", nothing, requires=["vault"])
@@ -80,12 +80,12 @@ def registry_site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def deployment(registry_site: Path, tmp_path: Path) -> Deployment:
-    """A folder of its own for the host of one test."""
+    """A separate folder for the host of each test."""
     return Deployment(tmp_path, registry_site)
 
 
 def outcome(console: Console) -> Any:
-    return console.page.locator(".outcome-place")
+    return console.page.locator(".call-result")
 
 
 async def run(console: Console) -> None:
@@ -94,7 +94,7 @@ async def run(console: Console) -> None:
 
 def test_a_validation_error_is_shown_at_its_field(deployment: Deployment) -> None:
     async def main() -> None:
-        async with consoled(deployment) as console:
+        async with open_console(deployment) as console:
             page = console.page
             await console.open("registry/plan_visit")
             await expect(page.get_by_text("no side effects")).to_be_visible()
@@ -117,7 +117,7 @@ def test_a_validation_error_is_shown_at_its_field(deployment: Deployment) -> Non
                 fault = page.locator(f"#{described[-1]}")
                 await expect(fault).to_be_visible()
                 await expect(fault).to_contain_text(words)
-            # The town is missing as soon as there is an address.
+            # An address without a town is incomplete.
             await expect(page.get_by_label("city")).to_have_attribute("aria-invalid", "true")
             await expect(page.get_by_label("parking")).not_to_have_attribute("aria-invalid", "true")
             await expect(page.get_by_label("days")).to_be_focused()
@@ -132,9 +132,9 @@ def test_a_validation_error_is_shown_at_its_field(deployment: Deployment) -> Non
     asyncio.run(main())
 
 
-def test_every_kind_of_parameter_arrives_as_what_it_is(deployment: Deployment) -> None:
+def test_every_kind_of_parameter_arrives_with_its_type(deployment: Deployment) -> None:
     async def main() -> None:
-        async with consoled(deployment) as console:
+        async with open_console(deployment) as console:
             page = console.page
             await console.open("registry/plan_visit")
             await page.get_by_label("guest").fill("ada@example.org")
@@ -169,7 +169,7 @@ def test_every_kind_of_parameter_arrives_as_what_it_is(deployment: Deployment) -
             decided = page.locator(".decisions li")
             await expect(decided.filter(has_text="validation")).to_contain_text("defaults filled in")
 
-            # The same arguments as JSON, and back.
+            # Switch to JSON and back.
             await page.get_by_role("button", name="Edit as JSON").click()
             editor = page.get_by_label("arguments as JSON")
             written = json.loads(await editor.input_value())
@@ -183,11 +183,11 @@ def test_every_kind_of_parameter_arrives_as_what_it_is(deployment: Deployment) -
     asyncio.run(main())
 
 
-def test_a_call_that_asks_first_runs_only_after_the_click(deployment: Deployment) -> None:
+def test_a_tried_call_runs_only_after_its_approval(deployment: Deployment) -> None:
     booked = deployment.folder / "booked.txt"
 
     async def main() -> None:
-        async with consoled(deployment) as console:
+        async with open_console(deployment) as console:
             page = console.page
             await console.open("registry/book_room")
             await page.get_by_role("textbox", name="room").fill("Blue room")
@@ -195,7 +195,7 @@ def test_a_call_that_asks_first_runs_only_after_the_click(deployment: Deployment
             await run(console)
             card = page.get_by_role("group", name="Confirmation")
             await expect(card).to_contain_text("Book the Blue room on 2026-03-01?")
-            await expect(outcome(console)).to_contain_text("Waits for your decision")
+            await expect(outcome(console)).to_contain_text("Waiting for your decision")
             await expect(page.locator(".decisions li.warn")).to_contain_text("confirmation")
             assert not booked.exists()
             await console.check_accessibility()
@@ -212,11 +212,11 @@ def test_a_call_that_asks_first_runs_only_after_the_click(deployment: Deployment
     asyncio.run(main())
 
 
-def test_calls_in_one_session_meet_its_budgets(deployment: Deployment) -> None:
+def test_calls_in_one_session_share_its_budgets(deployment: Deployment) -> None:
     (deployment.folder / "counted").touch()
 
     async def main() -> None:
-        async with consoled(deployment) as console:
+        async with open_console(deployment) as console:
             page = console.page
             await console.open("registry/count_stock")
             await page.get_by_label("item").fill("lamps")
@@ -235,7 +235,7 @@ def test_calls_in_one_session_meet_its_budgets(deployment: Deployment) -> None:
 
 def test_a_withheld_tool_says_why(deployment: Deployment) -> None:
     async def main() -> None:
-        async with consoled(deployment) as console:
+        async with open_console(deployment) as console:
             page = console.page
             await console.open("registry")
             tools = page.get_by_role("navigation", name="Tools")
@@ -251,9 +251,9 @@ def test_a_withheld_tool_says_why(deployment: Deployment) -> None:
     asyncio.run(main())
 
 
-def test_the_registry_its_policies_and_what_changed(deployment: Deployment) -> None:
+def test_the_overview_shows_policies_plugins_and_changes(deployment: Deployment) -> None:
     async def main() -> None:
-        async with consoled(deployment) as console:
+        async with open_console(deployment) as console:
             page = console.page
             await console.open("registry")
             version = json.loads((deployment.site / "tool_registry.json").read_text())["version"]
@@ -280,9 +280,9 @@ def test_the_registry_its_policies_and_what_changed(deployment: Deployment) -> N
     asyncio.run(main())
 
 
-def test_a_guide_is_rendered_and_cannot_run_anything(deployment: Deployment) -> None:
+def test_a_guide_is_rendered_without_scripts(deployment: Deployment) -> None:
     async def main() -> None:
-        async with consoled(deployment) as console:
+        async with open_console(deployment) as console:
             page = console.page
             await console.open("registry/plan_visit")
             guide = page.get_by_role("region", name="Guide")
@@ -296,10 +296,10 @@ def test_a_guide_is_rendered_and_cannot_run_anything(deployment: Deployment) -> 
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_it_fits_a_phone(deployment: Deployment, scheme: str) -> None:
+def test_the_registry_view_fits_a_phone(deployment: Deployment, scheme: str) -> None:
     async def main() -> None:
         size = {"width": 390, "height": 844}
-        async with consoled(deployment, viewport=size, color_scheme=scheme) as console:
+        async with open_console(deployment, viewport=size, color_scheme=scheme) as console:
             page = console.page
             for path in ("registry", "registry/plan_visit"):
                 await console.open(path)

@@ -1,4 +1,4 @@
-"""The console by voice: a recording as the microphone, a scripted Realtime server at the other end."""
+"""Voice calls: a recording as the microphone, and a scripted Realtime server."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from typing import Any
 from jackfield_scripted import Script, ScriptedCall, ScriptedModel
 from playwright.async_api import WebSocket, WebSocketRoute, expect
 
-from browser.consoles import Console, Deployment, consoled
+from browser.harness import Console, Deployment, open_console
 
 Steps = Callable[[Console], Awaitable[None]]
 
 PITCH = 700
-"""Of the tone that stands for speech."""
+"""The pitch of the tone that represents speech."""
 
 
 def recording(folder: Path) -> Path:
-    """Half a minute of a tone at a rate that microphones have."""
+    """Write half a minute of a tone at a common microphone rate."""
     path = folder / "speech.wav"
     samples = array("h", (round(12_000 * math.sin(2 * math.pi * PITCH * n / 48_000)) for n in range(48_000)))
     with wave.open(str(path), "wb") as file:
@@ -40,17 +40,17 @@ def recording(folder: Path) -> Path:
 
 
 def call(deployment: Deployment, steps: Steps, *scripts: Script, **options: Any) -> None:
-    """Do these steps in a window that has a microphone."""
+    """Run the steps in a browser window with a microphone."""
     args = [
         "--use-fake-ui-for-media-stream",
         "--use-fake-device-for-media-stream",
         f"--use-file-for-fake-audio-capture={recording(deployment.folder)}",
-        # Addresses as they are: two windows on one machine need nobody to look names up.
+        # Plain addresses: two windows on one machine need no mDNS.
         "--disable-features=WebRtcHideLocalIpsWithMdns",
     ]
 
     async def run() -> None:
-        async with asyncio.timeout(300), consoled(deployment, *scripts, args=args, **options) as console:
+        async with asyncio.timeout(300), open_console(deployment, *scripts, args=args, **options) as console:
             await console.open()
             await expect(console.page.get_by_test_id("state")).to_have_text("ready")
             await steps(console)
@@ -58,77 +58,77 @@ def call(deployment: Deployment, steps: Steps, *scripts: Script, **options: Any)
     asyncio.run(run())
 
 
-async def ring_up(console: Console) -> None:
-    """Begin a call; the microphone is allowed already, so that nothing has to be explained."""
-    await console.page.get_by_role("button", name="Talk", exact=True).click()
+async def start_call(console: Console) -> None:
+    """Start a call; access to the microphone is already granted, so no dialog appears."""
+    await console.page.get_by_role("button", name="Start a call", exact=True).click()
     await expect(console.page.get_by_role("group", name="Call")).to_be_visible()
 
 
-class Wire:
-    """What goes over the WebSocket of a call."""
+class CallTraffic:
+    """Records the frames on the WebSocket of a call."""
 
     def __init__(self, console: Console) -> None:
-        self.frames: list[bytes] = []
-        self.said: list[dict[str, Any]] = []
+        self.audio_sent: list[bytes] = []
+        self.sent: list[dict[str, Any]] = []
         self.received: list[dict[str, Any]] = []
-        self.sound = 0
+        self.audio_bytes_received = 0
         console.page.on("websocket", self._watch)
 
     def _watch(self, socket: WebSocket) -> None:
         if not socket.url.endswith("/ws/voice"):
             return
         socket.on("framesent", self._sent)
-        socket.on("framereceived", self._came)
+        socket.on("framereceived", self._received)
 
     def _sent(self, frame: str | bytes) -> None:
         if isinstance(frame, bytes):
-            self.frames.append(frame)
+            self.audio_sent.append(frame)
         else:
-            self.said.append(json.loads(frame))
+            self.sent.append(json.loads(frame))
 
-    def _came(self, frame: str | bytes) -> None:
+    def _received(self, frame: str | bytes) -> None:
         if isinstance(frame, bytes):
-            self.sound += len(frame)
+            self.audio_bytes_received += len(frame)
         else:
             self.received.append(json.loads(frame))
 
-    async def played(self, ms: int) -> None:
-        """Wait until so much of an answer was reported as played; a busy machine plays later than it gets."""
+    async def wait_played(self, ms: int) -> None:
+        """Wait until this much of an answer was reported as played."""
         for _ in range(1200):
-            if any(heard[-1] >= ms for heard in self.heard_of.values()):
+            if any(positions[-1] >= ms for positions in self.positions_by_item.values()):
                 return
             await asyncio.sleep(0.05)
-        raise AssertionError(f"only {self.heard_of} ms were reported as played, not {ms}")
+        raise AssertionError(f"only {self.positions_by_item} ms were reported as played, not {ms}")
 
     @property
-    def heard(self) -> list[int]:
-        """The milliseconds that were reported as played."""
-        return [each["ms"] for each in self.said if each["type"] == "playback"]
+    def positions(self) -> list[int]:
+        """The reported playback positions in milliseconds."""
+        return [each["ms"] for each in self.sent if each["type"] == "playback"]
 
     @property
-    def heard_of(self) -> dict[str, list[int]]:
-        """The same for each of the answers."""
+    def positions_by_item(self) -> dict[str, list[int]]:
+        """The reported positions of each item of speech."""
         found: dict[str, list[int]] = {}
-        for each in self.said:
+        for each in self.sent:
             if each["type"] == "playback":
                 found.setdefault(each["item"], []).append(each["ms"])
         return found
 
 
 def pitch(pcm: bytes) -> float:
-    """The pitch of a tone at 24 kHz, by counting how often it goes up through zero."""
+    """Return the pitch of a 24 kHz tone by counting its zero crossings."""
     samples = array("h", pcm)
     ups = sum(before < 0 <= after for before, after in pairwise(samples))
     return ups * 24_000 / len(samples)
 
 
 def spoken_to(model: ScriptedModel) -> bytes:
-    """The sound that reached the provider."""
+    """The audio that reached the provider."""
     appended = [each for each in model.received if each["type"] == "input_audio_buffer.append"]
     return b"".join(base64.b64decode(each["audio"]) for each in appended)
 
 
-def test_speech_reaches_the_model_and_its_answer_is_played_and_measured(deployment: Deployment) -> None:
+def test_speech_reaches_the_model_and_the_answer_is_played_and_reported(deployment: Deployment) -> None:
     sound: list[bytes] = []
 
     async def script(model: ScriptedModel) -> None:
@@ -137,15 +137,15 @@ def test_speech_reaches_the_model_and_its_answer_is_played_and_measured(deployme
         await model.says("Write your name into the booking sheet beside the door, please.")
 
     async def steps(console: Console) -> None:
-        page, wire = console.page, Wire(console)
-        await ring_up(console)
+        page, traffic = console.page, CallTraffic(console)
+        await start_call(console)
         await expect(page.locator(".message.user")).to_contain_text("How do I book the photo room?")
         await expect(page.locator(".message.assistant")).to_contain_text("beside the door, please.")
         await expect(page.get_by_text("openai · voice · registry")).to_be_visible()
         meter = page.get_by_role("meter")
         await expect(meter).not_to_have_attribute("aria-valuenow", "0")
         await expect(page.get_by_test_id("state")).to_have_text("listening")
-        await wire.played(660)
+        await traffic.wait_played(660)
         await console.check_accessibility()
         await page.get_by_role("button", name="Mute").click()
         await expect(page.get_by_role("button", name="Unmute")).to_be_visible()
@@ -153,20 +153,20 @@ def test_speech_reaches_the_model_and_its_answer_is_played_and_measured(deployme
         await page.get_by_role("button", name="Hang up").click()
         await expect(page.get_by_text("The call has ended.")).to_be_visible()
         await expect(page.get_by_test_id("state")).to_have_text("ready")
-        # Frames of 20 milliseconds; the answer was played to its end, and reported on the way.
-        assert {len(frame) for frame in wire.frames} == {960}
-        assert wire.sound // 48 == 660
-        assert wire.heard == sorted(wire.heard)
-        assert wire.heard[-1] == 660
-        assert len(wire.heard) >= 4
+        # Frames of 20 milliseconds; the answer was played completely, and reported while it played.
+        assert {len(frame) for frame in traffic.audio_sent} == {960}
+        assert traffic.audio_bytes_received // 48 == 660
+        assert traffic.positions == sorted(traffic.positions)
+        assert traffic.positions[-1] == 660
+        assert len(traffic.positions) >= 4
 
     call(deployment, steps, script)
-    # A second of the very tone, at the rate that the model takes it for.
+    # One second of the tone, at the rate that the model expects.
     assert len(sound[0]) >= 48_000
     assert abs(pitch(sound[0][-24_000:]) - PITCH) < 15
 
 
-def test_words_that_come_before_the_end_of_speech_leave_no_empty_message(deployment: Deployment) -> None:
+def test_a_transcript_before_the_end_of_speech_leaves_no_empty_message(deployment: Deployment) -> None:
     async def script(model: ScriptedModel) -> None:
         await model.hears_speech("How do I book the photo room?")
         await model.says("In the booking sheet.")
@@ -192,7 +192,7 @@ def test_words_that_come_before_the_end_of_speech_leave_no_empty_message(deploym
         await page.route_web_socket(re.compile("/ws/voice"), late)
         await page.reload()
         await expect(page.get_by_test_id("state")).to_have_text("ready")
-        await ring_up(console)
+        await start_call(console)
         await expect(page.locator(".message.assistant")).to_contain_text("In the booking sheet.")
         await expect(page.locator(".message.user")).to_have_text([re.compile("How do I book")])
         assert not held
@@ -200,7 +200,7 @@ def test_words_that_come_before_the_end_of_speech_leave_no_empty_message(deploym
     call(deployment, steps, script)
 
 
-def test_speaking_over_the_answer_cuts_it_where_it_was_heard(deployment: Deployment) -> None:
+def test_barge_in_truncates_the_answer_at_the_playback_position(deployment: Deployment) -> None:
     cut: list[int] = []
     enough = asyncio.Event()
 
@@ -214,22 +214,22 @@ def test_speaking_over_the_answer_cuts_it_where_it_was_heard(deployment: Deploym
         await model.says("As you like.")
 
     async def steps(console: Console) -> None:
-        page, wire = console.page, Wire(console)
-        await ring_up(console)
+        page, traffic = console.page, CallTraffic(console)
+        await start_call(console)
         await expect(page.get_by_test_id("state")).to_have_text("speaking")
-        while not any(ms > 2000 for ms in wire.heard):
+        while not any(ms > 2000 for ms in traffic.positions):
             await page.wait_for_timeout(50)
         enough.set()
         await expect(page.locator(".message.assistant").last).to_contain_text("As you like.")
         await expect(page.locator(".message.assistant").first).to_contain_text("interrupted")
         await expect(page.get_by_test_id("state")).to_have_text("listening")
         told = [
-            each for each in wire.received if each["type"] == "message" and each["speaker"] == "assistant"
+            each for each in traffic.received if each["type"] == "message" and each["speaker"] == "assistant"
         ]
         assert [each["interrupted"] for each in told] == [True, False]
-        items = [each["item"] for each in wire.said if each["type"] == "playback"]
-        first = [each["ms"] for each in wire.said if each.get("item") == items[0]]
-        # What was queued fell silent: twenty seconds had come, and less than half of them was heard.
+        items = [each["item"] for each in traffic.sent if each["type"] == "playback"]
+        first = [each["ms"] for each in traffic.sent if each.get("item") == items[0]]
+        # The queue was dropped: twenty seconds had arrived, and less than half was played.
         assert max(first) < 10_000
         assert cut[0] <= max(first)
         assert cut[0] > 2000
@@ -237,7 +237,7 @@ def test_speaking_over_the_answer_cuts_it_where_it_was_heard(deployment: Deploym
     call(deployment, steps, script)
 
 
-def test_a_call_goes_on_after_the_host_was_killed(deployment: Deployment) -> None:
+def test_a_call_continues_after_the_host_was_killed(deployment: Deployment) -> None:
     async def before(model: ScriptedModel) -> None:
         await model.hears_speech("Count the lamps.")
         await model.calls(ScriptedCall("count_stock", {"item": "lamps"}))
@@ -250,7 +250,7 @@ def test_a_call_goes_on_after_the_host_was_killed(deployment: Deployment) -> Non
 
     async def steps(console: Console) -> None:
         page = console.page
-        await ring_up(console)
+        await start_call(console)
         await expect(page.locator(".tool")).to_contain_text("Shelf 2 of 4")
         await deployment.stop(signal.SIGKILL)
         await expect(page.get_by_test_id("state")).to_have_text("reconnecting")
@@ -266,7 +266,7 @@ def test_a_call_goes_on_after_the_host_was_killed(deployment: Deployment) -> Non
     call(deployment, steps, before, after)
 
 
-def test_a_conversation_goes_from_writing_to_voice_and_back(deployment: Deployment) -> None:
+def test_a_conversation_moves_from_text_to_voice_and_back(deployment: Deployment) -> None:
     asked: list[str] = []
 
     async def writing(model: ScriptedModel) -> None:
@@ -283,7 +283,7 @@ def test_a_conversation_goes_from_writing_to_voice_and_back(deployment: Deployme
         await model.hears()
         asked.append(str(model.received))
         await model.says("It is on the second floor.")
-        await asyncio.sleep(2)  # The answer is listened to.
+        await asyncio.sleep(2)  # Let the answer play.
         await model.hears_speech("Thank you.")
         arguments = {
             "reason": "task_complete",
@@ -295,14 +295,14 @@ def test_a_conversation_goes_from_writing_to_voice_and_back(deployment: Deployme
 
     async def steps(console: Console) -> None:
         page = console.page
-        await console.say("I would rather talk")
+        await console.send("I would rather talk")
         await expect(page.locator(".offer")).to_contain_text("Tell me about the photo room")
-        await page.get_by_role("button", name="Start talking").click()
+        await page.get_by_role("button", name="Start the call").click()
         await expect(page.get_by_text("It is on the second floor.")).to_be_visible()
         await expect(page.locator(".notice").first).to_have_text("The plan of the floor hangs by the lift.")
         await expect(page.get_by_text("The call has ended.")).to_be_visible()
         await expect(page.get_by_role("group", name="Call")).to_be_hidden()
-        await console.say("What did I ask?")
+        await console.send("What did I ask?")
         await expect(page.get_by_text("You asked about the photo room.")).to_be_visible()
 
     call(deployment, steps, writing, speaking)
@@ -310,7 +310,7 @@ def test_a_conversation_goes_from_writing_to_voice_and_back(deployment: Deployme
     assert "It is on the second floor." in asked[1]
 
 
-def test_sound_of_another_rate_is_resampled_without_a_seam(deployment: Deployment) -> None:
+def test_audio_of_another_rate_is_resampled_without_gaps(deployment: Deployment) -> None:
     async def steps(console: Console) -> None:
         found = await console.page.evaluate(
             """async () => {
@@ -322,7 +322,7 @@ def test_sound_of_another_rate_is_resampled_without_a_seam(deployment: Deploymen
                     for (let start = 0; start < from; start += 128) {
                         const piece = Float32Array.from({ length: 128 },
                             (_, n) => Math.sin(2 * Math.PI * 700 * (start + n) / from));
-                        made.push(...resampler.take(piece));
+                        made.push(...resampler.process(piece));
                     }
                     let worst = 0;
                     for (let n = 200; n < made.length - 200; n += 1) {
@@ -356,10 +356,10 @@ PEER = """async (offer) => {
     while (peer.iceGatheringState !== "complete") await new Promise((wait) => setTimeout(wait, 20));
     return peer.localDescription.sdp;
 }"""
-"""The provider's end of a call over WebRTC: a tone, in a window of its own."""
+"""The provider's end of a WebRTC call: a tone, in its own window."""
 
 
-def test_where_the_provider_offers_it_the_sound_goes_past_the_host(deployment: Deployment) -> None:
+def test_audio_goes_directly_to_the_provider_over_webrtc_if_supported(deployment: Deployment) -> None:
     windows: list[Console] = []
     connected = asyncio.Event()
 
@@ -376,8 +376,8 @@ def test_where_the_provider_offers_it_the_sound_goes_past_the_host(deployment: D
 
     async def steps(console: Console) -> None:
         windows.append(console)
-        wire, page = Wire(console), console.page
-        await ring_up(console)
+        traffic, page = CallTraffic(console), console.page
+        await start_call(console)
         await expect(page.get_by_test_id("state")).to_have_text("ready")
         provider = console.context.pages[1]
         await provider.wait_for_function("window.peer.connectionState === 'connected'")
@@ -387,11 +387,11 @@ def test_where_the_provider_offers_it_the_sound_goes_past_the_host(deployment: D
         received = "async () => [...(await window.peer.getStats()).values()]"
         stats = await provider.evaluate(received)
         assert any(each["type"] == "inbound-rtp" and each["bytesReceived"] > 0 for each in stats)
-        assert wire.frames == []
+        assert traffic.audio_sent == []
         await page.get_by_role("button", name="Hang up").click()
         await expect(page.get_by_text("The call has ended.")).to_be_visible()
         (opened,) = console.server.calls.opened.values()
-        while not opened.hung_up:  # noqa: ASYNC110 - the server tells nobody when it is
+        while not opened.hung_up:  # noqa: ASYNC110 - the server has no event for it
             await asyncio.sleep(0.02)
 
     call(deployment, steps, script, provider='voice = "webrtc"', answer=answer)
@@ -401,14 +401,14 @@ async def _silent(model: ScriptedModel) -> None:
     await model.hears()
 
 
-def test_without_a_microphone_the_user_is_told_what_to_do(deployment: Deployment) -> None:
+def test_a_call_without_a_microphone_says_what_to_do(deployment: Deployment) -> None:
     async def run() -> None:
-        async with asyncio.timeout(300), consoled(deployment, _silent) as console:
+        async with asyncio.timeout(300), open_console(deployment, _silent) as console:
             await console.open()
             await expect(console.page.get_by_test_id("state")).to_have_text("ready")
-            await console.page.get_by_role("button", name="Talk", exact=True).click()
+            await console.page.get_by_role("button", name="Start a call", exact=True).click()
             dialog = console.page.get_by_role("dialog", name="Microphone")
-            await expect(dialog).to_contain_text("your browser will ask")
+            await expect(dialog).to_contain_text("your browser asks")
             await console.check_accessibility()
             await console.page.get_by_role("button", name="Use the microphone").click()
             await expect(console.page.locator(".notice")).to_contain_text(

@@ -1,8 +1,8 @@
 """Records which functions of the repository run in the main thread.
 
-`sys.setprofile` reports every call of a Python function, also those that come from C code and from event
-loops. A coroutine that goes on after a wait is reported again, so functions are counted once, and switches
-between distributions in the order in which the code really ran.
+`sys.setprofile` reports every call of a Python function, also calls from C code and from the event loop. It
+reports a coroutine again when the coroutine continues after a wait. So each function is counted once, but
+crossings between distributions are counted in the order in which the code really ran.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Counts(NamedTuple):
 
     files: int
     functions: int
-    switches: int
+    crossings: int
 
 
 @dataclass
@@ -46,36 +46,45 @@ class Trace:
     hops: list[Hop] = field(default_factory=list)
 
     @property
-    def switches(self) -> int:
-        """How often the code passed from one distribution to another."""
+    def crossings(self) -> int:
+        """Return how often the code passed from one distribution to another."""
         names = [hop.distribution for hop in self.hops]
         return sum(before != after for before, after in itertools.pairwise(names))
 
 
 @dataclass
 class CallPath:
-    """What several runs of the same thing have in common; what else went on at the time is left out."""
+    """What several runs of the same scenario have in common, without what else the host did at the time."""
 
     hops: list[Hop]
     """The functions, in the order in which the first run reached them."""
-    switches: int
+    crossings: int
+    """The crossings of the run with the fewest."""
+    seen: frozenset[Hop]
+    """Every function that at least one run reached; which ones depends on the load of the machine."""
 
     @classmethod
     def common(cls, traces: Iterable[Trace]) -> CallPath:
-        """The functions that every run passed through, and the fewest switches."""
+        """Return the functions that every run passed through, and the fewest crossings."""
         first, *others = runs = list(traces)
         shared = set(first.hops).intersection(*(trace.hops for trace in others))
         hops = [hop for hop in dict.fromkeys(first.hops) if hop in shared]
-        return cls(hops, min(trace.switches for trace in runs))
+        seen = frozenset(hop for trace in runs for hop in trace.hops)
+        return cls(hops, min(trace.crossings for trace in runs), seen)
 
     @property
     def counts(self) -> Counts:
-        """How many files and functions, and how many switches between distributions."""
-        return Counts(len({hop.file for hop in self.hops}), len(self.hops), self.switches)
+        """Return how many files, functions and crossings there are."""
+        return Counts(len({hop.file for hop in self.hops}), len(self.hops), self.crossings)
+
+    @property
+    def distributions(self) -> list[str]:
+        """Return the distributions in the order in which the path first enters them."""
+        return list(dict.fromkeys(hop.distribution for hop in self.hops))
 
     @property
     def listing(self) -> str:
-        """The functions by file, for a person who wants to know what became longer."""
+        """Return the functions by file, to show what became longer."""
         by_file: dict[str, list[str]] = {}
         for hop in self.hops:
             by_file.setdefault(hop.file, []).append(hop.function)
@@ -103,7 +112,7 @@ def tracing() -> Iterator[Trace]:
 @cache
 def _hop(code: CodeType) -> Hop | None:
     path = Path(code.co_filename)
-    # Comprehensions and generator expressions are part of the function around them.
+    # Comprehensions, generator expressions and lambdas are part of the function around them.
     if code.co_name.startswith("<") or not path.is_relative_to(ROOT):
         return None
     parts = path.relative_to(ROOT).parts

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from jackfield.protocol import PROTOCOL
 from jackfield.protocol.codec import to_wire
-from jackfield_client import ProtocolError, Session, TurnComplete, UnknownMessage, connect
+from jackfield_client import ClientSession, ProtocolError, TurnComplete, UnknownMessage, connect
 from jackfield_host.client_messages import parse_client_message, parse_first_message
 from websockets.asyncio.server import ServerConnection, serve
 from websockets.exceptions import InvalidStatus
@@ -90,7 +90,9 @@ def test_a_client_with_another_protocol_is_rejected_with_an_explanation(
 
 
 @asynccontextmanager
-async def replayed(frames: list[Any], **options: Any) -> AsyncIterator[tuple[Session, list[dict[str, Any]]]]:
+async def replayed(
+    frames: list[Any], **options: Any
+) -> AsyncIterator[tuple[ClientSession, list[dict[str, Any]]]]:
     """Connect a client to a host that sends these frames, and collect what the client sends."""
     heard: list[dict[str, Any]] = []
 
@@ -123,7 +125,7 @@ KNOWN = {
     "confirmation_settled": "ConfirmationSettled",
     "form_request": "FormRequest", "form_closed": "FormClosed",
     "session_status": "SessionStatus", "notification": "Notification", "custom": "CustomEvent",
-    "audio": "Audio",
+    "audio": "AudioChunk",
 }  # fmt: skip
 """The client's class for each message."""
 
@@ -176,15 +178,15 @@ def test_the_client_still_sends_every_published_message() -> None:
             async for message in session:
                 if isinstance(message, TurnComplete):
                     break
-            await session.say("price")
+            await session.send_text("price")
             await session.interrupt()
-            await session.heard("item_2", 40)
+            await session.report_playback("item_2", 40)
             await session.approve("golden-confirmation")
             await session.decline("golden-confirmation")
             await session.submit_form("form-golden", {"weight": 3, "to": {"city": "Bern"}})
             await session.dismiss_form("form-golden")
             await session.cancel("call_golden_0001")
-            await session.note("The page shows parcels.", urgent=True)
+            await session.add_context("The page shows parcels.", urgent=True)
             await session.end()
         async with replayed(opening, **place, resume="4f1c9a.golden", last_event=41) as (_, again):
             return [heard[0], *again[:1], *heard[1:]]

@@ -31,7 +31,7 @@ MAX_CHARACTERS = 4000
 
 def tool_start(registry: Registry, call: ToolCall) -> ToolStart:
     """Return the event for the start of a call."""
-    tool = registry.get(call.tool_id)
+    tool = registry.tools.get(call.tool_id)
     arguments = call.arguments if isinstance(call.arguments, str) else call.arguments.decode()
     return ToolStart(
         tool=call.tool_id,
@@ -81,5 +81,6 @@ def call_outcome(result: CallResult) -> SessionEvent:
 def publish_decisions(session: Session, result: CallResult) -> None:
     """Publish the policy decisions about a call; calls without an id are unknown to clients and skipped."""
     if result.call is not None and result.call_id is not None:
-        decisions = ToolDecisions(tool=result.tool_id, call_id=result.call_id, decisions=result.decisions)
+        trace = result.call.policy_trace()
+        decisions = ToolDecisions(tool=result.tool_id, call_id=result.call_id, decisions=trace)
         session.publish(*event_fields(decisions))

@@ -101,7 +101,7 @@ def _policies(call: Call) -> str:
     return f"its policies are {', '.join(call.policies) or 'none'}"
 
 
-# Deadlines of policies.
+# DeadlineTimer of policies.
 
 
 def expire(call: Call) -> None:

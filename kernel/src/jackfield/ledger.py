@@ -136,6 +136,7 @@ class CallLedger:
         return await self._record(call, response, durable=durable)
 
     def _claim(self, call: Call, *, durable: bool) -> Awaitable[Claim]:
+        """Claim a call in the store; a call that may not run twice leaves a note."""
         if call.confirmed:
             return self._claim_approved(call, durable=durable)
         if is_repeatable(call) or runs_only_approved(call):
@@ -144,6 +145,7 @@ class CallLedger:
         return self._store.claim(call.key, call.fingerprint, ttl=self._seconds, note=self._note(call))
 
     async def _claim_approved(self, call: Call, *, durable: bool) -> Claim:
+        """Claim an approved call for at least as long as its question is known."""
         ttl = self._claim_ttl(await self._confirmations.for_run(call.key))
         note = b"" if is_repeatable(call) else self._note(call)
         return await self._store.claim(call.key, call.fingerprint, ttl=ttl, durable=durable, note=note)
@@ -247,7 +249,11 @@ class CallLedger:
             wire = call.seal(response)
             # A call that writes may have been blocked for longer than its claim lasts, so the time to live
             # of its result starts now.
-            ttl = None if is_repeatable(call) and response.ok else await self._result_ttl(call.key, wire)
+            ttl = (
+                None
+                if is_repeatable(call) and response.failure is None
+                else await self._result_ttl(call.key, wire)
+            )
             if await self._store.complete(call.key, wire, durable=durable, ttl=ttl):
                 return (
                     await self._concurrent_decision(call, wire) or response if _is_waiting(wire) else response
@@ -479,6 +485,7 @@ def runs_only_approved(call: Call) -> bool:
 
 
 def _is_waiting(wire: bytes) -> bool:
+    """Whether an envelope says that the call waits for its user."""
     # The substring check avoids parsing most envelopes.
     return b'"state":"waiting"' in wire and state_of(wire) is CallState.WAITING
 

@@ -261,6 +261,7 @@ class Orchestrator:
             return await self._chain_for(call).run(call)
 
         async def run_once(call: Call) -> ToolResponse:
+            """Run the call under the claim of its approval."""
             return await ledger.run(call, run_claimed)
 
         return await self._dispatch(call, run_once)
@@ -279,9 +280,11 @@ class Orchestrator:
         self._finish(call, response)
 
     def _dispatch(self, call: Call, run: Proceed | None = None) -> Awaitable[CallResult]:
+        """Run a call: a write runs in a task of its own."""
         return self._run(call, run) if call.tool.reads else self._run_write(call, run)
 
     def _chain_for(self, call: Call) -> Chain:
+        """The policies of a tool in a session, composed at its first call."""
         chains, tool = call.session.chains, call.tool
         chain: Chain | None = chains.get(tool.id)
         if chain is None:
@@ -289,6 +292,7 @@ class Orchestrator:
         return chain
 
     async def _run(self, call: Call, run: Proceed | None = None) -> CallResult:
+        """Run a call through its chain of policies, under a deadline, to exactly one answer."""
         deadlines, loop = self._deadlines, asyncio.get_running_loop()
         if deadlines is None or deadlines.loop is not loop:
             deadlines = self._deadlines_on(loop)
@@ -326,6 +330,7 @@ class Orchestrator:
                 running.pop(call, None)
 
     async def _run_write(self, call: Call, run: Proceed | None = None) -> CallResult:
+        """Run a call that writes in a task of its own, so that it ends even if its caller goes away."""
         # In its own task: if the caller is cancelled, the write still runs to its end and is recorded.
         task = asyncio.ensure_future(self._run(call, run))
         self._write_tasks.add(task)
@@ -333,6 +338,7 @@ class Orchestrator:
         return await asyncio.shield(task)
 
     def _finish(self, call: Call, response: ToolResponse) -> CallResult:
+        """Seal the answer, tell the observers, and return it."""
         wire = call.wire or call.seal(response)
         # Decoded once, for the transport and for observers that count characters.
         call.text = text = wire.decode()
@@ -355,6 +361,7 @@ class Orchestrator:
         return self._chains[names, tool.reads]
 
     def _invoke(self, call: Call) -> Awaitable[ToolResponse]:
+        """Invoke the handler, unless the policies have broken a rule of the kernel."""
         tool, args = call.tool, call.args
         # Passing the loop makes this call three times as fast.
         task = asyncio.current_task(asyncio.get_running_loop())
@@ -375,6 +382,7 @@ class Orchestrator:
         return self._run_handler(call, args) if call.check_claim is None else self._run_claimed(call, args)
 
     def _run_handler(self, call: Call, args: dict[str, Any]) -> Awaitable[ToolResponse]:
+        """Give the handler its context and run it."""
         tool, call.handler_task = call.tool, asyncio.current_task(asyncio.get_running_loop())
         context = HandlerContext(call, self._capabilities, self._call_tool)
         return run_handler(tool.handler, args, context, call, timeout=tool.timeout, writes=not tool.reads)

@@ -104,6 +104,7 @@ def _run_checks(
     next_policy: str,
 ) -> Proceed:
     async def run(call: Call) -> ToolResponse:
+        """Ask the checks before and after the rest of the chain."""
         if call.policy_timed_out:
             return refuse_timed_out(call)
         call.claimed_key = call.key

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import suppress
 from enum import Enum
 from typing import Any, NamedTuple, Protocol
@@ -66,7 +66,7 @@ class Store(Protocol):
     def now(self) -> float:
         """Return the seconds since the epoch by the store's clock, which all its processes share."""
 
-    async def put(self, key: str, value: bytes, *, ttl: float | None = None) -> None:
+    def put(self, key: str, value: bytes, *, ttl: float | None = None) -> Awaitable[None]:
         """Set a value, which expires after `ttl` seconds. Once this returns, a crash does not lose it."""
 
     async def get(self, key: str) -> bytes | None:
@@ -136,7 +136,7 @@ class Store(Protocol):
         still has to claim the key.
         """
 
-    async def append(self, stream: str, value: bytes, *, ttl: float | None = None) -> int:
+    def append(self, stream: str, value: bytes, *, ttl: float | None = None) -> Awaitable[int]:
         """Append an entry to a stream; returns the id of the entry."""
 
     async def read(self, stream: str, *, after: int = 0, limit: int = 1000) -> list[StreamEntry]:

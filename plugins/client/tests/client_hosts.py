@@ -1,4 +1,4 @@
-"""Hosts for clients to talk to: real ones, in this process or in one that can be killed."""
+"""Real hosts for the client's tests: in this process, or in one that can be killed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from jackfield_host.settings import HostSettings
 from jackfield_scripted.openai import OpenAIServer
 from jackfield_testkit.sites import Site
 
-PATIENCE = 120.0
+TIMEOUT = 120.0
 FROZEN = (
     "cli-*", "jackfield-policies", "jackfield-store-sqlite",
     "jackfield-transport-openai",
@@ -46,8 +46,8 @@ async def execute(args, ctx):
 """
 
 
-def make_site(folder: Path) -> Path:
-    """A folder with the tools of these tests, and the registry they are frozen into."""
+def create_site(folder: Path) -> Path:
+    """Create the tools of these tests and their registry in a folder."""
     writes: dict[str, Any] = {"category": "action", "sideEffects": "writes", "idempotent": False}
     site = Site(folder)
     _tool(site, "cli_look")
@@ -63,7 +63,7 @@ def _tool(site: Site, tool: str, seconds: float = 0.0, **fields: Any) -> None:
 
 
 def free_port() -> int:
-    """A port that nobody listens on."""
+    """Return a free port."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
@@ -72,13 +72,13 @@ def free_port() -> int:
 
 @dataclass
 class Deployment:
-    """A working folder with settings, from which hosts and clients are started."""
+    """A working folder with settings for hosts and clients."""
 
     folder: Path
     site: Path
 
     def configure(self, provider: OpenAIServer | str, **host: Any) -> Path:
-        """Write the settings; `host` are those of its table."""
+        """Write the settings file; `host` is the table of that name."""
         base_url = provider if isinstance(provider, str) else provider.base_url
         values: dict[str, dict[str, Any]] = {
             "transports.openai": {"base_url": base_url, "api_key_env": "CLI_KEY", "retries": 0},
@@ -96,19 +96,19 @@ class Deployment:
 
     @asynccontextmanager
     async def host(self, provider: OpenAIServer | str, **options: Any) -> AsyncIterator[str]:
-        """A host in this process; its address."""
+        """Run a host in this process; yield its URL."""
         settings = Settings.load(self.configure(provider))
         async with serve_embedded(settings, HostSettings.load({}, port=0, **options)) as url:
             yield url
 
     def effects(self) -> list[str]:
-        """What tools have done."""
+        """Return the lines that the tools have logged."""
         log = self.folder / "log.txt"
         return log.read_text().splitlines() if log.exists() else []
 
 
 class HostProcess:
-    """A host in a process of its own, always on the same port."""
+    """A host in its own process, always on the same port."""
 
     def __init__(self, deployment: Deployment, provider: OpenAIServer, **options: Any) -> None:
         self.port = free_port()
@@ -118,13 +118,13 @@ class HostProcess:
         self._process: asyncio.subprocess.Process | None = None
 
     async def start(self) -> None:
-        """Start it, and wait until it accepts connections."""
+        """Start the host and wait until it accepts connections."""
         with (self._deployment.folder / "host.log").open("ab") as output:
             self._process = await asyncio.create_subprocess_exec(
                 sys.executable, "-m", "jackfield_cli", "serve",
                 cwd=self._deployment.folder, stdout=output, stderr=output,
             )  # fmt: skip
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(TIMEOUT):
             while True:
                 with contextlib.suppress(OSError):
                     _, writer = await asyncio.open_connection("127.0.0.1", self.port)
@@ -134,7 +134,7 @@ class HostProcess:
                 await asyncio.sleep(0.05)
 
     async def kill(self) -> None:
-        """End it as a power cut would."""
+        """Kill the host with SIGKILL."""
         assert self._process
         self._process.send_signal(signal.SIGKILL)
         await self._process.wait()
@@ -149,63 +149,63 @@ class HostProcess:
 
 
 class Command:
-    """A command in a process of its own, with a terminal or a pipe in front of it."""
+    """A command in its own process, with a terminal or a pipe as its input."""
 
     def __init__(self, process: asyncio.subprocess.Process, write: Callable[[bytes], None]) -> None:
         self.process = process
         self.write = write
-        self.shown = ""
+        self.output = ""
 
     async def until(self, words: str, after: int = 0) -> int:
-        """Wait until it shows these words; where they end."""
+        """Wait until the output contains a text; return the position after it."""
         assert self.process.stdout
-        while (place := self.shown.find(words, after)) < 0:
+        while (position := self.output.find(words, after)) < 0:
             try:
-                async with asyncio.timeout(PATIENCE):
-                    piece = await self.process.stdout.read(4096)
+                async with asyncio.timeout(TIMEOUT):
+                    chunk = await self.process.stdout.read(4096)
             except TimeoutError:
-                raise AssertionError(f"nothing more came, and no {words!r}: {self.shown[after:]}") from None
-            assert piece, f"it ended without {words!r}: {self.shown}"
-            self.shown += piece.decode()
-        return place + len(words)
+                raise AssertionError(f"no {words!r} in the output: {self.output[after:]}") from None
+            assert chunk, f"the command ended without {words!r}: {self.output}"
+            self.output += chunk.decode()
+        return position + len(words)
 
-    async def ends(self) -> int:
-        """Wait for its end; the exit status."""
+    async def wait_exit(self) -> int:
+        """Wait for the end of the command; return its exit status."""
         assert self.process.stdout
-        async with asyncio.timeout(PATIENCE):
-            self.shown += (await self.process.stdout.read()).decode()
+        async with asyncio.timeout(TIMEOUT):
+            self.output += (await self.process.stdout.read()).decode()
             return await self.process.wait()
 
 
 @asynccontextmanager
 async def at_terminal(folder: Path, *arguments: str) -> AsyncIterator[Command]:
-    """`jackfield ...` at a terminal; what it writes comes in one stream."""
+    """Run `jackfield ...` at a terminal; its output is one stream."""
     import pty
 
-    ours, theirs = pty.openpty()
+    master, slave = pty.openpty()
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-m", "jackfield_cli", *arguments,
-        cwd=folder, stdin=theirs, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
+        cwd=folder, stdin=slave, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
     )  # fmt: skip
-    os.close(theirs)
+    os.close(slave)
     try:
-        yield Command(process, lambda data: (os.write(ours, data), None)[1])
+        yield Command(process, lambda data: (os.write(master, data), None)[1])
     finally:
         if process.returncode is None:
             process.kill()
             await process.wait()
-        os.close(ours)
+        os.close(master)
 
 
 async def command(folder: Path, *arguments: str, lines: str = "") -> tuple[int, str, str]:
-    """`jackfield ...` with lines from a pipe: exit status, output, errors."""
+    """Run `jackfield ...` with lines from a pipe; return exit status, output and errors."""
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-m", "jackfield_cli", *arguments,
         cwd=folder, stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
     )  # fmt: skip
     try:
-        out, err = await asyncio.wait_for(process.communicate(lines.encode()), PATIENCE)
+        out, err = await asyncio.wait_for(process.communicate(lines.encode()), TIMEOUT)
     finally:
         if process.returncode is None:
             process.kill()

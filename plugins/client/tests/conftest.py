@@ -1,4 +1,4 @@
-"""What the tests of the client share; the machinery is in client_hosts.py."""
+"""Fixtures of the client's tests; the hosts are in client_hosts.py."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ from pathlib import Path
 
 import pytest
 
-# Test modules are imported by path here, so that their folder is not on it by itself.
+# Test modules are imported by path, so their folder is not on sys.path.
 sys.path.insert(0, str(Path(__file__).parent))
 
-from client_hosts import Deployment, make_site
+from client_hosts import Deployment, create_site
 
 
 @pytest.fixture(scope="session")
 def client_site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with tools, and the registry they are frozen into."""
-    return make_site(tmp_path_factory.mktemp("client-site"))
+    """A folder with tools and their registry."""
+    return create_site(tmp_path_factory.mktemp("client-site"))
 
 
 @pytest.fixture
 def deployment(client_site: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Deployment:
-    """A folder from which hosts and commands are started."""
+    """A working folder for hosts and commands."""
     monkeypatch.syspath_prepend(str(client_site))
     monkeypatch.setenv("PYTHONPATH", str(client_site))
     monkeypatch.setenv("CLI_FOLDER", str(tmp_path))

@@ -1,4 +1,4 @@
-"""The page on clients holds: its example runs, its browser code parses, its closes are the protocol's."""
+"""The page on clients is correct: its example runs, its browser code parses, its close codes exist."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from pathlib import Path
 import pytest
 from client_hosts import Deployment
 from jackfield.protocol.close_codes import CLOSE_REASONS
-from jackfield_client.session import Session
+from jackfield_client.session import ClientSession
 from jackfield_scripted import ScriptedCall, ScriptedModel
 from jackfield_scripted.openai import OpenAIServer
 
 DOCS = Path(__file__).parents[3] / "docs"
 if not DOCS.is_dir():
-    pytest.skip("the pages are in the repository only", allow_module_level=True)
+    pytest.skip("the documentation is only in the repository", allow_module_level=True)
 PAGE = (DOCS / "client.md").read_text("utf-8")
 
 
@@ -26,7 +26,7 @@ def blocks(language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
 
 
-def test_the_example_holds_a_conversation_with_a_confirmation(deployment: Deployment) -> None:
+def test_the_python_example_runs_with_a_confirmation(deployment: Deployment) -> None:
     (deployment.folder / "example.py").write_text(blocks("python")[0])
 
     async def script(model: ScriptedModel) -> None:
@@ -52,21 +52,21 @@ def test_the_example_holds_a_conversation_with_a_confirmation(deployment: Deploy
     assert deployment.effects() == ["cli_book a table for two"]
 
 
-def test_every_close_is_the_protocols_and_every_verb_is_on_the_page() -> None:
+def test_every_close_code_and_every_method_is_documented() -> None:
     protocol = (Path(__file__).parents[3] / "docs" / "protocol.md").read_text("utf-8")
-    for closing in CLOSE_REASONS:
-        assert f"| {closing.code} | `{closing.name}` |" in protocol, closing
-    verbs = {name for name, each in vars(Session).items() if asyncio.iscoroutinefunction(each)}
-    for verb in {name for name in verbs if not name.startswith("_")}:
-        assert f"`{verb}(" in PAGE, verb
+    for reason in CLOSE_REASONS:
+        assert f"| {reason.code} | `{reason.name}` |" in protocol, reason
+    methods = {name for name, each in vars(ClientSession).items() if asyncio.iscoroutinefunction(each)}
+    for method in {name for name in methods if not name.startswith("_")}:
+        assert f"`{method}(" in PAGE, method
 
 
-def test_the_code_for_a_browser_is_javascript(tmp_path: Path) -> None:
+def test_the_browser_example_is_valid_javascript(tmp_path: Path) -> None:
     node = shutil.which("node")
     if node is None:
-        pytest.skip("there is no node here to read it")
+        pytest.skip("node is not installed")
     (tmp_path / "page.mjs").write_text(blocks("javascript")[0])
-    read = subprocess.run(
+    checked = subprocess.run(
         [node, "--check", "page.mjs"], cwd=tmp_path, capture_output=True, text=True, check=False
     )
-    assert read.returncode == 0, read.stderr
+    assert checked.returncode == 0, checked.stderr

@@ -1,4 +1,4 @@
-"""`jackfield talk` with real files, a real host and a scripted Realtime model behind it."""
+"""`jackfield talk` with real files, a real host and a scripted Realtime model."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from pathlib import Path
 
 import pytest
 from client_hosts import Deployment, command
-from jackfield_client.voice.wav import Sound, SoundError
+from jackfield_client.voice.wav import AudioFile, AudioFileError
 from jackfield_scripted import ScriptedCall, ScriptedModel
 from jackfield_scripted.audio import tone
 from jackfield_scripted.openai import OpenAIServer
 
 
 def write_wav(path: Path, ms: int, *, rate: int = 24_000, channels: int = 1) -> Path:
-    """A tone in a file."""
+    """Write a tone to a file."""
     samples = array("h")
     for position in range(rate * ms // 1000):
         samples.extend([round(9000 * math.sin(2 * math.pi * 440 * position / rate))] * channels)
@@ -31,8 +31,8 @@ def write_wav(path: Path, ms: int, *, rate: int = 24_000, channels: int = 1) -> 
     return path
 
 
-def spoken(path: Path) -> bytes:
-    """What a file of 24 kHz holds."""
+def samples_of(path: Path) -> bytes:
+    """Return the samples of a 24 kHz file."""
     with wave.open(str(path), "rb") as file:
         assert (file.getframerate(), file.getsampwidth(), file.getnchannels()) == (24_000, 2, 1)
         return file.readframes(file.getnframes())
@@ -43,7 +43,7 @@ def test_two_files_are_two_turns_with_tools_and_a_recording(deployment: Deployme
         await model.hears_speech("how many words")
         await model.calls(ScriptedCall("cli_look", {"text": "one two"}))
         await model.says("There are two words.")
-        # The scripted model takes all sound for speech, also the silence behind the first file.
+        # The scripted model counts all audio as speech, including the silence after the first file.
         await model.hears_speech("book a table", after_ms=8000)
         await model.calls(ScriptedCall("cli_book", {"text": "a table"}))
         await model.says("It waits for you.")
@@ -71,12 +71,12 @@ def test_two_files_are_two_turns_with_tools_and_a_recording(deployment: Deployme
     assert "· cli_look done" in err
     assert "[speaking]" in err.splitlines()
     assert deployment.effects() == ["cli_look one two", "cli_book a table"]
-    # 60 ms of sound for each word that was said, and every millisecond of it differs.
-    answer = spoken(deployment.folder / "answer.wav")
+    # The model speaks 60 ms for each word, and no two milliseconds are the same.
+    answer = samples_of(deployment.folder / "answer.wav")
     assert answer == b"".join(tone(60 * words) for words in (4, 4, 1))
 
 
-def test_words_and_states_in_one_pipe_have_lines_of_their_own(deployment: Deployment) -> None:
+def test_transcript_and_states_in_one_pipe_are_on_separate_lines(deployment: Deployment) -> None:
     async def script(model: ScriptedModel) -> None:
         await model.hears_speech("how many words")
         await model.calls(ScriptedCall("cli_look", {"text": "one two"}))
@@ -98,16 +98,16 @@ def test_words_and_states_in_one_pipe_have_lines_of_their_own(deployment: Deploy
     assert all(line.startswith("[") for line in lines if "[" in line)
 
 
-def test_what_was_heard_is_reported_as_it_plays(deployment: Deployment) -> None:
-    """An answer of a minute that is interrupted after a moment was not heard to its end."""
+def test_playback_is_reported_as_it_progresses(deployment: Deployment) -> None:
+    """Of a minute's answer that is interrupted after a moment, only a part counts as played."""
     heard: list[int] = []
     answer = deployment.folder / "answer.wav"
 
     async def script(model: ScriptedModel) -> None:
         await model.hears_speech("tell me a story")
         await model.speaks("once upon a time there was a very long story", ms=60_000)
-        # It is written as it is heard: a second of it is.
-        while not answer.exists() or answer.stat().st_size < 48_000:  # noqa: ASYNC110 - nobody tells
+        # The recording grows during playback; wait for one second of it.
+        while not answer.exists() or answer.stat().st_size < 48_000:  # noqa: ASYNC110 - no event to wait for
             await asyncio.sleep(0.02)
         await model.is_interrupted()
         heard.append(await model.truncated())
@@ -126,12 +126,12 @@ def test_what_was_heard_is_reported_as_it_plays(deployment: Deployment) -> None:
     assert "(interrupted)" in err
     assert "assistant: Good." in out
     assert 0 < heard[0] < 30_000
-    # What was told as heard is in the recording, besides the 60 ms of the last word.
-    played = len(spoken(answer)) // 48 - 60
+    # The recording contains what was reported as played, and the 60 ms of the last word.
+    played = len(samples_of(answer)) // 48 - 60
     assert heard[0] - 1 <= played < 30_000
 
 
-def test_a_file_that_is_not_answered_is_a_failure(deployment: Deployment) -> None:
+def test_a_file_without_an_answer_is_a_failure(deployment: Deployment) -> None:
     async def script(model: ScriptedModel) -> None:
         await model.hears_speech("never long enough", after_ms=10_000_000)
 
@@ -144,35 +144,35 @@ def test_a_file_that_is_not_answered_is_a_failure(deployment: Deployment) -> Non
 
     status, _, err = asyncio.run(main())
     assert status == 1
-    assert "q.wav: nothing was answered for 1.5 s" in err
+    assert "q.wav: no answer for 1.5 s" in err
 
 
 @pytest.mark.parametrize(
     ("rate", "channels"), [(24_000, 1), (24_000, 2), (16_000, 1), (44_100, 2), (8_000, 1)]
 )
-def test_any_rate_becomes_the_protocols(tmp_path: Path, rate: int, channels: int) -> None:
-    frames = list(Sound(write_wav(tmp_path / "a.wav", 1000, rate=rate, channels=channels)).frames())
+def test_files_of_any_rate_are_resampled_to_24_khz(tmp_path: Path, rate: int, channels: int) -> None:
+    frames = list(AudioFile(write_wav(tmp_path / "a.wav", 1000, rate=rate, channels=channels)).frames())
     assert {len(frame) for frame in frames} == {960}
     assert len(frames) in (50, 51)
     samples = array("h", b"".join(frames)[:48_000])
-    # A tone of 440 Hz crosses zero 880 times a second, whatever rate it came in.
+    # A tone of 440 Hz crosses zero 880 times a second at any sample rate.
     crossings = sum((a < 0) != (b < 0) for a, b in pairwise(samples))
     assert 860 <= crossings <= 900
     assert 8000 <= max(samples) <= 9500
 
 
-def test_what_is_no_sound_says_so(tmp_path: Path) -> None:
-    with pytest.raises(SoundError, match="no such file"):
-        Sound(tmp_path / "missing.wav")
-    (tmp_path / "notes.wav").write_text("these are no waves")
-    with pytest.raises(SoundError, match="no sound file that can be read"):
-        Sound(tmp_path / "notes.wav")
+def test_an_unreadable_file_is_reported(tmp_path: Path) -> None:
+    with pytest.raises(AudioFileError, match="no such file"):
+        AudioFile(tmp_path / "missing.wav")
+    (tmp_path / "notes.wav").write_text("not audio")
+    with pytest.raises(AudioFileError, match="not a readable audio file"):
+        AudioFile(tmp_path / "notes.wav")
 
 
-def test_without_the_extra_other_rates_say_what_to_install(
+def test_other_rates_without_the_extra_say_what_to_install(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    assert list(Sound(write_wav(tmp_path / "plain.wav", 20)).frames())
-    with pytest.raises(SoundError, match=r"jackfield-client\[audio\]"):
-        Sound(write_wav(tmp_path / "other.wav", 20, rate=16_000))
+    assert list(AudioFile(write_wav(tmp_path / "plain.wav", 20)).frames())
+    with pytest.raises(AudioFileError, match=r"jackfield-client\[audio\]"):
+        AudioFile(write_wav(tmp_path / "other.wav", 20, rate=16_000))

@@ -1,4 +1,4 @@
-"""`jackfield chat URL` as a person uses it: real processes, a scripted model behind the host."""
+"""`jackfield chat URL` in real processes, with a scripted model behind the host."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from jackfield_scripted.openai import OpenAIServer
 from jackfield_store_sqlite import SqliteStore
 
 LONG = " ".join(f"word{number}" for number in range(10_000))
-"""It takes minutes to say, so that whoever stops it stops it in the middle, however slow the machine is."""
+"""An answer that takes minutes, so that an interrupt hits the middle of it even on a slow machine."""
 
 
-def test_a_chat_survives_its_host_and_asks_before_it_books(deployment: Deployment) -> None:
-    """Confirmations with yes and no, kill -9 in the middle of an answer, and the same session next day."""
+def test_a_chat_survives_a_killed_host_and_asks_for_confirmation(deployment: Deployment) -> None:
+    """Confirmations with yes and no, kill -9 within an answer, and the same session resumed later."""
     asked: list[str] = []
 
     async def first(model: ScriptedModel) -> None:
@@ -38,7 +38,7 @@ def test_a_chat_survives_its_host_and_asks_before_it_books(deployment: Deploymen
 
     async def second(model: ScriptedModel) -> None:
         await model.hears()
-        await model.says("Told anew.")
+        await model.says("Told again.")
         asked.append((await model.hears()).text)
         await model.says("Still here.")
 
@@ -64,10 +64,10 @@ def test_a_chat_survives_its_host_and_asks_before_it_books(deployment: Deploymen
                 at = await chat.until("> ", at)
                 chat.write(b"and a boat\n")
                 at = await chat.until("Book a boat?", at)
-                assert "again.\n\nFor you.\nBook a boat?" in chat.shown
+                assert "again.\n\nFor you.\nBook a boat?" in chat.output
                 at = await chat.until("[y/N]: ", at)
                 chat.write(b"or rather a bus\n")
-                at = await chat.until("Answer y to run it, or n", at)
+                at = await chat.until("Answer y to run it, or n to decline", at)
                 at = await chat.until("[y/N]: ", at)
                 chat.write(b"\n")
                 at = await chat.until("Not booked.", at)
@@ -77,15 +77,15 @@ def test_a_chat_survives_its_host_and_asks_before_it_books(deployment: Deploymen
                 await host.kill()
                 at = await chat.until("Reconnecting: ", at)
                 await host.start()
-                at = await chat.until("Told anew.", at)
+                at = await chat.until("Told again.", at)
                 at = await chat.until("> ", at)
                 chat.write(b"are you there\n")
                 at = await chat.until("Still here.", at)
                 await chat.until("> ", at)
                 chat.write(b"\x04")
-                assert await chat.ends() == 0
-                assert "Traceback" not in chat.shown
-                assert "word9999" not in chat.shown
+                assert await chat.wait_exit() == 0
+                assert "Traceback" not in chat.output
+                assert "word9999" not in chat.output
             assert deployment.effects() == ["cli_look one two", "cli_book a table"]
             await host.kill()
             await host.start()
@@ -96,7 +96,7 @@ def test_a_chat_survives_its_host_and_asks_before_it_books(deployment: Deploymen
                 chat.write(b"good morning\n")
                 await chat.until("Next day.", at)
                 chat.write(b"\x04")
-                assert await chat.ends() == 0
+                assert await chat.wait_exit() == 0
 
     asyncio.run(main())
     assert asked == ["tell me much", "are you there", "good morning"]
@@ -105,7 +105,7 @@ def test_a_chat_survives_its_host_and_asks_before_it_books(deployment: Deploymen
     assert json.loads(kept.read_text())["token"]
 
 
-def test_lines_from_a_pipe_and_the_exit_status(deployment: Deployment) -> None:
+def test_lines_from_a_pipe_are_answered_and_set_the_exit_status(deployment: Deployment) -> None:
     asked: list[str] = []
 
     async def script(model: ScriptedModel) -> None:
@@ -121,17 +121,17 @@ def test_lines_from_a_pipe_and_the_exit_status(deployment: Deployment) -> None:
             return [good, long, gone]
 
     good, long, gone = asyncio.run(main())
-    # What steers a terminal is not passed on, whoever wrote it.
+    # Control characters are removed.
     assert good[:2] == (0, "One[31m.\nTwo.\n")
     assert asked == ["first", "second"]
     assert long[0] == 1
-    assert "at most 8000 characters, and this one 9000" in long[2]
-    # A pipe that ends ends its session, and there is nothing to go on with.
+    assert "at most 8000 characters, but this one has 9000" in long[2]
+    # The end of a pipe ends the session, so there is nothing to resume.
     assert gone[0] == 1
-    assert "no session at this address to go on with" in gone[2]
+    assert "no saved session with this host" in gone[2]
 
 
-def test_who_is_banned_is_told_for_how_long(deployment: Deployment) -> None:
+def test_a_banned_user_sees_for_how_long(deployment: Deployment) -> None:
     async def script(model: ScriptedModel) -> None:
         await model.hears()
         await model.says("Hello.")
@@ -146,8 +146,8 @@ def test_who_is_banned_is_told_for_how_long(deployment: Deployment) -> None:
                 await Bans(store).add("local", 3779)
                 await store.close()
                 chat.write(b"again\n")
-                status = await chat.ends()
-            return status, chat.shown, await command(deployment.folder, "chat", url, lines="hello\n")
+                status = await chat.wait_exit()
+            return status, chat.output, await command(deployment.folder, "chat", url, lines="hello\n")
 
     status, shown, (later, _, err) = asyncio.run(main())
     assert (status, later) == (1, 1)
@@ -155,18 +155,18 @@ def test_who_is_banned_is_told_for_how_long(deployment: Deployment) -> None:
     assert "banned from this host for another 1 h 2 min" in err
 
 
-def test_what_stands_between_a_client_and_its_host_is_a_sentence(deployment: Deployment) -> None:
+def test_a_missing_or_wrong_token_is_explained(deployment: Deployment) -> None:
     async def main() -> dict[str, tuple[int, str, str]]:
-        seen: dict[str, tuple[int, str, str]] = {}
+        results: dict[str, tuple[int, str, str]] = {}
         async with OpenAIServer() as server:
             key = {"own": {"digest": "sha256:" + "0" * 64, "user": "ada"}}
             async with deployment.host(server, keys=key) as url:
-                seen["no token"] = await command(deployment.folder, "chat", url)
-                seen["bad token"] = await command(deployment.folder, "chat", url, "--token-env", "CLI_KEY")
-        return seen
+                results["no token"] = await command(deployment.folder, "chat", url)
+                results["bad token"] = await command(deployment.folder, "chat", url, "--token-env", "CLI_KEY")
+        return results
 
-    seen = asyncio.run(main())
-    assert [status for status, _, _ in seen.values()] == [1, 1]
-    assert "requires a token" in seen["no token"][2]
-    assert "--token-env" in seen["no token"][2]
-    assert "does not accept the token" in seen["bad token"][2]
+    results = asyncio.run(main())
+    assert [status for status, _, _ in results.values()] == [1, 1]
+    assert "requires a token" in results["no token"][2]
+    assert "--token-env" in results["no token"][2]
+    assert "does not accept the token" in results["bad token"][2]

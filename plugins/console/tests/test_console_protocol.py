@@ -1,6 +1,6 @@
-"""The console's JavaScript uses the types, members and close codes that the protocol defines.
+"""The console's JavaScript uses only types, members and close codes that the protocol defines.
 
-The browser tests also check this while the page runs; these tests read the scripts, and need no browser.
+The browser tests check this too while the page runs; these tests read the scripts and need no browser.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ SCRIPTS = sorted(path for path in FILE.parent.rglob("*.js") if path != FILE)
 CLIENT = {message_type(kind): kind for kind in CLIENT_MESSAGES}
 HOST = {message_type(kind): kind for kind in HOST_MESSAGES}
 
-HANDLING = (
+MESSAGE_MODULES = (
     "session-socket.js",
     "conversation-view.js",
     "views/chat.js",
@@ -44,7 +44,7 @@ def test_the_generated_module_is_up_to_date() -> None:
 
 
 @pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.name)
-def test_every_message_that_is_sent_is_one_of_a_client(path: Path) -> None:
+def test_scripts_send_only_messages_of_the_protocol(path: Path) -> None:
     for kind, given in re.findall(r"(?:send|#deliver)\(\{ type: \"(\w+)\"([^}]*)\}", code(path)):
         assert kind in CLIENT, f"{path.name} sends {kind}"
         sent = set(re.findall(r"[,{]\s*(\w+)(?=\s*[:,}]|\s*$)", given.rstrip()))
@@ -52,7 +52,7 @@ def test_every_message_that_is_sent_is_one_of_a_client(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.name)
-def test_every_type_that_a_script_compares_is_one_of_the_host(path: Path) -> None:
+def test_scripts_compare_only_message_types_of_the_host(path: Path) -> None:
     text = code(path)
     compared = set(re.findall(r"\b(?:message|event|detail)\.type === \"(\w+)\"", text))
     for listed in re.findall(r"\[([^\]]*)\]\.includes\((?:message|event|detail)\.type\)", text):
@@ -60,14 +60,14 @@ def test_every_type_that_a_script_compares_is_one_of_the_host(path: Path) -> Non
     assert compared <= set(HOST), compared - set(HOST)
 
 
-@pytest.mark.parametrize("name", HANDLING)
-def test_every_member_that_a_script_reads_is_one_of_the_protocol(name: str) -> None:
+@pytest.mark.parametrize("name", MESSAGE_MODULES)
+def test_scripts_read_only_members_of_the_protocol(name: str) -> None:
     known = {member for kind in HOST_MESSAGES for member in names(kind)}
     read = set(re.findall(r"\b(?:message|event)\.(\w+)", code(FILE.parent / name)))
     assert read <= known, read - known
 
 
-def test_every_handler_of_the_conversation_takes_members_of_its_message() -> None:
+def test_handlers_of_the_conversation_use_members_of_their_message() -> None:
     table = re.search(r"#handlers = \{\n(.*?)\n  \};", code(FILE.parent / "conversation-view.js"), re.DOTALL)
     assert table
     handlers = re.findall(r"^    (\w+): \((\{[^}]*\}|\w*)", table[1], re.MULTILINE)
@@ -78,7 +78,7 @@ def test_every_handler_of_the_conversation_takes_members_of_its_message() -> Non
         assert taken <= names(HOST[kind]), f"{kind}: {taken - names(HOST[kind])}"
 
 
-def test_every_close_code_that_a_script_uses_exists() -> None:
+def test_scripts_use_only_close_codes_of_the_protocol() -> None:
     used = {name for path in SCRIPTS for name in re.findall(r"\bCLOSE_CODES\.(\w+)", code(path))}
     assert used
     assert used <= {camel_case(each.name) for each in CLOSE_REASONS}

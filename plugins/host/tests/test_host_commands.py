@@ -274,7 +274,7 @@ def test_an_in_memory_store_has_no_sessions_to_list(
     monkeypatch.setenv("JACKFIELD_STORE", "memory")
     done = jackfield("sessions", "list")
     assert done.exit_code == 1
-    assert "ends with its host" in done.stderr
+    assert "which no other process can read" in done.stderr
 
 
 def test_a_session_is_deleted_after_confirmation_and_its_host_releases_it(

@@ -84,7 +84,7 @@ def test_a_voice_session_can_be_ended(after: Any) -> None:
 @pytest.mark.parametrize("state", [state for state in State if state is not State.TERMINATED])
 def test_intents_are_accepted_until_the_session_ends(state: State) -> None:
     talk = session()
-    talk._state = state
+    talk.state = state
     assert applied(talk, end_voice_session(), suppress_audio(), set_pending_message("x"))
     assert set(talk.flags) == {"end", "suppress_audio", "pending_message"}
 
@@ -245,7 +245,7 @@ def _is_unicode(text: str) -> bool:
 )
 def test_only_valid_intents_are_applied(mode: Mode, state: State, intents: list[tuple[str, Any]]) -> None:
     talk = session(mode)
-    talk._state = state
+    talk.state = state
     for kind, params in intents:
         before, legal = dict(talk.flags), is_legal(kind, params, talk)
         watched = RecordingHandler(HANDLERS[kind])

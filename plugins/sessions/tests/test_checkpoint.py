@@ -1,4 +1,4 @@
-"""The checkpoint of a session that several processes own, one after the other."""
+"""The checkpoint of a session with several owners, one after the other."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ async def words(store: MemoryStore) -> list[str]:
     return [each.text for each in resumed.history.messages]
 
 
-def test_a_record_of_a_previous_owner_is_not_read_however_late_it_is_written() -> None:
+def test_a_late_record_of_a_previous_owner_is_ignored() -> None:
     async def main() -> None:
         store = HeldUp()
         first = Checkpoint(owned(0, []), store)
@@ -70,7 +70,7 @@ def test_a_record_of_a_previous_owner_is_not_read_however_late_it_is_written() -
     asyncio.run(main())
 
 
-def test_of_two_that_save_at_a_time_the_later_one_does_not_save_an_older_state() -> None:
+def test_concurrent_saves_do_not_overwrite_a_newer_state() -> None:
     async def main() -> None:
         store = HeldUp()
         checkpoint = Checkpoint(owned(0, []), store)
@@ -109,7 +109,7 @@ def test_an_answer_is_saved_before_it_is_published() -> None:
     asyncio.run(main())
 
 
-def test_a_message_that_was_saved_and_not_published_is_published_once_by_the_next_owner() -> None:
+def test_the_next_owner_publishes_a_saved_message_once() -> None:
     async def main() -> None:
         store, told = MemoryStore(), list[Mapping[str, Any]]()
         # The first process dies before it knows whether its messages are in the log; "one" is.
@@ -164,7 +164,7 @@ def test_a_transcript_is_kept_for_seven_days(seconds: int, lines: int) -> None:
         st.tuples(st.sampled_from(["user", "assistant"]), st.text(min_size=1, max_size=300)), max_size=60
     )
 )
-def test_the_last_turns_are_kept_word_for_word_and_the_rest_in_short(said: list[tuple[Any, str]]) -> None:
+def test_the_history_keeps_the_last_turns_and_summarizes_the_rest(said: list[tuple[Any, str]]) -> None:
     history = ChatHistory()
     for speaker, text in said:
         history.add(speaker, text)
@@ -179,7 +179,7 @@ def test_the_last_turns_are_kept_word_for_word_and_the_rest_in_short(said: list[
         assert kept == before
 
 
-def test_a_summary_that_fails_is_replaced_and_one_that_works_is_used() -> None:
+def test_a_failed_summary_is_replaced_by_an_extractive_one() -> None:
     async def fails(summary: str, older: Sequence[Utterance]) -> str:
         raise TimeoutError
 

@@ -1,4 +1,4 @@
-"""Forms in a live session: asked with, completed, dismissed, replaced, and resumed by another process."""
+"""Forms in a live session: requested, completed, dismissed, replaced, and resumed by another process."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ def calls() -> list[dict[str, Any]]:
     return found
 
 
-def test_a_completed_form_is_a_turn_of_the_user_and_its_tool_is_called_once(site: Site) -> None:
+def test_a_completed_form_starts_a_turn_and_its_tool_is_called_once(site: Site) -> None:
     async def main() -> None:
         async with begun(site) as user:
             form = await user.asked()
@@ -175,7 +175,7 @@ def test_a_completed_form_is_a_turn_of_the_user_and_its_tool_is_called_once(site
     asyncio.run(main())
 
 
-def test_a_form_that_is_closed_or_unknown_is_refused_and_runs_nothing(site: Site) -> None:
+def test_a_closed_or_unknown_form_is_refused_and_runs_no_tool(site: Site) -> None:
     async def main() -> None:
         async with begun(site) as user:
             live = user.live
@@ -201,7 +201,7 @@ def test_a_form_that_is_closed_or_unknown_is_refused_and_runs_nothing(site: Site
     asyncio.run(main())
 
 
-def test_values_that_do_not_fit_come_back_as_faults_and_the_form_stays_open(site: Site) -> None:
+def test_invalid_form_values_are_reported_and_the_form_stays_open(site: Site) -> None:
     async def main() -> None:
         async with begun(site) as user:
             form = await user.asked()
@@ -244,7 +244,7 @@ def test_a_form_of_a_tool_that_is_not_offered_is_not_shown(site: Site) -> None:
     asyncio.run(main())
 
 
-def test_a_client_without_forms_is_asked_in_words_until_one_with_forms_comes(site: Site) -> None:
+def test_a_client_without_forms_is_asked_in_text_until_a_client_with_forms_attaches(site: Site) -> None:
     async def main() -> None:
         async with begun(site, forms=False) as user:
             await user.live.send_text(ASK)
@@ -304,7 +304,7 @@ def test_a_connection_without_forms_gets_the_values_as_a_message(site: Site) -> 
     asyncio.run(main())
 
 
-def test_a_form_outlives_the_process_and_a_submission_is_sent_again_as_a_form(site: Site) -> None:
+def test_a_form_survives_its_process_and_a_pending_submission_is_sent_again(site: Site) -> None:
     async def main() -> None:
         async with begun(site) as user:
             form = await user.asked()

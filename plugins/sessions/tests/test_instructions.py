@@ -1,4 +1,4 @@
-"""What a model is told: conduct, tools as far as the budget allows, and what is so just now."""
+"""The prompt: conduct, tools as far as the budget allows, and the context of the session."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def in_full(composed: FixedPrompt) -> set[str]:
     return {name for name, cost in composed.costs.items() if cost.guide_in_prompt}
 
 
-def test_voice_gets_a_line_on_each_tool_and_text_the_whole_guides() -> None:
+def test_voice_prompts_summarize_each_tool_and_text_prompts_have_the_guides() -> None:
     spoken, written = prompt([tool("look")], "voice").text, prompt([tool("look")]).text
     assert "- look: Does look." in spoken
     assert "### look\n\nDoes look.\n\n#### Parameters" in written
@@ -44,13 +44,13 @@ def test_voice_gets_a_line_on_each_tool_and_text_the_whole_guides() -> None:
     assert "You are writing in a chat" in written
 
 
-def test_a_tool_of_another_mode_is_neither_told_of_nor_counted() -> None:
+def test_tools_of_another_mode_are_not_in_the_prompt_and_not_counted() -> None:
     composed = prompt([tool("look"), tool("hang_up", modes=("voice",))])
     assert set(composed.costs) == {"look"}
     assert "hang_up" not in composed.text
 
 
-def test_what_is_so_just_now_comes_last() -> None:
+def test_the_session_context_comes_last() -> None:
     composed = prompt([tool("look")])
     assert composed.with_context({"today": "Monday"}) == f"{composed.text}\n\n## Just now\n\n- today: Monday"
     assert composed.with_context({}) == composed.text
@@ -71,7 +71,7 @@ def test_instructions_and_declarations_together_stay_within_the_budget() -> None
             assert (f"### {name}\n" in composed.text) is (name in in_full(composed))
 
 
-def test_guides_of_actions_get_room_first_then_retrieval_and_the_shortest_of_a_category() -> None:
+def test_guides_are_added_by_category_then_by_length() -> None:
     tools = [
         tool("count", "utility"),
         tool("find", "retrieval", lines=200),
@@ -86,19 +86,19 @@ def test_guides_of_actions_get_room_first_then_retrieval_and_the_shortest_of_a_c
     assert in_full(prompt(tools, budget=base + 5 * one_guide)) == {"book", "send", "find", "count"}
 
 
-def test_the_prompt_says_how_the_model_gets_a_guide_that_was_left_out() -> None:
+def test_the_prompt_explains_how_the_model_gets_an_omitted_guide() -> None:
     sentence = "When a call of one of them fails for the first time, its guide comes with the error."
     assert sentence not in prompt([tool("look")]).text
     assert sentence in prompt([tool("look", lines=9000)]).text
     assert sentence in prompt([tool("look")], "voice").text
 
 
-def test_the_same_tools_give_the_same_bytes() -> None:
+def test_the_same_tools_give_the_same_prompt() -> None:
     tools = [tool(f"tool_{n:02}", lines=10 + 17 * n) for n in range(20)]
     assert prompt(tools, budget=4000).text == prompt(list(tools), budget=4000).text
 
 
-def test_declarations_and_summaries_beyond_the_budget_are_sent_and_told_with_the_numbers() -> None:
+def test_a_prompt_over_budget_is_sent_and_the_excess_is_reported() -> None:
     composed = prompt([tool("look"), tool("find")], budget=500)
     assert composed.omitted == ("look", "find")
     assert "- look: Does look." in composed.text
@@ -125,7 +125,7 @@ def test_the_setting_wins_over_the_transport_and_the_transport_over_the_default(
     assert token_budget(Settings(), plain) == 8000
 
 
-def test_a_folder_of_ones_own_replaces_what_it_has(tmp_path: Path) -> None:
+def test_a_deployments_own_prompt_folder_overrides_single_files(tmp_path: Path) -> None:
     (tmp_path / "core.md").write_text("You are a lighthouse.")
     composed = fixed_prompt([tool("look")], "voice", [tmp_path, OURS], adapter=ADAPTER)
     assert composed.text.startswith("You are a lighthouse.\n\nYou are speaking aloud")
@@ -133,7 +133,7 @@ def test_a_folder_of_ones_own_replaces_what_it_has(tmp_path: Path) -> None:
         fixed_prompt([tool("look")], "voice", [tmp_path], adapter=ADAPTER)
 
 
-def test_our_prompts_hold_conduct_and_no_documentation_of_tools() -> None:
+def test_the_shipped_prompts_do_not_document_tools() -> None:
     text = "".join((OURS / name).read_text("utf-8") for name in ("core.md", "voice.md", "text.md"))
     for word in ("kb_search", "calendar_", "image_", "top_k", "duration_seconds"):
         assert word not in text

@@ -1,4 +1,4 @@
-"""A model connection that outlives provider connections, which end as a test says."""
+"""A model connection that survives the end of provider connections."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ async def all_events(transport: Any) -> list[Any]:
     return await everything(await opened(transport))
 
 
-def test_a_broken_connection_is_opened_again_and_nothing_in_between_is_lost() -> None:
+def test_a_broken_connection_is_reopened_and_nothing_is_lost() -> None:
     transport = Transport(
         Scripted([TextDelta("a"), Closed("network")]),
         TransportError("server_error"),
@@ -103,7 +103,7 @@ def test_a_broken_connection_is_opened_again_and_nothing_in_between_is_lost() ->
     ]
 
 
-def test_a_provider_session_is_resumed_unless_the_provider_no_longer_accepts_that() -> None:
+def test_a_provider_session_is_resumed_unless_the_provider_rejects_it() -> None:
     transport = Transport(
         Scripted([Closed("network")], resume="handle-1"),
         TransportError("network"),
@@ -128,7 +128,7 @@ def test_an_error_that_cannot_be_recovered_ends_the_connection_with_its_reason()
     assert asyncio.run(all_events(never))[-1] == Closed("network")
 
 
-def test_a_planned_renewal_opens_the_new_connection_before_it_drops_the_old() -> None:
+def test_a_planned_renewal_opens_the_new_connection_before_it_closes_the_old_one() -> None:
     old = Scripted([TextDelta("old")])
     new = Scripted([TextDelta("new"), Closed("authentication")])
 
@@ -177,7 +177,7 @@ def test_sending_waits_while_the_connection_is_broken() -> None:
     asyncio.run(main())
 
 
-def test_closing_is_the_end() -> None:
+def test_a_closed_connection_ends_the_events() -> None:
     async def main() -> list[Any]:
         connection = await opened(Transport(Scripted([])))
         asyncio.get_running_loop().call_later(0.01, lambda: asyncio.ensure_future(connection.close()))
@@ -238,7 +238,7 @@ def test_closing_during_a_pause_ends_the_connection_at_once(monkeypatch: pytest.
     asyncio.run(main())
 
 
-def test_a_provider_connection_that_comes_after_the_close_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_provider_connection_opened_after_close_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(model_connection, "RECONNECT_SECONDS", (0.0,))
 
     async def main() -> None:

@@ -1,4 +1,4 @@
-"""A guide that the prompt left out reaches the model with the first error of its tool."""
+"""The model gets an omitted guide with the first error of its tool."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_the_first_error_carries_the_guide_and_the_next_one_does_not() -> None:
     assert encode("book", failure()) == failure()
 
 
-def test_a_new_connection_gets_it_again() -> None:
+def test_a_new_connection_gets_the_guide_again() -> None:
     connection = Connection()
     encode = omitted(connection, book=GUIDE)
     encode("book", failure())
@@ -74,7 +74,7 @@ def test_each_tool_has_its_own_first_error() -> None:
     assert guide_in(encode("look", failure())) == "# look"
 
 
-def test_a_result_and_a_tool_whose_guide_is_in_the_prompt_are_left_as_they_are() -> None:
+def test_results_and_tools_with_their_guide_in_the_prompt_are_unchanged() -> None:
     encode = omitted(book=GUIDE)
     result = orjson.dumps({"ok": True, "data": {}, "intents": [], "meta": {}})
     assert encode("book", result) == result
@@ -85,14 +85,14 @@ def test_a_result_and_a_tool_whose_guide_is_in_the_prompt_are_left_as_they_are()
 @pytest.mark.parametrize(
     "error_type", ["CONFIRMATION_REQUIRED", "BUDGET_EXCEEDED", "LOOP_DETECTED", "INTERNAL"]
 )
-def test_a_refusal_that_is_not_about_the_use_of_the_tool_does_not_use_it_up(error_type: str) -> None:
+def test_an_unrelated_refusal_does_not_count_as_the_first_error(error_type: str) -> None:
     encode = omitted(book=GUIDE)
     assert encode("book", failure(error_type)) == failure(error_type)
     assert guide_in(encode("book", failure()))
 
 
 @pytest.mark.parametrize("message", ["wrong", "wrong " * 2000])
-def test_error_and_guide_stay_within_the_limit_of_an_answer(message: str) -> None:
+def test_error_and_guide_stay_within_the_limit_of_a_result(message: str) -> None:
     long = GUIDE + '\n- "quoted"\n' * 2000
     encoded = omitted(book=long)("book", failure(message=message))
     assert len(encoded.decode()) <= LIMIT
@@ -101,7 +101,7 @@ def test_error_and_guide_stay_within_the_limit_of_an_answer(message: str) -> Non
     assert truncate_result(encoded) == encoded
 
 
-def test_of_a_long_guide_the_section_that_names_the_error_comes_first() -> None:
+def test_an_excerpt_of_a_long_guide_starts_with_the_section_about_the_error() -> None:
     long = GUIDE.replace("## Watch Out", "## Examples\n\n" + "- an example\n" * 200 + "\n## Watch Out")
     part = excerpt(long, "CONFLICT", 1000)
     assert part.startswith("## Watch Out\n\n- `CONFLICT`")

@@ -1,4 +1,4 @@
-"""The parts of a prompt, in the order in which a model reads them."""
+"""The order of the parts of a prompt."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LOOK = FrozenTool(MANIFEST, {}, "SUMMARY", "# look\n\nSUMMARY", "", "", "", "", 
 
 
 @pytest.mark.parametrize(("mode", "searches"), [("voice", "at most twice"), ("text", "at most five times")])
-def test_core_mode_tools_the_way_to_work_and_what_is_so_just_now(
+def test_the_prompt_has_core_mode_tools_working_instructions_and_context(
     tmp_path: Path, mode: Any, searches: str
 ) -> None:
     for name in ("core", "voice", "text"):

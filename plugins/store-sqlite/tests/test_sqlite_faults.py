@@ -162,7 +162,7 @@ def test_a_write_waits_for_a_lock_that_is_released_in_time(path: Path) -> None:
     async def use() -> None:
         store = await SqliteStore.open(path, patience=10)
         async with locked(path):
-            waiting = asyncio.create_task(store.put("k", b"v"))
+            waiting = asyncio.ensure_future(store.put("k", b"v"))
             await asyncio.sleep(0.2)
             assert not waiting.done()
         await waiting

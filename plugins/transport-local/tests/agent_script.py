@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
-from jackfield_local.agent.engine import Message, Prefix
-from jackfield_local.agent.mind import Agent
+from jackfield_local.agent.agent import LocalAgent
+from jackfield_local.agent.llama import LlamaModel, Prefix, PromptMessage
 from jackfield_local.settings import LocalSettings
 from local_requests import NOW
 from local_session import Session, offered
@@ -18,7 +18,7 @@ class Asked(NamedTuple):
     """One request as the model gets it."""
 
     prefix: Prefix
-    messages: tuple[Message, ...]
+    messages: tuple[PromptMessage, ...]
     schema: Mapping[str, Any]
 
 
@@ -41,7 +41,7 @@ class Scripted:
         self.prepared.append(prefix)
 
     async def complete(
-        self, prefix: Prefix, messages: Sequence[Message], *, schema: Mapping[str, Any], max_tokens: int
+        self, prefix: Prefix, messages: Sequence[PromptMessage], *, schema: Mapping[str, Any], max_tokens: int
     ) -> str:
         assert max_tokens > 0
         self.asked.append(Asked(prefix, tuple(messages), schema))
@@ -53,7 +53,7 @@ class Scripted:
     async def close(self) -> None: ...
 
 
-OPTIONS = LocalSettings(mind="llama", time_zone="Europe/Berlin")
+OPTIONS = LocalSettings(tool_selection="model", time_zone="Europe/Berlin")
 
 
 @asynccontextmanager
@@ -61,9 +61,9 @@ async def agent_session(
     tools: Mapping[str, tuple[str, dict[str, Any], str]], model: Scripted, **changes: Any
 ) -> AsyncIterator[Session]:
     """A conversation over some tools on a scripted model."""
-    mind = Agent(OPTIONS, clock=lambda: NOW, model=model)
+    agent = LocalAgent(OPTIONS, clock=lambda: NOW, model=cast("LlamaModel", model))
     try:
-        async with offered(tools, mind, **changes) as talk:
+        async with offered(tools, agent, **changes) as talk:
             yield talk
     finally:
-        await mind.close()
+        await agent.close()

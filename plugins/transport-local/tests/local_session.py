@@ -17,11 +17,10 @@ from jackfield.settings import Settings
 from jackfield.transport.events import Event, FormRequest, ProviderError, TextDelta, ToolCalls, TurnComplete
 from jackfield.transport.protocol import Connection, ConnectionConfig, ToolResult
 from jackfield_builder.pipeline import build
-from jackfield_local import as_it_is
-from jackfield_local.agent.mind import Agent
-from jackfield_local.mind import Mind
+from jackfield_local import unchanged
+from jackfield_local.agent.agent import LocalAgent
+from jackfield_local.connection import TextConnection
 from jackfield_local.settings import LocalSettings
-from jackfield_local.text import TextConnection
 from jackfield_local.transport import LocalTransport
 from local_requests import NOW
 
@@ -47,14 +46,14 @@ TOOLS = frozenset(
 
 
 @cache
-def router() -> Agent:
+def router() -> LocalAgent:
     """The agent without a model that all sessions of a process share, as they do under a host."""
-    return Agent(OPTIONS, clock=lambda: NOW)
+    return LocalAgent(OPTIONS, clock=lambda: NOW)
 
 
 @cache
 def snapshot() -> Snapshot:
-    """The registry of what is installed here, built anew."""
+    """Build the registry of the installed tools."""
     built = build(Settings(), import_handlers=False)
     assert built.snapshot is not None, built.findings
     return built.snapshot
@@ -148,13 +147,15 @@ class Session:
 
 
 @asynccontextmanager
-async def session(mode: Mode = "text", mind: Mind | None = None, **changes: Any) -> AsyncIterator[Session]:
-    """A conversation on the router or another mind; voice without sound, for its words."""
-    begun, mind = opening(mode, **changes), mind or router()
+async def session(
+    mode: Mode = "text", agent: LocalAgent | None = None, **changes: Any
+) -> AsyncIterator[Session]:
+    """A conversation on the router or another agent; voice without sound, for its words."""
+    begun, agent = opening(mode, **changes), agent or router()
     if mode == "text":
-        connection: Connection = await LocalTransport(OPTIONS, mind).connect(begun)
+        connection: Connection = await LocalTransport(OPTIONS, agent).connect(begun)
     else:
-        connection = TextConnection(await mind.open(begun))
+        connection = TextConnection(await agent.open(begun))
     try:
         yield Session(connection, connection.events(), mode)
     finally:
@@ -163,12 +164,12 @@ async def session(mode: Mode = "text", mind: Mind | None = None, **changes: Any)
 
 @asynccontextmanager
 async def offered(
-    tools: Mapping[str, tuple[str, dict[str, Any], str]], mind: Any, **changes: Any
+    tools: Mapping[str, tuple[str, dict[str, Any], str]], agent: Any, **changes: Any
 ) -> AsyncIterator[Session]:
-    """A conversation in text over tools of a test's own, on a mind that is ready for them."""
-    async with offered_by(LocalTransport(OPTIONS, mind), tools, **changes) as talk:
-        if hasattr(mind, "ready"):
-            await mind.ready()
+    """A conversation in text over tools of a test's own, on a agent that is ready for them."""
+    async with offered_by(LocalTransport(OPTIONS, agent), tools, **changes) as talk:
+        if hasattr(agent, "ready"):
+            await agent.ready()
         yield talk
 
 
@@ -178,7 +179,7 @@ async def offered_by(
 ) -> AsyncIterator[Session]:
     """A conversation in text over tools of a test's own."""
     declared = {
-        name: dict(as_it_is(name, told, schema).declaration) for name, (told, schema, _) in tools.items()
+        name: dict(unchanged(name, told, schema).declaration) for name, (told, schema, _) in tools.items()
     }
     guides = {name: guide for name, (_, _, guide) in tools.items()}
     connection = await transport.connect(ConnectionConfig("text", "", declared, guides=guides, **changes))

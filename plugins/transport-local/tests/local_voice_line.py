@@ -1,4 +1,4 @@
-"""A voice connection with the real engines, a mind that follows a plan, and speech to talk to it with."""
+"""A voice connection with the real engines, a dialogue that follows a plan, and speech for it."""
 
 from __future__ import annotations
 
@@ -12,13 +12,12 @@ from typing import Any, TypeVar
 
 import numpy as np
 from jackfield.contract.tool import ToolCall
-from jackfield.transport.events import Event, ToolCalls
+from jackfield.transport.events import Event, TextDelta, ToolCalls
 from jackfield.transport.protocol import ToolResult, VoiceSettings
-from jackfield_local.mind import Thought, Words
-from jackfield_local.models.speech import engines
+from jackfield_local.connection import AnswerPart
 from jackfield_local.voice.connection import VoiceConnection
-from jackfield_local.voice.engines import Engines, Samples
-from jackfield_local.voice.input import Resampler
+from jackfield_local.voice.engines import Samples, SpeechEngines, load_engines
+from jackfield_local.voice.speech_input import Resampler
 
 BYTES_PER_MS = 48
 
@@ -27,17 +26,17 @@ _E = TypeVar("_E")
 
 @cache
 def speech(text: str) -> bytes:
-    """A sentence as somebody says it."""
-    return engines().synthesiser.say(text.split()).pcm
+    """Return a sentence as speech."""
+    return load_engines().synthesise(text)
 
 
 def silence(ms: int) -> bytes:
-    """So many milliseconds of nothing."""
+    """Return so many milliseconds of silence."""
     return bytes(BYTES_PER_MS * ms)
 
 
 def noise(ms: int, loudness: float, seed: int = 1) -> bytes:
-    """So many milliseconds of hiss."""
+    """Return so many milliseconds of noise."""
     made = np.random.default_rng(seed).normal(0, loudness, 24 * ms)
     return made.clip(-32768, 32767).astype("<i2").tobytes()
 
@@ -59,7 +58,7 @@ def bare(text: str) -> str:
     return re.sub(r"[^\w ]", "", text).lower()
 
 
-Plan = Callable[[str], AsyncIterator[Thought]]
+Plan = Callable[[str], AsyncIterator[AnswerPart]]
 
 
 @dataclass
@@ -69,29 +68,29 @@ class Dialogue:
     plan: Plan
     told: list[tuple[str, Any]] = field(default_factory=list)
 
-    def answer(self, text: str) -> AsyncIterator[Thought]:
+    def answer(self, text: str) -> AsyncIterator[AnswerPart]:
         self.told.append(("user", text))
         return self.plan(text)
 
-    def go_on(self, results: Sequence[ToolResult]) -> AsyncIterator[Thought]:
+    def continue_with(self, results: Sequence[ToolResult]) -> AsyncIterator[AnswerPart]:
         self.told.append(("results", [each.envelope for each in results]))
         return self.plan("results")
 
-    def submit(self, tool_id: str, values: Mapping[str, Any]) -> AsyncIterator[Thought]:
+    def submit_form(self, tool_id: str, values: Mapping[str, Any]) -> AsyncIterator[AnswerPart]:
         raise AssertionError(f"a form of {tool_id} in a conversation by voice")
 
-    def learn(self, text: str) -> None:
+    def add_context(self, text: str) -> None:
         self.told.append(("learned", text))
 
-    def respond(self) -> AsyncIterator[Thought]:
+    def respond(self) -> AsyncIterator[AnswerPart]:
         self.told.append(("respond", ""))
         return self.plan("respond")
 
-    def interrupted(self, heard: str) -> None:
+    def interrupted(self, *, heard: bool) -> None:
         self.told.append(("interrupted", heard))
 
     def of(self, kind: str) -> list[Any]:
-        """Everything of a kind that it was told."""
+        """Return everything of a kind that it was told."""
         return [what for each, what in self.told if each == kind]
 
     @property
@@ -104,10 +103,10 @@ def saying(*texts: str) -> Plan:
     """Says these texts, one for each message, the last one over and over, word by word."""
     left = list(texts)
 
-    async def plan(_: str) -> AsyncIterator[Thought]:
+    async def plan(_: str) -> AsyncIterator[AnswerPart]:
         text = left.pop(0) if len(left) > 1 else left[0]
         for word in text.split(" "):
-            yield Words(word + " ")
+            yield TextDelta(word + " ")
 
     return plan
 
@@ -132,7 +131,7 @@ class Line:
             self._news.set()
 
     def of(self, kind: type[_E]) -> list[_E]:
-        """Every event of a kind so far."""
+        """Return every event of a type so far."""
         return [event for event in self.events if isinstance(event, kind)]
 
     async def until(self, done: Callable[[], Any]) -> None:
@@ -142,19 +141,19 @@ class Line:
             await self._news.wait()
 
     async def next(self, kind: type[_E], number: int = 1) -> _E:
-        """The so manieth event of a kind."""
+        """Wait for the event of a type with this number."""
         await self.until(lambda: len(self.of(kind)) >= number)
         return self.of(kind)[number - 1]
 
     async def listened(self) -> None:
-        """Let the connection hear all it was given, and tell what it heard."""
+        """Wait until the connection has processed all audio and reported its words."""
         heard = self.connection._input
         await heard._audio.join()
-        while heard.busy:  # noqa: ASYNC110 - nobody else wants to know it
+        while heard.busy:  # noqa: ASYNC110 - only tests wait for it
             await asyncio.sleep(0.001)
 
     async def drafts(self) -> None:
-        """Let the connection hear all it was given, and draft what it wants to of it."""
+        """Wait until the connection has processed all audio and finished its draft."""
         heard = self.connection._input
         await heard._audio.join()
         if heard._draft is not None:
@@ -170,15 +169,15 @@ class Line:
 async def line(
     plan: Plan,
     voice: VoiceSettings | None = None,
-    having: Engines | None = None,
+    having: SpeechEngines | None = None,
     *,
     reading: bool = True,
-    dead_air: float = 60.0,
+    filler_seconds: float = 60.0,
 ) -> AsyncIterator[Line]:
-    """A connection to a mind with this plan; its events are read at once, or else after its end."""
+    """A connection to a dialogue with this plan; its events are read at once, or else after its end."""
     dialogue = Dialogue(plan)
     voice = voice or VoiceSettings()
-    connection = VoiceConnection(dialogue, having or engines(), voice, dead_air=dead_air)
+    connection = VoiceConnection(dialogue, having or load_engines(), voice, filler_seconds=filler_seconds)
     made = Line(connection, dialogue)
     reader = asyncio.create_task(made.read()) if reading else None
     try:
@@ -189,7 +188,7 @@ async def line(
 
 
 def on_a_loop(test: Callable[[], Coroutine[Any, Any, None]]) -> Callable[[], None]:
-    """Run a test that awaits, and end it when it would wait for ever."""
+    """Run an asynchronous test with a time limit."""
 
     async def bounded() -> None:
         async with asyncio.timeout(90):

@@ -1,4 +1,4 @@
-"""Scripts played by a mind in this process, with engines that a test can foretell."""
+"""Scripts played by a dialogue in this process, with predictable speech engines."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import orjson
 from jackfield.contract.tool import ToolCall
-from jackfield.transport.events import ToolCalls
+from jackfield.transport.events import TextDelta, ToolCalls
 from jackfield.transport.protocol import ConnectionConfig, ToolResult
-from jackfield_local.mind import Thought, Words
-from jackfield_local.voice.engines import Engines, Samples, Speech
+from jackfield_local.connection import AnswerPart
+from jackfield_local.voice.engines import Samples, SpeechEngines
 from jackfield_scripted import ScriptedCall, ScriptedModel, UnsupportedStepError, UserInput, split_text
 from jackfield_scripted.audio import tone
 
@@ -35,15 +35,15 @@ class LocalModel(ScriptedModel):
             {"said": said.speaker, "text": said.text} for said in opening.history
         ]
         self._asked: asyncio.Queue[str | Sequence[ToolResult]] = asyncio.Queue()
-        self._thoughts: asyncio.Queue[Thought | None] = asyncio.Queue()
+        self._parts: asyncio.Queue[AnswerPart | None] = asyncio.Queue()
         self._transcript = ""
         self._lengths: dict[str, int] = {}
         self._ids = 0
         self.heard_ms = 0
 
     @property
-    def engines(self) -> Engines:
-        return Engines(LoudIsSpeech, self, self)
+    def engines(self) -> SpeechEngines:
+        return SpeechEngines(LoudIsSpeech, self.transcribe, self.synthesise)
 
     @property
     def instructions(self) -> str:
@@ -59,42 +59,40 @@ class LocalModel(ScriptedModel):
 
     # As engines.
 
-    def write_down(self, samples: Samples) -> str:
+    def transcribe(self, samples: Samples) -> str:
         self.heard_ms = len(samples) // 16
         return self._transcript
 
-    def say(self, words: Sequence[str]) -> Speech:
-        ms = self._lengths.get(" ".join(words), WORD_MS * len(words))
-        ends = tuple(ms * 48 * number // len(words) for number in range(1, len(words) + 1))
-        return Speech(tone(ms), ends)
+    def synthesise(self, text: str) -> bytes:
+        return tone(self._lengths.get(text, WORD_MS * len(text.split())))
 
     # As a dialogue.
 
-    def answer(self, text: str) -> AsyncIterator[Thought]:
+    def answer(self, text: str) -> AsyncIterator[AnswerPart]:
         self._received.append({"user": text})
-        return self._think(text)
+        return self._answer_parts(text)
 
-    def go_on(self, results: Sequence[ToolResult]) -> AsyncIterator[Thought]:
+    def continue_with(self, results: Sequence[ToolResult]) -> AsyncIterator[AnswerPart]:
         self._received.append({"results": [each.envelope.decode() for each in results]})
-        return self._think(results)
+        return self._answer_parts(results)
 
-    def submit(self, tool_id: str, values: Mapping[str, Any]) -> AsyncIterator[Thought]:
+    def submit_form(self, tool_id: str, values: Mapping[str, Any]) -> AsyncIterator[AnswerPart]:
         raise UnsupportedStepError(f"a form of {tool_id} in a conversation by voice")
 
-    def respond(self) -> AsyncIterator[Thought]:
-        return self._think("")
+    def respond(self) -> AsyncIterator[AnswerPart]:
+        return self._answer_parts("")
 
-    def learn(self, text: str) -> None:
+    def add_context(self, text: str) -> None:
         self._received.append({"context": text})
 
-    def interrupted(self, heard: str) -> None:
+    def interrupted(self, *, heard: bool) -> None:
         self._received.append({"interrupted": heard})
 
-    async def _think(self, asked: str | Sequence[ToolResult]) -> AsyncIterator[Thought]:
-        self._thoughts = asyncio.Queue()
+    async def _answer_parts(self, asked: str | Sequence[ToolResult]) -> AsyncIterator[AnswerPart]:
+        self._parts = asyncio.Queue()
         self._asked.put_nowait(asked)
-        while (thought := await self._thoughts.get()) is not None:
-            yield thought
+        while (part := await self._parts.get()) is not None:
+            yield part
 
     # As a script.
 
@@ -109,20 +107,20 @@ class LocalModel(ScriptedModel):
 
     async def says(self, text: str, *, pieces: int = 3) -> None:
         for piece in split_text(text, pieces):
-            self._thoughts.put_nowait(Words(piece))
-        self._thoughts.put_nowait(None)
+            self._parts.put_nowait(TextDelta(piece))
+        self._parts.put_nowait(None)
 
     async def speaks(self, text: str, *, ms: int) -> None:
         self._lengths[text] = ms
-        self._thoughts.put_nowait(Words(text + " "))
+        self._parts.put_nowait(TextDelta(text + " "))
 
     async def ends_speaking(self) -> None:
-        self._thoughts.put_nowait(None)
+        self._parts.put_nowait(None)
 
     async def calls(self, *calls: ScriptedCall, incomplete: bool = False) -> dict[str, Any]:
         if incomplete:
-            raise UnsupportedStepError("calls of a local mind are meant")
-        self._thoughts.put_nowait(ToolCalls(tuple(self._call(call) for call in calls)))
+            raise UnsupportedStepError("a local dialogue makes its calls or does not")
+        self._parts.put_nowait(ToolCalls(tuple(self._call(call) for call in calls)))
         results = await self._asked.get()
         assert not isinstance(results, str)
         return {each.call_id: orjson.loads(each.envelope) for each in results}
@@ -133,19 +131,19 @@ class LocalModel(ScriptedModel):
         return ToolCall(call.tool, text, call.id or f"call-{self._ids}")
 
     async def is_interrupted(self) -> None:
-        raise UnsupportedStepError("the user's voice interrupts, not the mind")
+        raise UnsupportedStepError("the user's voice interrupts, not the dialogue")
 
     async def truncated(self) -> int:
-        raise UnsupportedStepError("a mind is told words, not milliseconds")
+        raise UnsupportedStepError("a dialogue is told whether it was heard, not milliseconds")
 
     async def cancels(self, *ids: str) -> None:
         raise UnsupportedStepError("calls are not taken back")
 
     async def results(self, *ids: str) -> dict[str, Any]:
-        raise UnsupportedStepError("a mind that called waits")
+        raise UnsupportedStepError("a dialogue that called waits")
 
     async def goes_away(self, seconds: float) -> None:
-        raise UnsupportedStepError("a mind in this process stays")
+        raise UnsupportedStepError("a dialogue in this process stays")
 
     async def fails(self, code: str, message: str = "") -> None:
         raise UnsupportedStepError("there is no provider")

@@ -134,7 +134,7 @@ def test_a_text_is_asked_for_and_the_reply_is_the_text() -> None:
     assert "[You asked: Please tell me what to remind you of.]" in model.asked[1].messages[-1].content
 
 
-def test_who_does_not_answer_is_asked_twice_and_no_more() -> None:
+def test_a_value_is_asked_for_at_most_twice() -> None:
     unclear = {"set_thermostat": {"room": "bedroom"}}
     model = Scripted(unclear, unclear, unclear)
 
@@ -144,7 +144,7 @@ def test_who_does_not_answer_is_asked_twice_and_no_more() -> None:
         assert await talk.says("quite warm") == first
         assert (
             await talk.says("warmer than now")
-            == "I cannot go on without the celsius. Ask again when you have it."
+            == "I cannot continue without the celsius. Ask again when you have it."
         )
 
     _talk(model, steps, **TOOLS)
@@ -167,7 +167,7 @@ def test_a_day_that_was_said_before_the_question_still_holds() -> None:
     _talk(model, steps, create_event=EVENT)
 
 
-def test_a_clock_time_alone_is_meant_for_the_day_that_was_just_looked_at() -> None:
+def test_a_clock_time_alone_belongs_to_the_day_of_the_last_call() -> None:
     model = Scripted(
         {"weather": {"city": "Oslo", "day": "tomorrow"}},
         {"set_reminder": {"text": "take gloves", "at": "8 am"}},
@@ -182,7 +182,7 @@ def test_a_clock_time_alone_is_meant_for_the_day_that_was_just_looked_at() -> No
     _talk(model, steps, **TOOLS)
 
 
-def test_another_request_leaves_the_question() -> None:
+def test_a_new_request_replaces_the_pending_question() -> None:
     model = Scripted({"weather": {"day": "tomorrow"}}, {"track_parcel": {"tracking_id": "DE987654321"}})
 
     async def steps(talk: Session) -> None:
@@ -301,7 +301,7 @@ def test_a_guest_without_an_address_does_not_hold_up_an_event() -> None:
         ("and Otto?", "and Otto?"),
     ],
 )
-def test_a_question_that_refers_back_is_searched_for_with_what_it_is_about(says: str, query: str) -> None:
+def test_a_follow_up_question_is_searched_for_with_its_topic(says: str, query: str) -> None:
     record = {"id": "person:7", "title": "Mara Lind", "text": "Mara Lind looks after the printers."}
 
     async def steps(talk: Session) -> None:
@@ -334,7 +334,7 @@ def test_what_no_tool_does_is_refused_in_one_sentence() -> None:
 
 
 @pytest.mark.parametrize("claim", ["I have set the alarm.", "I'll do that.", "It is 22 degrees."])
-def test_the_model_does_not_claim_deeds_or_facts(claim: str) -> None:
+def test_claims_of_the_model_are_not_passed_on(claim: str) -> None:
     async def steps(talk: Session) -> None:
         assert await talk.says("set an alarm") == "I have no tool for that."
 
@@ -348,7 +348,7 @@ def test_a_tool_that_the_words_say_nothing_about_is_not_asked_for() -> None:
     _talk(Scripted({"create_event": {"title": "Dentist"}}), steps, create_event=EVENT)
 
 
-def test_a_tool_that_does_what_the_model_denies_is_used_all_the_same() -> None:
+def test_a_refusal_of_the_model_is_overruled_by_a_tool_with_that_verb() -> None:
     async def steps(talk: Session) -> None:
         assert await talk.says("i wanna reserve a table") == "Please tell me the day of the visit."
         said = await talk.says("cancel the invoice of Acme")
@@ -357,7 +357,7 @@ def test_a_tool_that_does_what_the_model_denies_is_used_all_the_same() -> None:
     _talk(Scripted({"cannot": "reserve a table"}, {"cannot": "cancel invoices"}), steps, **TOOLS)
 
 
-def test_what_it_can_do_is_told_from_the_descriptions() -> None:
+def test_help_lists_the_descriptions_of_the_tools() -> None:
     async def steps(talk: Session) -> None:
         said = await talk.says("what can you do?")
         assert "- Reserve a table at the restaurant." in said
@@ -384,7 +384,7 @@ def test_until_the_model_is_ready_the_router_answers() -> None:
     assert len(model.asked) == 1
 
 
-def test_the_router_answers_where_the_model_fails() -> None:
+def test_the_router_answers_if_the_model_fails() -> None:
     async def steps(talk: Session) -> None:
         assert await talk.says("hello")
 
@@ -416,7 +416,7 @@ def test_a_question_is_searched_for_as_it_was_asked_and_the_answer_names_its_sou
     _talk(Scripted({"find_documents": {"query": "printers"}}), steps, find_documents=SEARCH)
 
 
-def test_an_identifier_has_to_have_been_seen() -> None:
+def test_only_an_identifier_that_was_seen_is_passed_on() -> None:
     model = Scripted(
         {"find_documents": {"query": "poster prices", "document_id": "doc:99"}},
         {"find_documents": {"query": "frames", "document_id": "doc:9"}},
@@ -444,7 +444,7 @@ def test_a_failure_says_what_happened_and_what_to_do() -> None:
     _talk(Scripted({"track_parcel": {"tracking_id": "DE987654321"}}), steps, **TOOLS)
 
 
-def test_an_approved_call_is_told_and_a_declined_one_forgotten() -> None:
+def test_an_approved_call_is_described_and_a_declined_one_forgotten() -> None:
     async def steps(talk: Session) -> None:
         await talk.says("put a standup into my calendar tomorrow at 9")
         await talk.gets(error=WAITS)

@@ -13,19 +13,19 @@ from pathlib import Path
 
 import pytest
 from agent_tools import TOOLS
-from jackfield_local.agent.engine import Engine, Message
-from jackfield_local.agent.mind import Agent, lacking, model_file, with_model
-from jackfield_local.models.weights import located
+from jackfield_local.agent.agent import LocalAgent
+from jackfield_local.agent.llama import LlamaModel, PromptMessage
+from jackfield_local.model_file import default_path, model_path, unavailable_reason
 from jackfield_local.settings import LocalSettings
 from jackfield_local.transport import LocalTransport
 from local_requests import NOW
 from local_session import Session, offered, offered_by
 
 OPTIONS = LocalSettings(
-    mind="llama", model_path=os.environ.get("JACKFIELD_TEST_GGUF", ""), time_zone="Europe/Berlin"
+    tool_selection="model", model_path=os.environ.get("JACKFIELD_TEST_GGUF", ""), time_zone="Europe/Berlin"
 )
 
-if (lack := lacking(OPTIONS)) and OPTIONS.model_path:
+if (lack := unavailable_reason(OPTIONS)) and OPTIONS.model_path:
     raise RuntimeError(f"JACKFIELD_TEST_GGUF is set: {lack}")
 pytestmark = pytest.mark.skipif(bool(lack), reason="the language model is not here; run: nox -s model_tests")
 
@@ -34,12 +34,12 @@ FEW = {name: TOOLS[name] for name in ("book_table", "convert_currency", "track_p
 
 @asynccontextmanager
 async def _session() -> AsyncIterator[Session]:
-    mind = with_model(OPTIONS, clock=lambda: NOW)
+    agent = LocalAgent.with_model(OPTIONS, clock=lambda: NOW)
     try:
-        async with offered(FEW, mind) as talk:
+        async with offered(FEW, agent) as talk:
             yield talk
     finally:
-        await mind.close()
+        await agent.close()
 
 
 def test_a_conversation_over_tools_that_it_has_never_seen() -> None:
@@ -66,7 +66,7 @@ def test_a_conversation_over_tools_that_it_has_never_seen() -> None:
 def test_the_next_conversation_uses_a_model_that_has_just_been_downloaded(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    model = model_file(OPTIONS)
+    model = model_path(OPTIONS)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.delenv("JACKFIELD_LOCAL_MODEL")
     transport = LocalTransport(LocalSettings(time_zone="Europe/Berlin"))
@@ -76,11 +76,11 @@ def test_the_next_conversation_uses_a_model_that_has_just_been_downloaded(
         async with offered_by(transport, few) as talk:
             assert transport.describe() == "it uses no language model"
             assert await talk.says("hello") == "Hello! What can I do for you?"
-        located().parent.mkdir()
-        located().symlink_to(model)
+        default_path().parent.mkdir()
+        default_path().symlink_to(model)
         async with offered_by(transport, few) as talk:
-            agent = transport._mind()
-            assert isinstance(agent, Agent)
+            agent = transport._agent()
+            assert isinstance(agent, LocalAgent)
             await agent.ready()
             await talk.says("50 euros in dollars")
             assert talk.args == {"amount": 50, "from": "EUR", "to": "USD"}
@@ -90,13 +90,13 @@ def test_the_next_conversation_uses_a_model_that_has_just_been_downloaded(
 
 
 def test_it_stops_when_a_request_is_cancelled_and_answers_the_next(tmp_path: Path) -> None:
-    prefix = (Message("system", "You count as far as you are asked to."),)
-    path = model_file(OPTIONS)
+    prefix = (PromptMessage("system", "You count as far as you are asked to."),)
+    path = model_path(OPTIONS)
 
     async def go() -> None:
-        engine = Engine(path, caches=tmp_path)
+        engine = LlamaModel(path, caches=tmp_path)
         await engine.prepare(prefix)
-        count = (Message("user", "Count to 500."),)
+        count = (PromptMessage("user", "Count to 500."),)
         schema = {"type": "array", "items": {"type": "integer"}}
         asking = asyncio.create_task(engine.complete(prefix, count, schema=schema, max_tokens=900))
         await asyncio.sleep(1)

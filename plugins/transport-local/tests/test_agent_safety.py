@@ -9,13 +9,13 @@ import pytest
 from agent_script import Scripted, agent_session
 from agent_tools import TOOLS, WRITERS, Tool
 from jackfield.transport.protocol import ConnectionConfig
-from jackfield_local.agent.grounding import ground
-from jackfield_local.agent.parameters import tools_of
-from jackfield_local.agent.speech import Speech
-from jackfield_local.language.durations import duration, shift
+from jackfield_local.agent.agent import embed_phrases
+from jackfield_local.agent.arguments import ground
+from jackfield_local.agent.message import UserMessage
+from jackfield_local.agent.tools import tools_of
+from jackfield_local.language.datetimes import read_time
+from jackfield_local.language.numbers import duration, shift
 from jackfield_local.language.questions import agrees, refuses
-from jackfield_local.language.times import read_when
-from jackfield_local.models.phrases import embed_phrases
 from local_requests import NOW
 from local_session import Session, talk_over
 
@@ -99,13 +99,13 @@ def test_consent_is_never_guessed(said: str) -> None:
     talk_over(TOOLS, steps, writers=WRITERS)
 
 
-def test_a_yes_is_a_yes_and_a_no_a_no() -> None:
+def test_only_clear_words_count_as_yes_or_no() -> None:
     assert all(map(agrees, ("yes", "Yes, please.", "ok", "y", "sure, go ahead", "yes do that")))
     assert all(map(refuses, ("no", "No, thanks.", "n", "nope", "don't")))
     assert not refuses("")
 
 
-def test_words_after_an_offer_choose_nothing_by_chance() -> None:
+def test_words_after_an_offer_select_no_tool_by_accident() -> None:
     async def steps(talk: Session) -> None:
         await talk.says("order me a pizza")
         await talk.says("give me a second")
@@ -127,9 +127,9 @@ def test_a_failed_call_can_be_made_again() -> None:
 
 def test_a_text_that_the_model_shortens_from_an_identifier_is_not_taken_for_it() -> None:
     tools = {each.id: each for each in tools_of(ConnectionConfig("text", "", _declared(read=READ)))}
-    speech = Speech("open page 15", NOW, embed_phrases)
-    assert ground(tools["read"], {"page_id": "1"}, speech).args == {}
-    assert ground(tools["read"], {"page_id": "15"}, speech).args == {"page_id": "15"}
+    message = UserMessage("open page 15", NOW, embed_phrases)
+    assert ground(tools["read"], {"page_id": "1"}, message).args == {}
+    assert ground(tools["read"], {"page_id": "15"}, message).args == {"page_id": "15"}
 
 
 def test_a_time_zone_that_was_given_stays() -> None:
@@ -139,9 +139,9 @@ def test_a_time_zone_that_was_given_stays() -> None:
         "properties": {"time": _text("When, as HH:MM."), "zone": _text("The IANA time zone.")},
     }
     (tool,) = tools_of(ConnectionConfig("text", "", _declared(alarm=("Set an alarm.", schema, ""))))
-    speech = Speech("make it 5pm", NOW, embed_phrases, zone="Europe/Berlin")
+    message = UserMessage("make it 5pm", NOW, embed_phrases, zone="Europe/Berlin")
     base = {"time": "16:00", "zone": "Asia/Tokyo"}
-    assert ground(tool, None, speech, base).args == {"time": "17:00", "zone": "Asia/Tokyo"}
+    assert ground(tool, None, message, base).args == {"time": "17:00", "zone": "Asia/Tokyo"}
 
 
 @pytest.mark.parametrize(
@@ -159,11 +159,11 @@ def test_a_time_zone_that_was_given_stays() -> None:
         {},
     ],
 )
-def test_odd_schemas_break_nothing(schema: dict[str, Any]) -> None:
+def test_unusual_schemas_cause_no_error(schema: dict[str, Any]) -> None:
     for tool in tools_of(ConnectionConfig("text", "", _declared(odd=("Do it.", schema, "")))):
         for said in ("do it with 7", "A" * 900, "the second one", ""):
-            ground(tool, None, Speech(said, NOW, embed_phrases))
-            ground(tool, {"a": 7}, Speech(said, NOW, embed_phrases))
+            ground(tool, None, UserMessage(said, NOW, embed_phrases))
+            ground(tool, {"a": 7}, UserMessage(said, NOW, embed_phrases))
 
 
 def test_a_reference_and_an_optional_number_are_filled() -> None:
@@ -176,18 +176,18 @@ def test_a_reference_and_an_optional_number_are_filled() -> None:
         "required": ["a", "b"],
     }
     (tool,) = tools_of(ConnectionConfig("text", "", _declared(odd=("Do it.", schema, ""))))
-    found = ground(tool, None, Speech("tomorrow with 7 guests", NOW, embed_phrases))
+    found = ground(tool, None, UserMessage("tomorrow with 7 guests", NOW, embed_phrases))
     assert found.args == {"a": "2026-11-17", "b": 7}
 
 
 @pytest.mark.parametrize("said", ["in 99999999999 hours", "9999999999 weeks later", "for 9999999999 weeks"])
-def test_lengths_beyond_all_calendars_break_nothing(said: str) -> None:
-    read_when(said, NOW)
+def test_lengths_beyond_the_calendar_cause_no_error(said: str) -> None:
+    read_time(said, NOW)
     shift(said)
     duration(said)
 
 
-def test_a_text_that_the_model_thought_up_is_shown_before_a_tool_that_writes_gets_it() -> None:
+def test_a_text_composed_by_the_model_needs_consent_before_a_write() -> None:
     schema = {"type": "object", "required": ["command"], "properties": {"command": _text("What to run.")}}
     shown = ("list the files here", '{"command": "ls -la"}'), ("how full is the disk", '{"command": "df -h"}')
     run: Tool = ("Run a command in the shell.", schema, _guide("run_command", *shown))
@@ -208,7 +208,7 @@ def test_a_text_that_the_model_thought_up_is_shown_before_a_tool_that_writes_get
     asyncio.run(steps())
 
 
-def test_a_text_that_the_model_thought_up_is_not_kept_while_the_user_is_asked_for_another_value() -> None:
+def test_a_text_composed_by_the_model_is_dropped_while_another_value_is_asked_for() -> None:
     required = {"command": _text("What to run."), "minutes": {"type": "integer", "description": "How long."}}
     schema = {"type": "object", "required": [*required], "properties": required}
     shown = (
@@ -247,7 +247,7 @@ def test_a_choice_that_was_not_said_does_not_overrule_the_refusal_of_the_model()
     asyncio.run(steps())
 
 
-def test_a_question_of_the_agent_does_not_outlive_an_interruption() -> None:
+def test_an_interruption_clears_the_pending_question() -> None:
     async def run() -> None:
         async with asyncio.timeout(60), agent_session(TOOLS, Scripted({"cannot": "do it"})) as talk:
             dialogue: Any = talk.connection._dialogue  # type: ignore[attr-defined]

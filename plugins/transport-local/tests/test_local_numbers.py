@@ -174,16 +174,16 @@ def test_a_number_that_the_schema_does_not_take_is_asked_for_again_with_its_boun
     _talk(steps)
 
 
-def test_a_value_is_asked_for_twice_and_then_left() -> None:
+def test_a_number_is_asked_for_at_most_twice() -> None:
     async def steps(talk: Session) -> None:
         await talk.says("buy flowers")
         await talk.says("7000")
-        assert await talk.says("8000") == "I cannot go on without the price. Ask again when you have it."
+        assert await talk.says("8000") == "I cannot continue without the price. Ask again when you have it."
 
     _talk(steps)
 
 
-def test_an_answer_is_for_what_was_asked_and_not_for_how_many_besides() -> None:
+def test_a_reply_fills_only_the_parameter_that_was_asked_for() -> None:
     properties = {**FLOWERS["properties"], "count": {"type": "integer", "description": "How many bunches."}}
     schema = {**FLOWERS, "properties": properties}
 
@@ -245,7 +245,7 @@ def test_a_whole_number_is_read_in_every_writing(value: int, writing: str) -> No
         ("on 2026-11-16 at 9:30 in room A4, doc:12, the third one", []),
     ],
 )
-def test_numbers_are_told_from_what_only_has_digits(said: str, values: list[float]) -> None:
+def test_numbers_are_distinguished_from_other_digits(said: str, values: list[float]) -> None:
     assert [each.value for each in amounts(said)] == values
 
 

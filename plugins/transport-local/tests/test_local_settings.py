@@ -11,9 +11,9 @@ import pytest
 from jackfield.settings import SettingsError, parse_settings
 from jackfield.transport.protocol import ConnectionConfig, TransportError
 from jackfield_local import jackfield_schema_adapters, jackfield_transports
+from jackfield_local.agent.agent import session_zone
 from jackfield_local.settings import LocalSettings
 from jackfield_local.transport import LocalTransport
-from jackfield_local.zone import zone_in
 
 
 def test_no_setting_is_required() -> None:
@@ -31,7 +31,10 @@ def test_no_setting_is_required() -> None:
             "time_zone: there is no time zone 'Europe/Berln'; did you mean 'Europe/Berlin'?",
         ),
         ({"time_zone": 1}, "time_zone: expected an IANA time zone such as Europe/London, got 1"),
-        ({"mind": "oracle"}, "mind: expected one of 'auto', 'router', 'llama', got 'oracle'"),
+        (
+            {"tool_selection": "oracle"},
+            "tool_selection: expected one of 'auto', 'router', 'model', got 'oracle'",
+        ),
         ({"threads": -1}, "threads: expected an integer from 0 to 256, got -1"),
     ],
 )
@@ -42,7 +45,7 @@ def test_a_wrong_setting_is_reported_with_its_place(table: dict[str, Any], fault
 
 
 def test_voice_without_its_extra_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("jackfield_local.models.speech.PACKAGES", ("no_such_package",))
+    monkeypatch.setattr("jackfield_local.voice.engines.PACKAGES", ("no_such_package",))
     transport = LocalTransport(LocalSettings())
     assert transport.modes == {"text"}
     with pytest.raises(TransportError, match=r"pip install 'jackfield-transport-local\[voice\]'"):
@@ -50,8 +53,8 @@ def test_voice_without_its_extra_says_how_to_get_it(monkeypatch: pytest.MonkeyPa
 
 
 def test_the_zone_of_a_session_is_among_its_facts() -> None:
-    assert zone_in("Be kind.\n\n## Just now\n\n- time zone: Asia/Tokyo") == "Asia/Tokyo"
-    assert zone_in("Write Area/City.\n\n## Just now\n\n- now: noon (UTC)") == ""
+    assert session_zone("Be kind.\n\n## Just now\n\n- time zone: Asia/Tokyo") == "Asia/Tokyo"
+    assert session_zone("Write Area/City.\n\n## Just now\n\n- now: noon (UTC)") == ""
 
 
 def test_importing_the_plugin_loads_nothing_heavy() -> None:

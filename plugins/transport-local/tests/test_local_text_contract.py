@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 from jackfield import Mode
+from jackfield.transport.events import TextDelta
 from jackfield.transport.protocol import ConnectionConfig
-from jackfield_local import as_it_is
-from jackfield_local.mind import Words
+from jackfield_local import unchanged
+from jackfield_local.agent.agent import LocalAgent
 from jackfield_local.settings import LocalSettings
 from jackfield_local.transport import LocalTransport
 from jackfield_scripted import Refusal, Script, split_text
@@ -19,24 +20,24 @@ from local_voice_script import LocalModel
 
 
 class _Slow(LocalModel):
-    """A mind that takes its time between two pieces of an answer."""
+    """A dialogue that takes its time between two pieces of an answer."""
 
     def __init__(self, opening: ConnectionConfig, delay: float) -> None:
         super().__init__(opening)
         self._delay = delay
 
     async def says(self, text: str, *, pieces: int = 3) -> None:
-        thoughts = self._thoughts
+        parts = self._parts
         for piece in split_text(text, pieces):
-            thoughts.put_nowait(Words(piece))
+            parts.put_nowait(TextDelta(piece))
             await asyncio.sleep(self._delay)
-            if thoughts is not self._thoughts:
+            if parts is not self._parts:
                 return
-        thoughts.put_nowait(None)
+        parts.put_nowait(None)
 
 
-class _Minds:
-    """A mind of which every dialogue plays a script."""
+class _Scripts:
+    """Opens dialogues that play scripts."""
 
     def __init__(self, scripts: Sequence[Script], delay: float) -> None:
         self._scripts = scripts
@@ -59,8 +60,8 @@ class _Minds:
 
 @asynccontextmanager
 async def _served(scripts: Sequence[Script], delay: float) -> AsyncIterator[ServedTransport]:
-    minds = _Minds(scripts, delay)
-    yield ServedTransport(LocalTransport(LocalSettings(), minds), minds.models)
+    scripted = _Scripts(scripts, delay)
+    yield ServedTransport(LocalTransport(LocalSettings(), cast("LocalAgent", scripted)), scripted.models)
 
 
 _NO_PROVIDER = "there is no provider that could refuse, fail or leave"
@@ -70,7 +71,7 @@ class TestLocalText(TransportContractTests):
     modes: ClassVar[tuple[Mode, ...]] = ("text",)
     waived: ClassVar[Mapping[str, str]] = {
         "test_usage_is_reported": "nothing is counted, as nothing is paid for",
-        "test_calls_of_an_incomplete_message_are_not_delivered": "a local mind makes its calls or does not",
+        "test_calls_of_an_incomplete_message_are_not_delivered": "a local message is always complete",
         "test_refusals_have_error_codes": _NO_PROVIDER,
         "test_close_codes_map_to_error_codes": _NO_PROVIDER,
         "test_provider_errors_have_error_codes": _NO_PROVIDER,
@@ -88,4 +89,4 @@ class TestLocalText(TransportContractTests):
         return _served(scripts, delay)
 
     def declare(self, mode: Mode, tool_id: str, parameters: dict[str, Any]) -> Any:
-        return as_it_is(tool_id, f"The tool {tool_id}.", parameters).declaration
+        return unchanged(tool_id, f"The tool {tool_id}.", parameters).declaration

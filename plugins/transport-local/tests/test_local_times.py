@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from jackfield_local.agent.codes import zone_of_place
-from jackfield_local.language.durations import duration
-from jackfield_local.language.numbers import amounts
-from jackfield_local.language.times import read_when
+from jackfield_local.language.datetimes import read_time
+from jackfield_local.language.numbers import amounts, duration
 from local_requests import NOW, ZONE
 
 TIMES = [
@@ -44,7 +43,7 @@ TIMES = [
 
 @pytest.mark.parametrize(("said", "begin", "end"), TIMES)
 def test_times_are_understood(said: str, begin: str, end: str | None) -> None:
-    when = read_when(said, NOW)
+    when = read_time(said, NOW)
     assert when is not None
     assert f"{when.starts(NOW.date(), ZONE):%Y-%m-%dT%H:%M}" == begin
     found = when.ends(NOW.date(), ZONE)
@@ -53,20 +52,20 @@ def test_times_are_understood(said: str, begin: str, end: str | None) -> None:
 
 @pytest.mark.parametrize("said", ["give me five links", "the second one", "page 12 of 30", "version 2.1.0"])
 def test_other_numbers_are_no_times(said: str) -> None:
-    assert read_when(said, NOW) is None
+    assert read_time(said, NOW) is None
 
 
 @given(st.dates(date(1950, 1, 1), date(2150, 12, 31)), st.integers(0, 23), st.integers(0, 59))
 def test_a_time_stamp_is_read_as_it_stands(day: date, hour: int, minute: int) -> None:
     stamp = f"{day.isoformat()}T{hour:02}:{minute:02}"
-    when = read_when(f"what is {stamp} here?", NOW)
+    when = read_time(f"what is {stamp} here?", NOW)
     assert when is not None
     assert when.starts(NOW.date(), ZONE) == datetime.fromisoformat(stamp).replace(tzinfo=ZONE)
 
 
 @given(st.text(max_size=200))
 def test_whatever_is_said_can_be_read(text: str) -> None:
-    when = read_when(text, NOW)
+    when = read_time(text, NOW)
     spans = [*(when.spans if when else ()), *(each.span for each in amounts(text))]
     assert all(0 <= span.start < span.end <= len(text) for span in spans)
     duration(text)
@@ -100,11 +99,11 @@ def test_lengths(said: str, minutes: int | None) -> None:
         ("let us wake up after christmas", None),
     ],
 )
-def test_a_city_or_a_country_with_one_clock_has_a_time_zone(said: str, zone: str | None) -> None:
+def test_a_city_or_a_country_with_one_time_has_a_time_zone(said: str, zone: str | None) -> None:
     assert zone_of_place(said) == zone
 
 
-def test_one_counts_only_where_it_counts() -> None:
+def test_one_is_a_number_only_if_it_counts_something() -> None:
     assert [each.value for each in amounts("one prompt for two people")] == [1, 2]
     assert amounts("the second one, or that one") == []
 
@@ -118,7 +117,7 @@ def test_one_counts_only_where_it_counts() -> None:
     ],
 )
 def test_a_time_zone_after_the_hours_is_honoured(said: str, begin: str) -> None:
-    when = read_when(said, NOW)
+    when = read_time(said, NOW)
     assert when is not None
     assert f"{when.starts(NOW.date(), ZONE):%Y-%m-%dT%H:%M}" == begin
 
@@ -138,5 +137,5 @@ def test_a_time_zone_after_the_hours_is_honoured(said: str, begin: str) -> None:
     ],
 )
 def test_days(said: str, day: str | None) -> None:
-    when = read_when(said, NOW)
+    when = read_time(said, NOW)
     assert (f"{when.starts(NOW.date(), ZONE):%Y-%m-%d}" if when else None) == day

@@ -10,10 +10,10 @@ from typing import Any
 import orjson
 from jackfield.transport.events import Audio, SpeechStarted, ToolCalls, Transcript, TurnComplete
 from jackfield.transport.protocol import ToolResult
-from jackfield_local.agent.mind import Agent
-from jackfield_local.models.speech import engines
+from jackfield_local.agent.agent import LocalAgent
 from jackfield_local.settings import LocalSettings
 from jackfield_local.voice.connection import VoiceConnection
+from jackfield_local.voice.engines import load_engines
 from local_session import opening
 from local_voice_line import Line, bare, hearable, on_a_loop, silence, speech
 
@@ -40,7 +40,7 @@ FOUND = {
 
 @asynccontextmanager
 async def _agent() -> AsyncIterator[Line]:
-    agent = Agent(LocalSettings())
+    agent = LocalAgent(LocalSettings())
     begun = opening("voice")
     dialogue = await agent.open(begun)
     connection = await VoiceConnection.open(dialogue, begun)
@@ -63,7 +63,7 @@ async def _asks(talk: Line, words: str, calls: int = 1) -> tuple[str, dict[str, 
 
 
 @on_a_loop
-async def test_a_spoken_search_is_made_and_its_result_told() -> None:
+async def test_a_spoken_search_is_called_and_its_result_spoken() -> None:
     async with _agent() as talk:
         tool, arguments, call_ids = await _asks(talk, "Search for the onboarding process.")
         assert tool == "kb_search"
@@ -72,14 +72,14 @@ async def test_a_spoken_search_is_made_and_its_result_told() -> None:
         await talk.connection.send_results([ToolResult(each, tool, orjson.dumps(FOUND)) for each in call_ids])
         await talk.next(TurnComplete)
         answer = b"".join(each.pcm for each in talk.of(Audio)[begun:])
-    heard = bare(engines().recogniser.write_down(hearable(answer)))
+    heard = bare(load_engines().transcribe(hearable(answer)))
     assert "welcome week" in heard
     assert "https" not in heard
     assert "Welcome week" in talk.of(Transcript)[-1].text
 
 
 @on_a_loop
-async def test_breaking_in_leads_to_what_was_asked_then() -> None:
+async def test_the_request_after_a_barge_in_is_answered() -> None:
     async with _agent() as talk:
         tool, _, call_ids = await _asks(talk, "Search for the onboarding process.")
         await talk.connection.send_results([ToolResult(each, tool, orjson.dumps(FOUND)) for each in call_ids])

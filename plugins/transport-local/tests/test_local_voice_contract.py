@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from jackfield import Mode
 from jackfield.transport.protocol import Connection, ConnectionConfig
-from jackfield_local import as_it_is
+from jackfield_local import unchanged
 from jackfield_local.voice.connection import VoiceConnection
 from jackfield_scripted import Refusal, Script
 from jackfield_testkit.transport import ServedTransport, TransportContractTests
@@ -17,7 +17,7 @@ from local_voice_script import LocalModel
 
 
 class _Scripted:
-    """Opens voice connections to minds that play scripts, one script each."""
+    """Opens voice connections to dialogues that play scripts, one script each."""
 
     modes: frozenset[Mode] = frozenset(("voice",))
 
@@ -49,25 +49,23 @@ async def _served(scripts: Sequence[Script]) -> AsyncIterator[ServedTransport]:
 
 
 _NO_PROVIDER = "there is no provider that could refuse, fail or leave"
-_WORDS = (
-    "a local mind is told words rather than milliseconds; test_local_voice_barge_in has the same for words"
-)
+_HEARD = "a local dialogue learns whether it was heard, not milliseconds; see test_local_voice_barge_in"
 
 
 class TestLocalVoice(TransportContractTests):
     modes: ClassVar[tuple[Mode, ...]] = ("voice",)
     waived: ClassVar[Mapping[str, str]] = {
         "test_usage_is_reported": "nothing is counted, as nothing is paid for",
-        "test_calls_of_an_incomplete_message_are_not_delivered": "a local mind makes its calls or does not",
+        "test_calls_of_an_incomplete_message_are_not_delivered": "a local message is always complete",
         "test_refusals_have_error_codes": _NO_PROVIDER,
         "test_close_codes_map_to_error_codes": _NO_PROVIDER,
         "test_provider_errors_have_error_codes": _NO_PROVIDER,
         "test_unreachable_provider_is_a_network_error": _NO_PROVIDER,
         "test_announced_end_of_the_connection_is_reported": _NO_PROVIDER,
-        "test_barge_in_truncates_at_the_played_position": _WORDS,
-        "test_truncation_beyond_the_end_is_clamped": _WORDS,
-        "test_truncation_at_zero_deletes_the_item": _WORDS,
-        "test_truncation_of_an_unknown_item_does_nothing": _WORDS,
+        "test_barge_in_truncates_at_the_played_position": _HEARD,
+        "test_truncation_beyond_the_end_is_clamped": _HEARD,
+        "test_truncation_at_zero_deletes_the_item": _HEARD,
+        "test_truncation_of_an_unknown_item_does_nothing": _HEARD,
     }
 
     def serve(
@@ -81,4 +79,4 @@ class TestLocalVoice(TransportContractTests):
         return _served(scripts)
 
     def declare(self, mode: Mode, tool_id: str, parameters: dict[str, Any]) -> Any:
-        return as_it_is(tool_id, f"The tool {tool_id}.", parameters).declaration
+        return unchanged(tool_id, f"The tool {tool_id}.", parameters).declaration

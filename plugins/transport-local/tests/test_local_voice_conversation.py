@@ -13,10 +13,11 @@ from jackfield.protocol.close_codes import ENDED, CloseReason
 from jackfield.runtime import Runtime
 from jackfield.session.session import Session, State
 from jackfield.store import MemoryStore
+from jackfield.transport.events import TextDelta
 from jackfield.transport.protocol import Connection, ConnectionConfig
-from jackfield_local.mind import Thought, Words
-from jackfield_local.models.speech import engines
+from jackfield_local.connection import AnswerPart
 from jackfield_local.voice.connection import VoiceConnection
+from jackfield_local.voice.engines import load_engines
 from jackfield_sessions.hub import ClientQueue
 from jackfield_sessions.live_session import LiveSession
 from local_voice_line import Dialogue, Plan, bare, on_a_loop, saying, silence, speech
@@ -37,7 +38,7 @@ class _Transport:
         return "local"
 
     async def connect(self, opening: ConnectionConfig) -> Connection:
-        return VoiceConnection(self._dialogue, engines(), opening.voice)
+        return VoiceConnection(self._dialogue, load_engines(), opening.voice)
 
     async def close(self) -> None:
         """Nothing is shared."""
@@ -112,7 +113,7 @@ def _runtime() -> SimpleNamespace:
 
 
 @on_a_loop
-async def test_a_user_breaks_in_while_the_answer_still_plays() -> None:
+async def test_a_user_interrupts_while_the_answer_still_plays() -> None:
     caller = _Caller(saying(STORY, "Fine, I stop."))
     await caller.call()
     await caller.say(silence(200) + speech("Tell me a story.") + silence(700))
@@ -122,7 +123,7 @@ async def test_a_user_breaks_in_while_the_answer_still_plays() -> None:
     await caller.say(silence(200) + speech("Please stop.") + silence(700))
     await caller.until("turn_complete", 2)
     assert [kind for kind, _ in caller.dialogue.told] == ["user", "interrupted", "user"]
-    assert caller.dialogue.of("interrupted") == ["Once upon a time there was an old lighthouse"]
+    assert caller.dialogue.of("interrupted") == [True]
     said = caller.messages()
     assert [bare(said[0]), bare(said[2]), said[3]] == ["tell me a story", "please stop", "Fine, I stop."]
     assert said[1].startswith("Once upon a time")
@@ -133,11 +134,11 @@ async def test_a_user_breaks_in_while_the_answer_still_plays() -> None:
 
 @on_a_loop
 async def test_stop_said_aloud_leaves_silence() -> None:
-    """A mind that answers nothing has answered: no error, no filler, and the user is listened to."""
+    """An empty answer is an answer: no error, no filler, and the session listens."""
 
-    async def plan(asked: str) -> AsyncIterator[Thought]:
+    async def plan(asked: str) -> AsyncIterator[AnswerPart]:
         if bare(asked) != "stop":
-            yield Words(STORY)
+            yield TextDelta(STORY)
 
     caller = _Caller(plan)
     await caller.call()
@@ -159,9 +160,9 @@ async def test_stop_said_aloud_leaves_silence() -> None:
 
 @on_a_loop
 async def test_stop_in_writing_silences_what_still_plays() -> None:
-    async def plan(asked: str) -> AsyncIterator[Thought]:
+    async def plan(asked: str) -> AsyncIterator[AnswerPart]:
         if asked != "stop":
-            yield Words(STORY)
+            yield TextDelta(STORY)
 
     caller = _Caller(plan)
     await caller.call()
@@ -184,11 +185,11 @@ async def test_stop_in_writing_silences_what_still_plays() -> None:
 async def test_an_interrupt_while_the_agent_thinks_brings_the_session_back_to_listening() -> None:
     thinking = asyncio.Event()
 
-    async def plan(asked: str) -> AsyncIterator[Thought]:
+    async def plan(asked: str) -> AsyncIterator[AnswerPart]:
         thinking.set()
         if bare(asked) == "think about it":
             await asyncio.Event().wait()
-        yield Words("Yes.")
+        yield TextDelta("Yes.")
 
     caller = _Caller(plan)
     await caller.call()
@@ -210,9 +211,9 @@ async def test_an_interrupt_while_the_agent_thinks_brings_the_session_back_to_li
 async def test_a_filler_is_heard_but_not_remembered() -> None:
     go = asyncio.Event()
 
-    async def plan(_: str) -> AsyncIterator[Thought]:
+    async def plan(_: str) -> AsyncIterator[AnswerPart]:
         await go.wait()
-        yield Words("Yes.")
+        yield TextDelta("Yes.")
 
     caller = _Caller(plan)
     await caller.call()
@@ -230,8 +231,8 @@ async def test_a_filler_is_heard_but_not_remembered() -> None:
 
 @on_a_loop
 async def test_a_user_types_in_the_middle_of_an_answer() -> None:
-    async def plan(asked: str) -> AsyncIterator[Thought]:
-        yield Words(STORY + " " if asked == "Tell me a story." else "Of course.")
+    async def plan(asked: str) -> AsyncIterator[AnswerPart]:
+        yield TextDelta(STORY + " " if asked == "Tell me a story." else "Of course.")
         if asked == "Tell me a story.":
             await asyncio.Event().wait()
 

@@ -11,13 +11,14 @@ from jackfield.transport.events import (
     Interrupted,
     ProviderError,
     SpeechStarted,
+    TextDelta,
     ToolCalls,
     Transcript,
     TurnComplete,
 )
 from jackfield.transport.protocol import ToolResult
-from jackfield_local.mind import Thought, Words
-from jackfield_local.models.speech import engines
+from jackfield_local.connection import AnswerPart
+from jackfield_local.voice.engines import load_engines
 from local_voice_line import Line, call, hearable, line, on_a_loop, silence, speech
 
 QUESTION = "What is on my calendar tomorrow afternoon?"
@@ -34,25 +35,25 @@ def fillers(talk: Line) -> list[str]:
 def heard(events: list[Event], *, filler: bool) -> str:
     """What a listener makes out of the fillers, or of the rest."""
     pcm = b"".join(each.pcm for each in events if isinstance(each, Audio) and each.filler is filler)
-    return engines().recogniser.write_down(hearable(pcm)).lower()
+    return load_engines().transcribe(hearable(pcm)).lower()
 
 
 class Slow:
-    """A mind that answers when it is told to, with these words."""
+    """A dialogue that answers on a signal, with these words."""
 
     def __init__(self, text: str = "Two meetings.", calls: int = 0) -> None:
         self.go = asyncio.Event()
         self._text = text
         self._calls = calls
 
-    async def plan(self, _: str) -> AsyncIterator[Thought]:
+    async def plan(self, _: str) -> AsyncIterator[AnswerPart]:
         await self.go.wait()
         if self._calls:
             self._calls -= 1
             self.go.clear()
             yield call()
         elif self._text:
-            yield Words(self._text)
+            yield TextDelta(self._text)
 
 
 async def asks(talk: Line) -> None:
@@ -61,13 +62,13 @@ async def asks(talk: Line) -> None:
 
 @on_a_loop
 async def test_a_slow_agent_says_one_filler_and_then_the_answer() -> None:
-    mind = Slow()
-    async with line(mind.plan, dead_air=SOON) as talk:
+    slow = Slow()
+    async with line(slow.plan, filler_seconds=SOON) as talk:
         await asks(talk)
         await talk.until(lambda: fillers(talk))
         assert not talk.of(TurnComplete)
         await asyncio.sleep(0.2)
-        mind.go.set()
+        slow.go.set()
         await talk.next(TurnComplete)
         await asks(talk)
         await talk.next(TurnComplete, 2)
@@ -83,36 +84,36 @@ async def test_a_slow_agent_says_one_filler_and_then_the_answer() -> None:
 
 @on_a_loop
 async def test_each_turn_of_the_user_has_its_own_filler_and_no_more() -> None:
-    mind = Slow(calls=1)
-    async with line(mind.plan, dead_air=SOON) as talk:
+    slow = Slow(calls=1)
+    async with line(slow.plan, filler_seconds=SOON) as talk:
         await asks(talk)
         await talk.until(lambda: fillers(talk))
-        mind.go.set()
+        slow.go.set()
         await talk.next(ToolCalls)
         await talk.connection.speak("Still looking.")
         await talk.connection.send_results([ToolResult("call-1", "look_up", b"{}")])
         await asyncio.sleep(0.2)
         assert fillers(talk) == ["filler-1"]
-        mind.go.set()
+        slow.go.set()
         await talk.next(TurnComplete)
-        mind.go.clear()
+        slow.go.clear()
         await talk.connection.send_text("And the day after?")
         await talk.until(lambda: len(fillers(talk)) == 2)
-        mind.go.set()
+        slow.go.set()
         await talk.next(TurnComplete, 2)
 
 
 @on_a_loop
-async def test_a_slow_tool_is_filled_when_the_conversation_asks_for_it() -> None:
-    mind = Slow(calls=1)
-    mind.go.set()
-    async with line(mind.plan) as talk:
+async def test_the_session_can_request_a_filler_for_a_slow_tool() -> None:
+    slow = Slow(calls=1)
+    slow.go.set()
+    async with line(slow.plan) as talk:
         await talk.connection.send_text("Where is it?")
         await talk.next(ToolCalls)
         await talk.connection.speak("Still looking.")
         await talk.until(lambda: fillers(talk))
         await talk.connection.truncate("filler-1", 100)
-        mind.go.set()
+        slow.go.set()
         await talk.connection.send_results([ToolResult("call-1", "look_up", b"{}")])
         await talk.next(TurnComplete)
     assert "looking" in heard(talk.events, filler=True)
@@ -121,38 +122,38 @@ async def test_a_slow_tool_is_filled_when_the_conversation_asks_for_it() -> None
 
 
 @on_a_loop
-async def test_there_is_no_filler_where_nobody_waits() -> None:
-    mind = Slow()
-    async with line(mind.plan, dead_air=SOON) as talk:
+async def test_there_is_no_filler_unless_the_user_waits() -> None:
+    slow = Slow()
+    async with line(slow.plan, filler_seconds=SOON) as talk:
         await talk.connection.speak("One moment.")
         await talk.connection.send_context("The photo was uploaded.", respond=True)
         await asyncio.sleep(0.2)
-        mind.go.set()
+        slow.go.set()
         await talk.next(TurnComplete)
     assert fillers(talk) == []
 
 
 @on_a_loop
 async def test_speech_cuts_a_filler_off_like_any_other() -> None:
-    mind = Slow()
-    async with line(mind.plan, dead_air=SOON, reading=False) as talk:
+    slow = Slow()
+    async with line(slow.plan, filler_seconds=SOON, reading=False) as talk:
         await talk.connection.send_text("Think about it.")
         await asyncio.sleep(0.4)
-        await talk.hear(silence(200) + speech("Never mind."))
+        await talk.hear(silence(200) + speech("Never slow."))
         await asyncio.sleep(0.4)
-    # Nobody had taken the filler yet, so nobody hears it.
+    # The filler was not read yet, so it is withdrawn.
     assert [type(each) for each in talk.events[:2]] == [SpeechStarted, Interrupted]
     assert fillers(talk) == []
 
 
 @on_a_loop
 async def test_a_filler_that_is_due_is_not_said_when_the_user_speaks_first() -> None:
-    mind = Slow(calls=1)
-    mind.go.set()
-    async with line(mind.plan) as talk:
+    slow = Slow(calls=1)
+    slow.go.set()
+    async with line(slow.plan) as talk:
         await talk.connection.send_text("Where is it?")
         await talk.next(ToolCalls)
-        await talk.hear(silence(200) + speech("Never mind the lamp."))
+        await talk.hear(silence(200) + speech("Never slow the lamp."))
         await talk.next(SpeechStarted)
         await talk.connection.speak("Still looking.")
         await asyncio.sleep(0.2)
@@ -161,9 +162,9 @@ async def test_a_filler_that_is_due_is_not_said_when_the_user_speaks_first() -> 
 
 @on_a_loop
 async def test_an_answer_without_words_is_a_whole_turn() -> None:
-    mind = Slow(text="")
-    mind.go.set()
-    async with line(mind.plan, dead_air=SOON) as talk:
+    slow = Slow(text="")
+    slow.go.set()
+    async with line(slow.plan, filler_seconds=SOON) as talk:
         await asks(talk)
         await talk.next(TurnComplete)
         await asyncio.sleep(0.2)

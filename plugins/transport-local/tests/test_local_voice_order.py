@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable
 from itertools import pairwise
 
 from hypothesis import HealthCheck, given, settings
@@ -15,13 +15,14 @@ from jackfield.transport.events import (
     Interrupted,
     SpeechStarted,
     SpeechStopped,
+    TextDelta,
     ToolCalls,
     Transcript,
     TurnComplete,
 )
 from jackfield.transport.protocol import ToolResult
-from jackfield_local.mind import Thought, Words
-from jackfield_local.voice.engines import Engines, Samples, Speech
+from jackfield_local.connection import AnswerPart
+from jackfield_local.voice.engines import Samples, SpeechEngines
 from jackfield_scripted.audio import silence, tone
 from local_voice_line import Line, call, line
 from local_voice_script import LoudIsSpeech
@@ -35,22 +36,21 @@ STEPS = (
 class _Words:
     """Writes down long sounds as words, short ones as nothing."""
 
-    def write_down(self, samples: Samples) -> str:
+    def transcribe(self, samples: Samples) -> str:
         return "spoken" if len(samples) > 16 * 600 else ""
 
-    def say(self, words: Sequence[str]) -> Speech:
-        ends = tuple(48 * 60 * number for number in range(1, len(words) + 1))
-        return Speech(tone(60 * len(words)), ends)
+    def synthesise(self, text: str) -> bytes:
+        return tone(60 * len(text.split()))
 
 
-async def _plan(asked: str) -> AsyncIterator[Thought]:
-    yield Words("Well then. ")
+async def _plan(asked: str) -> AsyncIterator[AnswerPart]:
+    yield TextDelta("Well then. ")
     await asyncio.sleep(0)
     if "call" in asked:
         yield call()
         return
     for _ in range(3):
-        yield Words("One sentence follows the other. ")
+        yield TextDelta("One sentence follows the other. ")
         await asyncio.sleep(0)
 
 
@@ -82,7 +82,9 @@ def _check(events: list[Event]) -> None:
         if isinstance(event, SpeechStarted | SpeechStopped):
             assert speaking is isinstance(event, SpeechStopped)
             speaking = not speaking
-        assert not (speaking and isinstance(event, Audio | TurnComplete)), "nobody talks over the user"
+        assert not (speaking and isinstance(event, Audio | TurnComplete)), (
+            "the agent must not talk over the user"
+        )
     assert [isinstance(event, Closed) for event in events] == [False] * (len(events) - 1) + [True]
     for event, after in pairwise(events):
         cut = isinstance(event, Interrupted)
@@ -94,10 +96,12 @@ def _check(events: list[Event]) -> None:
 
 @settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(st.sampled_from(STEPS), max_size=14))
-def test_the_line_stays_alive_whatever_happens(steps: list[str]) -> None:
+def test_the_connection_survives_any_order_of_events(steps: list[str]) -> None:
     async def run() -> None:
         engine = _Words()
-        async with line(_plan, having=Engines(LoudIsSpeech, engine, engine)) as talk:
+        async with line(
+            _plan, having=SpeechEngines(LoudIsSpeech, engine.transcribe, engine.synthesise)
+        ) as talk:
             for step in steps:
                 await _step(talk, step)
             await talk.hear(silence(600))

@@ -13,11 +13,11 @@ from agent_tools import TOOLS
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from jackfield.transport.protocol import ConnectionConfig
-from jackfield_local import as_it_is
-from jackfield_local.agent.grounding import ground
-from jackfield_local.agent.parameters import tools_of
-from jackfield_local.agent.speech import Speech
-from jackfield_local.models.phrases import embed_phrases
+from jackfield_local import unchanged
+from jackfield_local.agent.agent import embed_phrases
+from jackfield_local.agent.arguments import ground
+from jackfield_local.agent.message import UserMessage
+from jackfield_local.agent.tools import tools_of
 from local_requests import NOW
 from local_session import Session, session, talk_over
 
@@ -86,7 +86,7 @@ def test_a_likely_value_is_confirmed_before_a_tool_that_writes_gets_it() -> None
 
 
 @pytest.mark.parametrize("answer", ["no", "n", "No.", "no thanks"])
-def test_who_says_no_to_a_likely_value_is_taken_at_their_word(answer: str) -> None:
+def test_a_rejected_value_is_not_used(answer: str) -> None:
     async def steps(talk: Session) -> None:
         await talk.says("reserve a table for two tomorrow at 8 pm for Kim")
         said = await talk.says(answer)
@@ -161,7 +161,7 @@ def test_what_no_tool_does_is_said_in_one_sentence(said: str) -> None:
     _own(steps)
 
 
-def test_where_nothing_is_close_enough_the_user_may_choose_a_tool() -> None:
+def test_if_no_tool_is_close_enough_the_user_may_choose_one() -> None:
     async def steps(talk: Session) -> None:
         said = await talk.says("the VPN drops every ten minutes")
         assert said.startswith("I have no tool for that. The closest I have: 1. ")
@@ -203,7 +203,7 @@ def test_a_question_that_matches_no_tool_is_searched_for_as_it_was_asked(said: s
 
 
 @pytest.mark.parametrize("said", ["quit", "let me talk to a human", "take the 8am meeting off my calendar"])
-def test_nothing_is_written_for_what_was_not_asked_for(said: str) -> None:
+def test_no_tool_writes_without_a_request(said: str) -> None:
     async def steps(talk: Session) -> None:
         await talk.says(said)
         assert talk.calls == []
@@ -212,7 +212,7 @@ def test_nothing_is_written_for_what_was_not_asked_for(said: str) -> None:
     _own(steps, forms=True)
 
 
-def test_an_event_is_made_with_what_it_is_called() -> None:
+def test_an_event_gets_the_title_that_was_said() -> None:
     async def steps(talk: Session) -> None:
         await talk.says("Please make a meeting called Kick-off on 30 November 2026 from 10:00 to 11:00.")
         assert talk.calls[0].tool_id == "calendar_create_event"
@@ -248,7 +248,7 @@ def test_an_hour_later_changes_the_card_that_waits() -> None:
     _own(steps)
 
 
-def test_the_time_of_a_place_that_is_not_known_is_not_told_as_the_users_own() -> None:
+def test_an_unknown_place_does_not_get_the_users_own_time() -> None:
     async def steps(talk: Session) -> None:
         assert await talk.says("what time is it in Orlando") == "What is the time zone of Orlando?"
         assert talk.calls == []
@@ -257,7 +257,7 @@ def test_the_time_of_a_place_that_is_not_known_is_not_told_as_the_users_own() ->
 
 
 @pytest.mark.parametrize("said", ["stop", "Stop.", "stop talking please", "quit"])
-def test_in_voice_a_word_to_stop_is_answered_by_silence(said: str) -> None:
+def test_in_voice_stop_is_answered_with_silence(said: str) -> None:
     async def steps(talk: Session) -> None:
         assert await talk.says(said) == ""
         assert talk.calls == []
@@ -283,7 +283,7 @@ def test_a_farewell_ends_the_voice_session() -> None:
 
 
 _DECLARED = {
-    name: dict(as_it_is(name, told, schema).declaration) for name, (told, schema, _) in TOOLS.items()
+    name: dict(unchanged(name, told, schema).declaration) for name, (told, schema, _) in TOOLS.items()
 }
 _GUIDES = {name: guide for name, (_, _, guide) in TOOLS.items()}
 _TOOLS = tools_of(ConnectionConfig("text", "", _DECLARED, guides=_GUIDES, writers=WRITERS))
@@ -298,6 +298,6 @@ _WORD = st.sampled_from(
 @given(st.lists(_WORD, min_size=1, max_size=14).map(" ".join), st.sampled_from(_TOOLS))
 def test_whatever_is_said_a_text_that_is_certain_was_quoted_or_named(said: str, tool: Any) -> None:
     """Without quotes and "called", a tool that writes never gets a text without the user's yes."""
-    found = ground(tool, None, Speech(said, NOW, embed_phrases, zone="Europe/Berlin"))
-    texts = {each.name for each in tool.parameters if each.kind.value == "text" and not each.many}
+    found = ground(tool, None, UserMessage(said, NOW, embed_phrases, zone="Europe/Berlin"))
+    texts = {each.name for each in tool.parameters if each.type.value == "text" and not each.many}
     assert texts & found.args.keys() <= found.guessed

@@ -144,16 +144,16 @@ def decisions(report: Report, asked: RunOptions) -> None:
 
 
 def _lacking() -> str:
-    from jackfield_local.agent.mind import lacking
+    from jackfield_local.model_file import unavailable_reason
     from jackfield_local.settings import LocalSettings
 
-    return lacking(LocalSettings(mind="llama", model_path=os.environ.get(GGUF, "")))
+    return unavailable_reason(LocalSettings(tool_selection="model", model_path=os.environ.get(GGUF, "")))
 
 
 def voice(report: Report) -> None:
-    from jackfield_local.models.speech import missing
+    from jackfield_local.voice.engines import missing_packages
 
-    if lacking := missing():
+    if lacking := missing_packages():
         report.note(SECTION, f"Speech models left out; not installed: {', '.join(lacking)}.")
         return
     found = run_module("agent.voice")

@@ -12,7 +12,7 @@ from contextlib import AsyncExitStack
 from typing import Any
 
 from jackfield import Mode
-from jackfield_local.agent.mind import Agent
+from jackfield_local.agent.agent import LocalAgent
 
 from bench.agent import answers, completion, conversations, dataset, requests
 from bench.agent.dataset import Chosen
@@ -26,7 +26,7 @@ MODES: tuple[Mode, ...] = ("text", "voice")
 class Scoring:
     """The inputs of the sets: an agent, its clock, the real tools, and the selected rows."""
 
-    def __init__(self, agent: Agent, clock: Moment, chosen: Chosen, stack: AsyncExitStack) -> None:
+    def __init__(self, agent: LocalAgent, clock: Moment, chosen: Chosen, stack: AsyncExitStack) -> None:
         self.agent = agent
         self.clock = clock
         self.chosen = chosen

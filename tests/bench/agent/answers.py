@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from jackfield import Mode
-from jackfield_local.agent.mind import Agent
+from jackfield_local.agent.agent import LocalAgent
 
 from bench.agent.criteria import holds
 from bench.agent.scores import Row, Score
@@ -42,7 +42,7 @@ SAMPLE: dict[Mode, list[dict[str, Any]]] = {
 
 
 async def answered(
-    site: Site, agent: Agent, rows: Sequence[Mapping[str, Any]], mode: Mode, *, shown: bool
+    site: Site, agent: LocalAgent, rows: Sequence[Mapping[str, Any]], mode: Mode, *, shown: bool
 ) -> Row:
     """Score rows of `console.jsonl` and `spoken.jsonl`, each in its own session; nothing is approved."""
     score, writers = Score(shown=shown), site.writers(mode)
@@ -50,7 +50,7 @@ async def answered(
         async with site.talk(agent, mode, forms=mode == "text") as talk:
             turn = await talk.says(row["says"])
         right = _right_tool(row, turn)
-        told = "answer" not in row or holds(turn.said, row["answer"])
+        told = "answer" not in row or holds(turn.user_text, row["answer"])
         writes = sum(each.tool in writers and _is_wrong_write(row, each.tool) for each in turn.calls)
         score.count("requests")
         score.measure("seconds", turn.seconds)

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 
 import jsonschema_rs
-from jackfield_local.agent.mind import Agent
+from jackfield_local.agent.agent import LocalAgent
 
 from bench.agent.criteria import exact
 from bench.agent.dataset import Request
@@ -39,7 +39,7 @@ _LANGUAGES = {
 """Answers to questions for a language, which no user answers with a code."""
 
 
-async def completed(agent: Agent, requests: Sequence[Request], *, forms: bool, shown: bool) -> Row:
+async def completed(agent: LocalAgent, requests: Sequence[Request], *, forms: bool, shown: bool) -> Row:
     """Score requests for third-party tools, each until a tool is called."""
     score = Score(shown=shown)
     opening = third_party_opening("text", forms=forms)

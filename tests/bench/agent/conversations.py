@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from jackfield_local.agent.mind import Agent
+from jackfield_local.agent.agent import LocalAgent
 
 from bench.agent.criteria import equal, holds
 from bench.agent.dataset import agent_test_module
@@ -26,7 +26,7 @@ _MOST_CALLS = 4
 
 
 async def held(
-    site: Site, agent: Agent, conversations: Sequence[Mapping[str, Any]], *, own: bool, shown: bool
+    site: Site, agent: LocalAgent, conversations: Sequence[Mapping[str, Any]], *, own: bool, shown: bool
 ) -> Row:
     """Score conversations with the repository's tools, which really run, or with third-party tools."""
     score = Score(shown=shown)
@@ -44,7 +44,7 @@ async def held(
     return score.row()
 
 
-async def _own(site: Site, agent: Agent, turns: Sequence[Mapping[str, Any]]) -> list[_Done]:
+async def _own(site: Site, agent: LocalAgent, turns: Sequence[Mapping[str, Any]]) -> list[_Done]:
     done: list[_Done] = []
     async with site.talk(agent, "text", forms=False) as talk:
         for told in turns:
@@ -58,7 +58,7 @@ async def _own(site: Site, agent: Agent, turns: Sequence[Mapping[str, Any]]) -> 
     return done
 
 
-async def _third(agent: Agent, turns: Sequence[Mapping[str, Any]]) -> list[_Done]:
+async def _third(agent: LocalAgent, turns: Sequence[Mapping[str, Any]]) -> list[_Done]:
     done: list[_Done] = []
     async with session(agent, third_party_opening("text", forms=False)) as talk:
         for told in turns:
@@ -69,7 +69,7 @@ async def _third(agent: Agent, turns: Sequence[Mapping[str, Any]]) -> list[_Done
             last = turn
             while last.calls and len(turn.calls) < _MOST_CALLS:
                 last = await talk.gets(told.get("result", {}))
-                turn.said += last.said
+                turn.user_text += last.said
                 turn.calls += last.calls
                 turn.question = turn.question or last.question
             done.append(_Done(turn, agreed))
@@ -114,7 +114,7 @@ def _is_met(expected: Mapping[str, Any], turn: Turn, writers: frozenset[str]) ->
         return False
     if "ask" in expected:
         return turn.question is not None and turn.question.parameter == expected["ask"]
-    return holds(turn.said, expected["answer"])
+    return holds(turn.user_text, expected["answer"])
 
 
 def _is_expected(call: Call, told: Mapping[str, Any]) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 from jackfield import Mode
 from jackfield.transport.events import FormRequest
 from jackfield.transport.protocol import ConnectionConfig
-from jackfield_local.agent.mind import Agent
+from jackfield_local.agent.agent import LocalAgent
 
 from bench.agent.criteria import differing, exact
 from bench.agent.dataset import Request
@@ -16,7 +16,7 @@ from bench.agent.scores import Row, Score
 from bench.agent.sessions import Turn, schema_of, session, third_party_opening
 
 
-async def third_party(agent: Agent, requests: Sequence[Request], mode: Mode, *, shown: bool) -> Row:
+async def third_party(agent: LocalAgent, requests: Sequence[Request], mode: Mode, *, shown: bool) -> Row:
     """Score requests for third-party tools, each in its own session; text gets forms, voice questions."""
     score = Score(shown=shown)
     opening = third_party_opening(mode, forms=mode == "text")
@@ -80,7 +80,11 @@ def _has_wrong_value(request: Request, form: FormRequest) -> bool:
 
 
 async def public(
-    agent: Agent, rows: Sequence[Mapping[str, Any]], openings: Mapping[Mode, ConnectionConfig], *, shown: bool
+    agent: LocalAgent,
+    rows: Sequence[Mapping[str, Any]],
+    openings: Mapping[Mode, ConnectionConfig],
+    *,
+    shown: bool,
 ) -> Row:
     """Score requests with only the tool labelled; a harmless lookup is right where the label allows it."""
     score = Score(shown=shown)

@@ -16,10 +16,10 @@ from jackfield import Mode
 from jackfield.contract.tool import ToolCall
 from jackfield.transport.events import Event, FormRequest, ProviderError, TextDelta, ToolCalls, TurnComplete
 from jackfield.transport.protocol import ConnectionConfig, ToolResult
-from jackfield_local import as_it_is
-from jackfield_local.agent.mind import Agent, with_model
+from jackfield_local import unchanged
+from jackfield_local.agent.agent import LocalAgent
+from jackfield_local.connection import TextConnection
 from jackfield_local.settings import LocalSettings
-from jackfield_local.text import TextConnection
 
 from bench.agent.dataset import agent_test_module
 
@@ -41,11 +41,13 @@ class Moment:
         return self.now
 
 
-def decider(name: str, clock: Moment, model_path: str = "") -> Agent:
+def decider(name: str, clock: Moment, model_path: str = "") -> LocalAgent:
     """Return the agent under test: `router` or `model`."""
     if name == "router":
-        return Agent(LocalSettings(time_zone="Europe/Berlin"), clock)
-    return with_model(LocalSettings(mind="llama", model_path=model_path, time_zone="Europe/Berlin"), clock)
+        return LocalAgent(LocalSettings(time_zone="Europe/Berlin"), clock)
+    return LocalAgent.with_model(
+        LocalSettings(tool_selection="model", model_path=model_path, time_zone="Europe/Berlin"), clock
+    )
 
 
 class Call(NamedTuple):
@@ -137,7 +139,7 @@ class Session:
                     if not self._takes(event, turn):
                         break
         except TimeoutError:
-            turn.said += NO_ANSWER
+            turn.user_text += NO_ANSWER
         turn.seconds = time.perf_counter() - began
         if not turn.calls:
             turn.question = open_question(self.connection)
@@ -146,14 +148,14 @@ class Session:
     def _takes(self, event: Event, turn: Turn) -> bool:
         """Record an event; return whether the turn continues."""
         if isinstance(event, TextDelta):
-            turn.said += event.text
+            turn.user_text += event.text
         elif isinstance(event, FormRequest):
             turn.form = event
         elif isinstance(event, ToolCalls):
             self._open = list(event.calls)
             turn.calls += [Call(each.tool_id, orjson.loads(each.arguments)) for each in event.calls]
         elif isinstance(event, ProviderError):
-            turn.said += f" [{event.code}: {event.detail}]"
+            turn.user_text += f" [{event.code}: {event.detail}]"
         return not isinstance(event, ToolCalls | TurnComplete | ProviderError)
 
 
@@ -161,7 +163,7 @@ def third_party_opening(mode: Mode, *, forms: bool) -> ConnectionConfig:
     """Return the opening of a session with the twelve third-party tools."""
     tools = agent_test_module("agent_tools")
     declared = {
-        name: dict(as_it_is(name, told, schema).declaration)
+        name: dict(unchanged(name, told, schema).declaration)
         for name, (told, schema, _) in tools.TOOLS.items()
     }
     guides = {name: guide for name, (_, _, guide) in tools.TOOLS.items()}
@@ -175,7 +177,7 @@ def schema_of(tool: str) -> dict[str, Any]:
 
 
 @asynccontextmanager
-async def session(agent: Agent, opening: ConnectionConfig) -> AsyncIterator[Session]:
+async def session(agent: LocalAgent, opening: ConnectionConfig) -> AsyncIterator[Session]:
     """Open a conversation with a ready agent; voice has no audio, only its words."""
     connection = TextConnection(await agent.open(opening))
     await agent.ready()

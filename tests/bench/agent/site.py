@@ -23,8 +23,8 @@ from jackfield.settings import Settings
 from jackfield.transport.events import FormRequest
 from jackfield.transport.protocol import ConnectionConfig, VoiceSettings
 from jackfield.transport.provider_errors import PROVIDER_ERRORS
-from jackfield_local.agent.mind import Agent
-from jackfield_local.text import TextConnection
+from jackfield_local.agent.agent import LocalAgent
+from jackfield_local.connection import TextConnection
 from jackfield_sessions.hub import ClientQueue
 from jackfield_sessions.live_session import LiveSession
 from jackfield_sessions.model_connection import base_config
@@ -42,7 +42,7 @@ class SilentTransport:
 
     modes: frozenset[Mode] = frozenset(("text", "voice"))
 
-    def __init__(self, agent: Agent) -> None:
+    def __init__(self, agent: LocalAgent) -> None:
         self._agent = agent
         self.connection: TextConnection | None = None
 
@@ -139,8 +139,8 @@ class Site:
         self.runtime = runtime
         self._folder = folder
 
-    async def opening(self, agent: Agent, mode: Mode) -> ConnectionConfig:
-        """Return the opening of a conversation in a mode."""
+    async def opening(self, agent: LocalAgent, mode: Mode) -> ConnectionConfig:
+        """Return the configuration of a conversation in a mode."""
         session = await self.runtime.open_session(mode, user=USER)
         config = base_config(
             self.runtime.registry,
@@ -160,7 +160,7 @@ class Site:
         )
 
     @asynccontextmanager
-    async def talk(self, agent: Agent, mode: Mode, *, forms: bool) -> AsyncIterator[Talk]:
+    async def talk(self, agent: LocalAgent, mode: Mode, *, forms: bool) -> AsyncIterator[Talk]:
         """Start a conversation with a ready agent; the calendar is empty."""
         shutil.rmtree(self._folder / "calendars", ignore_errors=True)
         transport = SilentTransport(agent)

@@ -13,9 +13,8 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
-from jackfield_local.models.speech import engines
-from jackfield_local.voice.engines import HEARING_RATE, SPEAKING_RATE, Samples
-from jackfield_local.voice.input import Resampler
+from jackfield_local.voice.engines import HEARING_RATE, SPEAKING_RATE, Samples, load_engines
+from jackfield_local.voice.speech_input import Resampler
 
 READ = """
 It was the best of times, it was the worst of times, it was the age of wisdom, it was the age of
@@ -34,18 +33,18 @@ SAID = (
 
 
 def main() -> None:
-    loaded = engines()
+    loaded = load_engines()
     sound = reading()
     # The first run loads the models.
-    loaded.recogniser.write_down(sound[: 4 * HEARING_RATE])
-    loaded.synthesiser.say(SAID[0].split())
+    loaded.transcribe(sound[: 4 * HEARING_RATE])
+    loaded.synthesise(SAID[0])
 
     began = time.process_time()
-    heard = loaded.recogniser.write_down(sound)
+    heard = loaded.transcribe(sound)
     hearing = time.process_time() - began
 
     began = time.process_time()
-    spoken = sum(len(loaded.synthesiser.say(each.split()).pcm) for each in SAID) / 2 / SPEAKING_RATE
+    spoken = sum(len(loaded.synthesise(each)) for each in SAID) / 2 / SPEAKING_RATE
     speaking = time.process_time() - began
 
     length = len(sound) / HEARING_RATE

@@ -9,9 +9,9 @@ import time
 from pathlib import Path
 
 from jackfield_client import connect
-from jackfield_client.messages import Audio, SpeechStopped, TurnComplete
-from jackfield_client.session import Session
-from jackfield_local.models.speech import engines, missing
+from jackfield_client.messages import AudioChunk, SpeechStopped, TurnComplete
+from jackfield_client.session import ClientSession
+from jackfield_local.voice.engines import load_engines, missing_packages
 
 from bench.host.processes import running
 from bench.report import Report, RunOptions, Table
@@ -38,7 +38,7 @@ SILENCE = 50
 
 
 def run(report: Report, _: RunOptions) -> None:
-    if lacking := missing():
+    if lacking := missing_packages():
         report.note(SPOKEN.section, f"Spoken questions left out; not installed: {', '.join(lacking)}.")
         return
     with tempfile.TemporaryDirectory() as folder, running("bench.host.jackfield_host", Path(folder)) as host:
@@ -71,12 +71,12 @@ async def _measured(url: str) -> tuple[list[float], list[float]]:
 def _spoken(words: str) -> bytes:
     import numpy as np
 
-    pcm = engines().synthesiser.say(words.split()).pcm
+    pcm = load_engines().synthesise(words)
     loud = np.flatnonzero(np.abs(np.frombuffer(pcm, np.int16)) > SILENCE)
     return pcm[: (int(loud[-1]) + 1) * 2]
 
 
-async def _asked(session: Session, sound: bytes) -> tuple[float, float]:
+async def _asked(session: ClientSession, sound: bytes) -> tuple[float, float]:
     ended = asyncio.get_running_loop().create_future()
     speaking = asyncio.create_task(_speak(session, sound, ended))
     first = stop = 0.0
@@ -84,9 +84,9 @@ async def _asked(session: Session, sound: bytes) -> tuple[float, float]:
         async for message in session:
             if isinstance(message, SpeechStopped):
                 stop = time.perf_counter()
-            elif isinstance(message, Audio):
+            elif isinstance(message, AudioChunk):
                 first = first or time.perf_counter()
-                await session.heard(message.item, 3_600_000)
+                await session.report_playback(message.item, 3_600_000)
             elif isinstance(message, TurnComplete):
                 break
         return first - await ended, first - stop
@@ -94,7 +94,7 @@ async def _asked(session: Session, sound: bytes) -> tuple[float, float]:
         speaking.cancel()
 
 
-async def _speak(session: Session, sound: bytes, ended: asyncio.Future[float]) -> None:
+async def _speak(session: ClientSession, sound: bytes, ended: asyncio.Future[float]) -> None:
     """Send the audio in real time, followed by endless silence."""
     began, sent = time.perf_counter(), 0
     while True:

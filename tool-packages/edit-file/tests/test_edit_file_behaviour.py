@@ -33,7 +33,7 @@ def test_the_manifest_matches_the_tool_table() -> None:
 
 def test_the_preview_shows_everything_that_will_be_written() -> None:
     assert render(MANIFEST.preview, "edit_file", ASKED).splitlines() == [
-        "FileChange a.txt?",
+        "Change a.txt?",
         "Replace: one\\ntwo",
         "By: private",
         "Everywhere in the file: no",

@@ -59,7 +59,7 @@ class Member(NamedTuple):
 
 def members(kind: type[Message]) -> tuple[Member, ...]:
     """What a message consists of, in order."""
-    return _MEMBERS.get(kind) or _MEMBERS.setdefault(kind, _read_members(kind))
+    return _MEMBERS[kind]
 
 
 def message_type(kind: type[Message]) -> str:
@@ -70,7 +70,7 @@ def message_type(kind: type[Message]) -> str:
 def to_wire(message: Message) -> dict[str, Any]:
     """A message as the JSON object that is sent; an event has no `id` and `at` before it is in the log."""
     wire: dict[str, Any] = {}
-    for member in members(type(message)):
+    for member in _MEMBERS[type(message)]:
         value = getattr(message, member.name)
         if value != member.absent:
             wire[member.wire] = _plain(value) if member.item else value
@@ -220,6 +220,14 @@ def _null(_: str) -> None:
     """Replace NaN and the infinities, which JSON cannot represent, by null."""
 
 
-_MEMBERS: dict[type[Message], tuple[Member, ...]] = {}
+class _Members(dict[type[Message], tuple[Member, ...]]):
+    """The members of each class of messages, read from its fields once."""
+
+    def __missing__(self, kind: type[Message]) -> tuple[Member, ...]:
+        found = self[kind] = _read_members(kind)
+        return found
+
+
+_MEMBERS = _Members()
 
 _HOST_TYPES: Mapping[str, type[HostMessage]] = {message_type(kind): kind for kind in HOST_MESSAGES}

@@ -23,22 +23,22 @@ class FencedRecord(NamedTuple):
     value: bytes
 
 
-async def write(store: Store, name: str, epoch: int, value: bytes, *, ttl: float) -> None:
-    """Write the record of an epoch."""
-    await store.put(_key(name, epoch), value, ttl=ttl)
+def key_for(name: str, epoch: int) -> str:
+    """Return the key of the record that an epoch writes."""
+    return f"{name}{_SEPARATOR}{epoch:0{_DIGITS}d}" if epoch else name
 
 
 async def latest(store: Store, name: str) -> FencedRecord | None:
     """Return the record of the latest epoch that wrote one."""
     epoch = max(await _epochs(store, name))
-    value = await store.get(_key(name, epoch))
+    value = await store.get(key_for(name, epoch))
     return None if value is None else FencedRecord(epoch, value)
 
 
 async def erase(store: Store, name: str) -> None:
     """Delete the records of all epochs."""
     for epoch in await _epochs(store, name):
-        await store.delete(_key(name, epoch))
+        await store.delete(key_for(name, epoch))
 
 
 def name_of(key: str) -> str:
@@ -56,7 +56,3 @@ async def _epochs(store: Store, name: str) -> list[int]:
 
 def _is_epoch(text: str) -> bool:
     return len(text) == _DIGITS and text.isascii() and text.isdigit()
-
-
-def _key(name: str, epoch: int) -> str:
-    return f"{name}{_SEPARATOR}{epoch:0{_DIGITS}d}" if epoch else name

@@ -13,7 +13,7 @@ import logging
 import os
 import secrets
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
 from enum import StrEnum
 from typing import Any, Protocol
 
@@ -140,8 +140,8 @@ class Session:
     """One conversation with a user. Its mode, user and registry version never change."""
 
     __slots__ = (
-        "_digest", "_flags", "_revision", "_secret", "_state", "chains", "epoch", "history", "id", "mode",
-        "opened_at", "pending_retries", "publish", "registry_version", "roles", "turn", "user",
+        "_digest", "_revision", "_secret", "chains", "epoch", "flags", "history", "id", "mode", "opened_at",
+        "pending_retries", "publish", "registry_version", "roles", "state", "turn", "user",
     )  # fmt: skip
 
     def __init__(
@@ -176,35 +176,27 @@ class Session:
         """The calls that wait for a retry; an interruption has to cancel them too."""
         self.chains: dict[str, Any] = {}
         """The policy chains by tool."""
-        self._state = State.INITIALIZING
-        self._flags: dict[str, Any] = {}
-
-    @property
-    def state(self) -> State:
-        """The current state."""
-        return self._state
+        self.state = State.INITIALIZING
+        """The current state; `transition` changes it."""
+        self.flags: dict[str, Any] = {}
+        """The flags that intents have set, by name: an end, suppressed audio, a pending message."""
 
     def transition(self, state: State) -> bool:
         """Change the state; an invalid transition is refused and logged."""
-        if not can_transition(self._state, state):
-            _log.warning("session %s: invalid transition from %s to %s", self.id, self._state, state)
+        if not can_transition(self.state, state):
+            _log.warning("session %s: invalid transition from %s to %s", self.id, self.state, state)
             return False
-        self._state = state
+        self.state = state
         return True
 
     @property
     def active(self) -> bool:
         """Whether the session has not ended."""
-        return self._state is not State.TERMINATED
-
-    @property
-    def flags(self) -> Mapping[str, Any]:
-        """The flags that intents have set, by name: an end, suppressed audio, a pending message."""
-        return self._flags
+        return self.state is not State.TERMINATED
 
     def set_flag(self, name: str, value: Any) -> None:
         """Set a flag; only intent handlers call this."""
-        self._flags[name] = value
+        self.flags[name] = value
 
     @property
     def token(self) -> str:
@@ -219,7 +211,7 @@ class Session:
         return True
 
     def derive(self, name: str) -> str:
-        """Return a secret for one purpose that only the session and the holder of its token can know."""
+        """Return a secret for one purpose that only the session and the epoch of its token can know."""
         derived = hmac.digest(self._secret.encode(), name.encode(), "sha256")
         return base64.urlsafe_b64encode(derived).rstrip(b"=").decode()
 
@@ -230,9 +222,9 @@ class Session:
 
     def begin_turn(self) -> Turn:
         """Begin a new turn, with new counters and without the flags of the last turn."""
-        if self._flags:
+        if self.flags:
             for name in _TURN_FLAGS:
-                self._flags.pop(name, None)
+                self.flags.pop(name, None)
         self.history.append(self.turn)
         self.turn = Turn(self.turn.number + 1)
         return self.turn
@@ -241,7 +233,7 @@ class Session:
         """Add text of the user to the turn; policies use it to find out what the user asked for."""
         self.turn.user_text = f"{self.turn.user_text} {text}".strip()[:MAX_USER_TEXT]
 
-    async def save(self, store: Store) -> None:
+    def save(self, store: Store) -> Awaitable[None]:
         """Save everything that is needed to resume the session."""
         self._revision += 1
         wire = {
@@ -253,14 +245,13 @@ class Session:
             "openedAt": self.opened_at,
             "token": self._digest,
             "registryVersion": self.registry_version,
-            "state": self._state.value,
-            "flags": self._flags,
+            "state": self.state.value,
+            "flags": self.flags,
             "turn": self.turn.to_wire(),
             "history": [turn.to_wire() for turn in self.history],
         }
-        await fenced_record.write(
-            store, _record_name(self.id), self.epoch, orjson.dumps(wire), ttl=RECOVERY_SECONDS
-        )
+        key = fenced_record.key_for(_record_name(self.id), self.epoch)
+        return store.put(key, orjson.dumps(wire), ttl=RECOVERY_SECONDS)
 
     async def save_if_unchanged(self, store: Store) -> bool:
         """Save a session that this process does not own; False if its owner saved it since it was loaded."""
@@ -292,8 +283,8 @@ class Session:
         session.epoch = saved.epoch
         session._revision = wire.get("revision", 0)
         session._digest = wire["token"]
-        session._state = State(wire["state"])
-        session._flags = wire["flags"]
+        session.state = State(wire["state"])
+        session.flags = wire["flags"]
         session.turn = Turn.from_wire(wire["turn"])
         session.history.extend(Turn.from_wire(turn) for turn in wire["history"])
         return session

@@ -34,7 +34,8 @@ class EventQueue:
 
     async def put(self, event: Event) -> None:
         """Add an event as soon as there is room for it."""
-        await self.room()
+        if len(self._unread) >= self._limit:
+            await self.room()
         self.put_nowait(event)
 
     async def room(self) -> None:

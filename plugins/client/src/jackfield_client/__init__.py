@@ -1,4 +1,4 @@
-"""A client of Jackfield's host: `async with connect(url) as session:`, and the commands chat and talk."""
+"""Client for a Jackfield host: `async with connect(url) as session:`, and the commands chat and talk."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ if TYPE_CHECKING:
 
     from jackfield_client.errors import (
         ClientError,
-        LostError,
+        ConnectionLostError,
+        HandshakeError,
+        HostUnreachableError,
         ProtocolError,
-        RefusedError,
-        SessionOverError,
-        TurnedAwayError,
-        UnreachableError,
+        SessionClosedError,
+        SessionRejectedError,
     )
     from jackfield_client.messages import (
-        Audio,
+        AudioChunk,
         ChatMessage,
         ConfirmationRequired,
         ConfirmationSettled,
@@ -52,32 +52,34 @@ if TYPE_CHECKING:
         TurnComplete,
         UnknownMessage,
     )
-    from jackfield_client.session import Session, connect
+    from jackfield_client.session import ClientSession, connect
 
 __all__ = [
-    "Audio",
+    "AudioChunk",
     "ChatMessage",
     "ClientError",
+    "ClientSession",
     "ConfirmationRequired",
     "ConfirmationSettled",
+    "ConnectionLostError",
     "CustomEvent",
     "Dormant",
     "ErrorMessage",
     "FormClosed",
     "FormRequest",
     "GoingAway",
+    "HandshakeError",
+    "HostUnreachableError",
     "Interrupted",
-    "LostError",
     "Message",
     "Notification",
     "ProtocolError",
     "Reconnecting",
-    "RefusedError",
     "Reset",
     "Resumed",
-    "Session",
+    "SessionClosedError",
     "SessionInfo",
-    "SessionOverError",
+    "SessionRejectedError",
     "SessionStatus",
     "SpeechStarted",
     "SpeechStopped",
@@ -89,39 +91,37 @@ __all__ = [
     "ToolStart",
     "Transcript",
     "TurnComplete",
-    "TurnedAwayError",
     "UnknownMessage",
-    "UnreachableError",
     "connect",
 ]  # fmt: skip
 
 
 @hookimpl
 def jackfield_commands() -> Iterable[CommandOffer]:
-    """What the client adds to the command line."""
+    """Offer the commands of the client."""
     return [
-        CommandOffer("chat", "Talk to a host's model in text, or to a host of one's own.", _chat),
-        CommandOffer("talk", "Speak to a host's model from sound files.", _talk),
+        CommandOffer("chat", "Chat with the model of a host in text.", _chat),
+        CommandOffer("talk", "Speak to the model of a host from audio files.", _talk),
     ]
 
 
 def _chat() -> click.Command:
-    from jackfield_client.commands.chat import chat
+    from jackfield_client.commands import chat
 
     return chat
 
 
 def _talk() -> click.Command:
-    from jackfield_client.commands.talk import talk
+    from jackfield_client.commands import talk
 
     return talk
 
 
 def __getattr__(name: str) -> Any:
-    # The build imports this module of every plugin, and should not have to load a WebSocket for it.
+    # The build imports every plugin, and should not have to load a WebSocket library for that.
     if name in __all__:
         for module in ("session", "messages", "errors"):
-            found = import_module(f"jackfield_client.{module}")
-            if hasattr(found, name):
-                return getattr(found, name)
+            loaded = import_module(f"jackfield_client.{module}")
+            if hasattr(loaded, name):
+                return getattr(loaded, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,4 +1,4 @@
-"""What can go wrong between a client and its host, as sentences for the person in front of it."""
+"""Errors of the client; their texts are written for the user."""
 
 from __future__ import annotations
 
@@ -6,49 +6,50 @@ from jackfield.protocol.close_codes import CloseReason, NextStep
 
 
 class ClientError(Exception):
-    """A conversation could not begin, or cannot go on; its text says why and what can be done."""
+    """A session could not start or cannot continue; the text says why and what to do."""
 
-    passing = False
-    """Whether the same may well succeed in a moment."""
+    transient = False
+    """Whether the same attempt may succeed in a moment."""
 
     retry_after: float | None = None
-    """Seconds to wait before it is tried again, where the host has said so."""
+    """Seconds to wait before the next attempt, if the host named a time."""
 
 
-class UnreachableError(ClientError):
-    """Nobody answers at the address."""
+class HostUnreachableError(ClientError):
+    """No host answers at the address."""
 
-    passing = True
+    transient = True
 
 
-class RefusedError(ClientError):
-    """The host, or what stands in front of it, refused the handshake."""
+class HandshakeError(ClientError):
+    """The host, or a proxy in front of it, refused the WebSocket handshake."""
 
     def __init__(self, status: int, code: str, message: str, retry_after: float | None = None) -> None:
         super().__init__(message)
         self.status = status
         self.code = code
         self.retry_after = retry_after
-        self.passing = status in (408, 425, 429, 500, 502, 503, 504)
+        self.transient = status in (408, 425, 429, 500, 502, 503, 504)
 
 
-class TurnedAwayError(ClientError):
-    """The host knows who asks, and does not give or does not keep the session."""
+class SessionRejectedError(ClientError):
+    """The host refused to start or to continue the session."""
 
-    def __init__(self, closing: CloseReason, message: str, retry_after: float | None = None) -> None:
-        super().__init__(message or f"{closing.reason[:1].upper()}{closing.reason[1:]}.")
-        self.closing = closing
+    def __init__(self, close_reason: CloseReason, message: str, retry_after: float | None = None) -> None:
+        reason = close_reason.reason
+        super().__init__(message or f"{reason[:1].upper()}{reason[1:]}.")
+        self.close_reason = close_reason
         self.retry_after = retry_after
-        self.passing = closing.next_step in (NextStep.RESUME_NOW, NextStep.RESUME_LATER)
+        self.transient = close_reason.next_step in (NextStep.RESUME_NOW, NextStep.RESUME_LATER)
 
 
-class LostError(ClientError):
-    """The connection was lost, and could not be had back in time; the session may still be resumed."""
+class ConnectionLostError(ClientError):
+    """The client could not reconnect in time; the session may still be resumed."""
 
 
 class ProtocolError(ClientError):
-    """The other side does not speak the host's protocol."""
+    """The server does not follow the host's protocol."""
 
 
-class SessionOverError(ClientError):
-    """Something was said in a session that is over."""
+class SessionClosedError(ClientError):
+    """The session is closed, so nothing can be sent."""

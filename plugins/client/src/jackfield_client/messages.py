@@ -1,4 +1,4 @@
-"""What a session yields: the host's messages, and what the client itself reports about the connection."""
+"""The messages that a session yields: those of the host, and those of the client about its connection."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from jackfield.protocol.messages import (
 )
 
 __all__ = [
-    "Audio", "AudioItem", "CaughtUp", "ChatMessage", "ConfirmationRequired", "ConfirmationSettled",
+    "AudioChunk", "AudioItem", "CaughtUp", "ChatMessage", "ConfirmationRequired", "ConfirmationSettled",
     "CustomEvent", "Dormant", "ErrorMessage", "FormClosed", "FormRequest", "GoingAway", "Interrupted",
     "Message", "Notification",
     "PartialAnswer", "Reconnecting", "Reset", "Resumed", "SessionEvent", "SessionInfo", "SessionStatus",
@@ -48,8 +48,8 @@ __all__ = [
 
 
 @dataclass(frozen=True, slots=True)
-class Audio:
-    """A piece of speech: PCM16, 24 kHz, mono."""
+class AudioChunk:
+    """A chunk of speech: PCM16, 24 kHz, mono."""
 
     item: str
     pcm: bytes = field(repr=False)
@@ -57,7 +57,7 @@ class Audio:
 
 @dataclass(frozen=True, slots=True)
 class UnknownMessage:
-    """A message of a newer host, of a type that this client does not know."""
+    """A message of a type that this client does not know, from a newer host."""
 
     type: str
     fields: Mapping[str, Any]
@@ -65,12 +65,12 @@ class UnknownMessage:
 
 @dataclass(frozen=True, slots=True)
 class Reconnecting:
-    """The connection is lost, and the client reconnects."""
+    """The connection was lost, and the client reconnects."""
 
     reason: str
     attempt: int
     seconds: float
-    """How long until the attempt."""
+    """Seconds until the attempt."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,20 +82,20 @@ class Dormant:
 
 @dataclass(frozen=True, slots=True)
 class Resumed:
-    """The session continues, and everything that was missed has been yielded."""
+    """The client has reconnected, and all missed messages have been yielded."""
 
     state: str
-    """The state of the session when the connection came back."""
+    """The state of the session at the reconnect."""
     resent: int
-    """How many messages had not reached the host, and were sent again."""
+    """How many unacknowledged messages are resent."""
 
 
-Message = HostMessage | Audio | UnknownMessage | Reconnecting | Dormant | Resumed
-"""Anything a session yields."""
+Message = HostMessage | AudioChunk | UnknownMessage | Reconnecting | Dormant | Resumed
+"""Any message that a session yields."""
 
 
 def is_outcome(message: Message) -> TypeGuard[ToolComplete | ToolErrorEvent]:
-    """Whether a call with an id has its outcome, so that the user need not decide about it any more."""
+    """Return whether a call with an id has its outcome, so that no decision is needed any more."""
     if isinstance(message, ToolErrorEvent):
         return message.call_id is not None and message.error_type != "CONFIRMATION_REQUIRED"
     return isinstance(message, ToolComplete) and message.call_id is not None

@@ -1,4 +1,4 @@
-"""A session with a host: what it tells, what the user does, and a connection that comes back by itself."""
+"""A session with a host: iterate over its messages, call its methods for the user's actions."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ from jackfield.protocol.messages import (
     Text,
 )
 
-from jackfield_client.carrier import Carrier, Opening
+from jackfield_client.connection import ReconnectingConnection, StartOptions
 from jackfield_client.dial import DialOptions, Token, parse_address
 from jackfield_client.messages import Message, SessionInfo
 
 Mode = Literal["text", "voice"]
 
-LARGEST_FRAME = 48_000
-"""Bytes of sound in a frame; a second of it."""
+MAX_FRAME_BYTES = 48_000
+"""Bytes of audio in a frame: one second."""
 
-PATIENCE_SECONDS = 300.0
+RECONNECT_SECONDS = 300.0
 
 
 def connect(
@@ -46,127 +46,133 @@ def connect(
     language: str | None = None,
     handover: str | None = None,
     forms: bool = False,
-    patience: float = PATIENCE_SECONDS,
+    reconnect_timeout: float = RECONNECT_SECONDS,
     insecure: bool = False,
     ssl: tls.SSLContext | None = None,
-) -> Session:
-    """A session with the host at an address: `async with connect(url) as session:`.
+) -> ClientSession:
+    """Return a session with the host at `url`: `async with connect(url) as session:`.
 
-    `token` says who the user is, where the host asks for one; a coroutine function is asked for a new one
-    before each connection. `resume` is the token of an earlier session
-    (`session.info.token`) to go on with, `last_event` the largest event id that was seen of it. `handover`
-    is the token of a text session whose pending request a voice session takes up. With `forms` the host may
-    ask with a `FormRequest` instead of words. A lost connection is retried for `patience` seconds. `insecure`
-    lets `token` be sent without encryption.
+    `token` authenticates the user if the host requires it; a coroutine function is called for a new token
+    before each connection. `resume` is the token of an earlier session (`session.info.token`), and
+    `last_event` the largest event id received in it. `handover` is the token of a text session whose pending
+    request this voice session takes over. With `forms` the host may ask with a `FormRequest` instead of in
+    text. The client tries to reconnect for `reconnect_timeout` seconds. `insecure` allows sending `token`
+    without encryption.
     """
     address = parse_address(url)
     if token and not (address.secure or address.loopback or insecure):
         raise ValueError(
-            f"the token would be sent to {address.base} for everybody on the way to read; use https://, "
-            "or say that it is meant so (insecure)"
+            f"the token would be sent to {address.base} without encryption; use https://, "
+            "or allow it explicitly (insecure)"
         )
-    opening = Opening(time_zone, language, forms, handover, resume, last_event)
-    return Session(Carrier(DialOptions(address, mode, token, ssl), opening, patience))
+    start_options = StartOptions(time_zone, language, forms, handover, resume, last_event)
+    dial_options = DialOptions(address, mode, token, ssl)
+    return ClientSession(ReconnectingConnection(dial_options, start_options, reconnect_timeout))
 
 
-class Session:
-    """One conversation; iterate over it for what is told, call its verbs for what the user does.
+class ClientSession:
+    """One conversation with the host.
 
-    The iteration ends when the session is over, and `closing` then says why; it raises a `ClientError` when
-    the session could not go on. What the user says while the connection is gone reaches the host when it is
-    back; sound and reports of playback do not, for their moment has passed.
+    The iteration ends when the session is closed, and `close_reason` then says why; it raises a
+    `ClientError` if the session cannot continue. Texts, context, decisions and forms sent while disconnected
+    reach the host after the reconnect. Audio, playback reports, interrupts and cancellations do not, because
+    they are only useful at once.
     """
 
-    def __init__(self, carrier: Carrier) -> None:
-        self._carrier = carrier
+    def __init__(self, connection: ReconnectingConnection) -> None:
+        self._connection = connection
 
     async def __aenter__(self) -> Self:
-        await self._carrier.open()
+        await self._connection.open()
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        await self._carrier.close()
+        await self._connection.close()
 
     async def __aiter__(self) -> AsyncIterator[Message]:
-        while (message := await self._carrier.next()) is not None:
+        while (message := await self._connection.receive()) is not None:
             yield message
 
     @property
     def info(self) -> SessionInfo:
-        """What the host said first: ids, tools, and the token that takes the session up again."""
-        return self._carrier.info
+        """The host's first message: ids, tools, and the token that resumes the session."""
+        return self._connection.info
 
     @property
-    def closing(self) -> CloseReason | None:
-        """Why the session is over here, once it is."""
-        return self._carrier.closing
+    def close_reason(self) -> CloseReason | None:
+        """Why the session is closed; None while it is open."""
+        return self._connection.close_reason
 
     @property
     def last_event(self) -> int:
-        """The largest event id that was seen."""
-        return self._carrier.intake.last_event
+        """The largest event id received."""
+        return self._connection.inbox.last_event
 
     @property
     def connected(self) -> bool:
-        """Whether the host can be heard at this moment."""
-        return self._carrier.connected
+        """Whether the client is connected at this moment."""
+        return self._connection.connected
 
-    async def say(self, text: str) -> None:
-        """The user writes; whatever the assistant was saying is over."""
+    async def send_text(self, text: str) -> None:
+        """Send a message of the user; it interrupts the assistant's current answer."""
         if not text.strip():
-            raise ValueError("there is nothing to say")
-        message = Text(text=_within(text, MAX_TEXT_LENGTH), client_id=secrets.token_hex(8))
-        await self._carrier.deliver(message)
+            raise ValueError("the message is empty")
+        message = Text(text=_check_length(text, MAX_TEXT_LENGTH), client_id=secrets.token_hex(8))
+        await self._connection.deliver(message)
 
-    async def note(self, text: str, *, urgent: bool = False) -> None:
-        """Something the model should know that the user did not say."""
-        message = AddContext(text=_within(text, MAX_CONTEXT_LENGTH), priority="high" if urgent else "low")
-        await self._carrier.deliver(message)
+    async def add_context(self, text: str, *, urgent: bool = False) -> None:
+        """Send something that the model should know and the user did not say."""
+        priority: Literal["high", "low"] = "high" if urgent else "low"
+        message = AddContext(text=_check_length(text, MAX_CONTEXT_LENGTH), priority=priority)
+        await self._connection.deliver(message)
 
     async def approve(self, token: str) -> None:
-        """The user approves what a `ConfirmationRequired` asked for."""
-        await self._carrier.deliver(Approve(token=token))
+        """Approve the call of a `ConfirmationRequired`."""
+        await self._connection.deliver(Approve(token=token))
 
     async def decline(self, token: str) -> None:
-        """The user declines what a `ConfirmationRequired` asked for."""
-        await self._carrier.deliver(Decline(token=token))
+        """Decline the call of a `ConfirmationRequired`."""
+        await self._connection.deliver(Decline(token=token))
 
     async def submit_form(self, form_id: str, values: Mapping[str, Any]) -> None:
-        """The user completed the form of a `FormRequest`; its tool is called with these values."""
+        """Submit the form of a `FormRequest`; its tool is called with these values."""
         message = FormSubmit(form_id=form_id, values=dict(values), client_id=secrets.token_hex(8))
-        await self._carrier.deliver(message)
+        await self._connection.deliver(message)
 
     async def dismiss_form(self, form_id: str) -> None:
-        """The user does not want to complete the form of a `FormRequest`."""
-        await self._carrier.deliver(FormDismiss(form_id=form_id))
+        """Dismiss the form of a `FormRequest`."""
+        await self._connection.deliver(FormDismiss(form_id=form_id))
 
     async def send_audio(self, pcm: bytes) -> None:
-        """The user speaks: PCM16, 24 kHz, mono, some 20 ms at a time; waits for a host that is behind."""
-        if len(pcm) % 2:
-            raise ValueError("PCM16 has two bytes a sample")
-        for start in range(0, len(pcm), LARGEST_FRAME):
-            await self._carrier.send(pcm[start : start + LARGEST_FRAME], wakes=True)
+        """Send speech of the user: PCM16, 24 kHz, mono, about 20 ms at a time.
 
-    async def heard(self, item: str, ms: int) -> None:
-        """The user has heard so many milliseconds of an item; to be told a few times a second."""
-        await self._carrier.send(Playback(item=item, ms=ms))
+        Waits if the host reads too slowly.
+        """
+        if len(pcm) % 2:
+            raise ValueError("PCM16 has two bytes per sample")
+        for start in range(0, len(pcm), MAX_FRAME_BYTES):
+            await self._connection.send(pcm[start : start + MAX_FRAME_BYTES], wakes=True)
+
+    async def report_playback(self, item: str, ms: int) -> None:
+        """Report how many milliseconds of an item have been played; call it a few times a second."""
+        await self._connection.send(Playback(item=item, ms=ms))
 
     async def interrupt(self) -> None:
-        """The user wants the assistant to stop."""
-        await self._carrier.send(Interrupt())
+        """Stop the assistant's current answer."""
+        await self._connection.send(Interrupt())
 
     async def cancel(self, call_id: str) -> None:
-        """The user does not want to wait for a tool; one that writes goes on to its end."""
-        await self._carrier.send(Cancel(call_id=call_id))
+        """Cancel a tool call; one that writes still runs to its end."""
+        await self._connection.send(Cancel(call_id=call_id))
 
     async def end(self) -> None:
-        """The user hangs up, and the session cannot be taken up again; wait until that is settled."""
-        await self._carrier.hang_up()
+        """End the session and wait until it is closed; it cannot be resumed."""
+        await self._connection.end()
 
 
-def _within(text: str, most: int) -> str:
-    if len(text) > most:
-        raise ValueError(f"a message has at most {most} characters, and this one {len(text)}")
+def _check_length(text: str, limit: int) -> str:
+    if len(text) > limit:
+        raise ValueError(f"a message has at most {limit} characters, but this one has {len(text)}")
     return text

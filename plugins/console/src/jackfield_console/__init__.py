@@ -1,4 +1,4 @@
-"""The console: a page of the host, to chat with the agent, try tools and watch operations."""
+"""The console: a page for chat, for trying tools and for operations, served by the host."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class NoSettings:
 
 @hookimpl
 def jackfield_endpoints() -> Iterable[EndpointOffer]:
-    """The page with its files, and the Markdown renderer that it uses."""
+    """Offer the page with its files, and the Markdown renderer that it uses."""
     return [
         EndpointOffer("console", "/", _create_pages, auth="public", settings=NoSettings, openapi=dict),
         EndpointOffer("render", "/render", _create_render, settings=NoSettings, openapi=_describe_render),

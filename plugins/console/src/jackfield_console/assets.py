@@ -1,4 +1,4 @@
-"""`GET /` and `GET /console/...`: the page and its files."""
+"""`GET /` and `GET /console/...`: serves the page and its files."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from starlette.routing import Route
 PAGE = "index.html"
 
 _TYPES = MappingProxyType({".html": "text/html", ".css": "text/css", ".js": "text/javascript"})
-# The machine's own tables may say something else, and browsers do not run a module of another type.
+# The system's own tables may differ, and browsers run no module with another type.
 
 
 class Asset(NamedTuple):
-    """One file of the page."""
+    """A file of the page."""
 
     content: bytes
     media_type: str
@@ -29,13 +29,13 @@ class Asset(NamedTuple):
 
 
 def create_routes() -> list[Route]:
-    """The routes of the page and its files."""
+    """Return the routes of the page and its files."""
     return [Route("/", _page), Route("/console/{path:path}", _file)]
 
 
 @cache
 def assets() -> dict[str, Asset]:
-    """Every file by its path below `/console/`; no other path is served."""
+    """Return every file by its path below `/console/`; no other path is served."""
     return dict(_read(files("jackfield_console") / "static", ""))
 
 
@@ -69,7 +69,7 @@ def _serve(request: Request, path: str) -> Response:
     if asset is None:
         error = {"code": "no_such_path", "message": "The console has no such file."}
         return JSONResponse({"error": error}, 404)
-    # Browsers ask again each time and get 304, so that a new release shows at once.
+    # Browsers revalidate each time and get 304, so that a new release shows at once.
     headers = {"ETag": asset.etag, "Cache-Control": "no-cache"}
     if _matches(request.headers.get("if-none-match", ""), asset.etag):
         return Response(status_code=304, headers=headers)
@@ -77,5 +77,5 @@ def _serve(request: Request, path: str) -> Response:
 
 
 def _matches(header: str, etag: str) -> bool:
-    given = [each.strip().removeprefix("W/") for each in header.split(",")]
-    return etag in given or "*" in given
+    etags = [each.strip().removeprefix("W/") for each in header.split(",")]
+    return etag in etags or "*" in etags

@@ -1,4 +1,4 @@
-"""`POST /render`: Markdown that a model or a tool wrote, as HTML that is safe to show."""
+"""`POST /render`: renders Markdown of a model or a tool as safe HTML."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from markdown_it import MarkdownIt
 
 MAX_CHARACTERS = 64_000
-"""Of Markdown; a model's answer or a tool's guide is far shorter."""
+"""The limit for Markdown; answers and guides are far shorter."""
 
 BODY_SECONDS = 20.0
 """How long the body of a request may take to arrive."""
@@ -82,12 +82,12 @@ OPENAPI: Mapping[str, Any] = MappingProxyType(
 
 
 def create_routes() -> list[Route]:
-    """The route of the renderer."""
+    """Return the route of the renderer."""
     return [Route("/render", _render, methods=["POST"])]
 
 
 def render(markdown: str) -> str:
-    """Markdown as HTML with text, structure and links only."""
+    """Render Markdown as HTML with text, structure and links only."""
     import nh3
 
     return nh3.clean(
@@ -105,7 +105,7 @@ def render(markdown: str) -> str:
 def _parser() -> MarkdownIt:
     from markdown_it import MarkdownIt
 
-    # No images: one from another site would tell that site that the answer is being read.
+    # No images: an image from another site would reveal to it that the answer is being read.
     parser = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
     return parser.disable("image")
 
@@ -114,12 +114,12 @@ async def _render(request: Request) -> Response:
     markdown = await _read_markdown(request)
     if isinstance(markdown, Response):
         return markdown
-    # In a thread: a long text takes milliseconds, and other sessions have audio to send meanwhile.
+    # In a thread: a long text takes milliseconds, in which other sessions have audio to send.
     return JSONResponse({"html": await run_in_threadpool(render, markdown)})
 
 
 async def _read_markdown(request: Request) -> str | Response:
-    """The Markdown in the body of a request, or the response that says what is wrong with the body."""
+    """Return the Markdown in the body of a request, or the response for an invalid body."""
     media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if media_type != "application/json":
         return _error(415, "not_json", "The body has to be JSON: Content-Type: application/json.")

@@ -27,7 +27,7 @@ _HEAD = """\
 
 
 def protocol_js() -> str:
-    """The text of the module."""
+    """Return the text of the module."""
     return "\n".join(
         [
             _HEAD,

@@ -260,6 +260,7 @@ class WebSocketSession:
         self._expiry = loop.call_later(min(left, MAINTENANCE_SECONDS), self._close_when_expired)
 
     async def _send(self, frame: Frame) -> None:
+        """Send a frame to the client."""
         if isinstance(frame, str):
             await self._websocket.send_text(frame)
         else:
@@ -314,6 +315,7 @@ class MessageReceiver:
                 return error.closing
 
     async def _receive_audio(self, pcm: bytes) -> None:
+        """Check an audio frame, then pass it to the live session."""
         if self._live.session.mode != "voice":
             raise InvalidMessageError("a text session takes no audio; connect to /ws/voice")
         if len(pcm) > self._max_bytes or len(pcm) % 2:

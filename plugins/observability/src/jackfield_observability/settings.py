@@ -31,10 +31,7 @@ class AuditSettings:
     ] = 5
     arguments: Annotated[
         bool,
-        Help(
-            "Whether arguments are written, redacted. Off by default, because what users say is not the "
-            "operator's to keep without a reason."
-        ),
+        Help("Whether arguments are written, redacted. Off by default to protect the privacy of users."),
     ] = False
 
     def __post_init__(self) -> None:

@@ -158,6 +158,7 @@ class Bans:
             return await self._store.delete(banned)
 
     async def _until(self, banned: str) -> float:
+        """Return when a ban ends, by the store's clock; 0 without one."""
         kept = await self._store.get(banned)
         return float(orjson.loads(kept)) if kept else 0.0
 

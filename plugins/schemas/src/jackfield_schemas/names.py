@@ -33,11 +33,12 @@ class ToolNames:
             tool_id: str(each.get("function", each).get("name", tool_id))
             for tool_id, each in declarations.items()
         }
-        self._ids = {name: tool_id for tool_id, name in self._names.items()}
+        self.ids = {name: tool_id for tool_id, name in self._names.items()}
+        """The tool ids, by the names that the provider knows."""
 
     def tool_id(self, name: str) -> str:
         """Return the tool of a name; an undeclared name is returned as it is, for the kernel to refuse."""
-        return self._ids.get(name, name)
+        return self.ids.get(name, name)
 
     def provider_name(self, tool_id: str) -> str:
         """Return the name of a tool at the provider."""

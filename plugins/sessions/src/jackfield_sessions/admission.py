@@ -1,4 +1,4 @@
-"""Who may use which session: bans, the room for new sessions, and tokens."""
+"""Access to sessions: bans, limits on new sessions, and tokens."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ class Identity(NamedTuple):
     user: str
     roles: frozenset[str] = frozenset()
     session: str | None = None
-    """The only session the token is good for; None where it is good for all of the user's."""
+    """The only session that the token is valid for; None for all sessions of the user."""
     mode: Mode | None = None
-    """The only mode the token is good for; None where it is good for both."""
+    """The only mode that the token is valid for; None for both."""
     expires: float | None = None
-    """When the token ends, in seconds since 1970; None where it does not."""
+    """When the token expires, in seconds since 1970; None if it does not."""
 
 
 class SessionRefused(Exception):  # noqa: N818 - a decision, not a fault
-    """A client cannot have the session it asks for."""
+    """A client may not use the session that it asks for."""
 
     def __init__(self, closing: CloseReason, message: str, retry_after: float | None = None) -> None:
         super().__init__(message)
@@ -48,12 +48,12 @@ class SessionRefused(Exception):  # noqa: N818 - a decision, not a fault
 
 
 def unknown_session() -> SessionRefused:
-    """The refusal for a session that does not exist, and for one of another user."""
+    """Return the refusal for a session that does not exist or belongs to another user."""
     return SessionRefused(UNKNOWN_SESSION, "There is no such session; it may be older than 24 hours.")
 
 
 def check_access(session: Session, secret: str, identity: Identity, *, ended: bool = False) -> None:
-    """Refuse a client that may not use a session; without `ended` also one that has ended."""
+    """Raise `SessionRefused` if a client may not use a session, or, without `ended`, if it has ended."""
     foreign = session.user != identity.user or identity.session not in (None, session.id)
     if foreign or not session.verify_secret(secret):
         raise unknown_session()
@@ -62,13 +62,13 @@ def check_access(session: Session, secret: str, identity: Identity, *, ended: bo
 
 
 class Admission:
-    """Decides who may begin a session now."""
+    """Decides whether a user may open a session now."""
 
     def __init__(
         self, runtime: Runtime, live_sessions: Mapping[str, LiveSession], options: SessionOptions
     ) -> None:
         self.closed = False
-        """Whether no session may begin, because the host is about to stop."""
+        """True if no session may be opened, because the host is stopping."""
         self._runtime = runtime
         self._live_sessions = live_sessions
         self._options = options
@@ -76,15 +76,15 @@ class Admission:
 
     @property
     def opening(self) -> int:
-        """How many sessions are being opened."""
+        """Return how many sessions are being opened."""
         return self._opening.total()
 
     async def admit(self, identity: Identity) -> None:
-        """Refuse a user who may not begin a session now."""
+        """Raise `SessionRefused` if a user may not open a session now."""
         await self.check_ban(identity)
         if self.closed:
             raise SessionRefused(RESTARTING, "The host is restarting; try again in a moment.")
-        # A session that has ended takes no room, even if its end is still to be recorded.
+        # A session that has ended does not count, even if its end is not recorded yet.
         live = sum(not each.ended for each in self._live_sessions.values())
         if live + self.opening >= self._options.max_sessions:
             raise SessionRefused(
@@ -92,7 +92,7 @@ class Admission:
             )
         if identity.session is not None:
             raise SessionRefused(
-                UNKNOWN_SESSION, "This token is good for one session alone, and opens no other."
+                UNKNOWN_SESSION, "This token is valid for one session only and cannot open another."
             )
         await self._evict_abandoned(identity.user)
 
@@ -107,7 +107,7 @@ class Admission:
             self._opening += Counter()  # Drops users who open nothing.
 
     async def check_ban(self, identity: Identity) -> None:
-        """Refuse a user who is banned, and say for how long."""
+        """Raise `SessionRefused` if a user is banned."""
         bans = self._runtime.capabilities.get("bans")
         seconds = await bans.remaining(identity.user) if bans is not None else 0.0
         if seconds > 0:
@@ -116,7 +116,7 @@ class Admission:
             )
 
     async def _evict_abandoned(self, user: str) -> None:
-        """Close abandoned sessions of a user who has as many sessions as allowed."""
+        """Close abandoned sessions of a user who has reached the limit."""
         mine = [each for each in self._live_sessions.values() if each.session.user == user]
         held = [each for each in mine if each.closing is None]
         over = len(held) + self._opening[user] - self._options.sessions_per_user + 1
@@ -124,5 +124,5 @@ class Admission:
         if over > len(abandoned):
             raise SessionRefused(TOO_MANY_SESSIONS, "You have too many sessions; end one of them first.")
         for each in abandoned[: max(0, over)]:
-            # It is saved, and a client that comes back resumes it.
+            # It is saved; its client can resume it.
             await each.close(ABANDONED)

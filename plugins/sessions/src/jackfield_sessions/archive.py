@@ -1,4 +1,4 @@
-"""The sessions in a store: those that can be resumed, and those of which only the transcript is left."""
+"""Stored sessions: those that can be resumed, and those with only a transcript left."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ from jackfield_sessions.checkpoint import TRANSCRIPT_SECONDS, checkpoint_name, t
 _log = logging.getLogger(__name__)
 
 SESSION, CONFIRMATION = "session/", "confirmation/"
-"""How the keys of the kernel's records of a session and of its confirmations begin."""
+"""Prefixes of the kernel's records of sessions and confirmations."""
 
 DELETED = "deleted/"
-"""How the keys begin that tell every host which sessions are being deleted."""
+"""Prefix of the keys that tell every host which sessions are being deleted."""
 
 DELETE_SECONDS = 3.0
-"""How long hosts have to close sessions that are being deleted; they look every second."""
+"""How long hosts have to close sessions that are being deleted; they check every second."""
 
 RECENT = "recent/"
-"""How the names of the streams of recent sessions begin: one for each hour, counted from 1970."""
+"""Prefix of the streams of recent sessions: one per hour, counted from 1970."""
 
 MAX_NOTES = 20_000
-"""How many notes of recent sessions are searched for one user's; older ones are not found."""
+"""How many notes of recent sessions are searched for one user's sessions."""
 
 OPEN, ENDED, EXPIRED = "open", "ended", "expired"
 """The states of a stored session: it can be resumed, it has ended, or it is too old to be resumed."""
@@ -42,13 +42,13 @@ OPEN, ENDED, EXPIRED = "open", "ended", "expired"
 PAGE = 1000
 
 _NOT_RECORDED = frozenset({"session_status", events.OWNERSHIP_CLAIMED})
-"""Events that say nothing about what happened."""
+"""Events that are not part of a session's record."""
 
 Line = dict[str, Any]
 
 
 class StoredSession(NamedTuple):
-    """A session as the store knows it."""
+    """A session in the store."""
 
     id: str
     user: str | None
@@ -62,33 +62,33 @@ class StoredSession(NamedTuple):
 
     @property
     def active(self) -> bool:
-        """Whether it can be resumed."""
+        """True if it can be resumed."""
         return self.state == OPEN
 
 
 class RecentSessions(NamedTuple):
-    """Sessions, the latest first."""
+    """Recent sessions, latest first."""
 
     sessions: list[StoredSession]
     complete: bool
-    """Whether there are no older ones."""
+    """True if there are no older ones."""
 
 
 async def all_sessions(store: Store) -> list[StoredSession]:
-    """All sessions, the oldest first."""
+    """Return all sessions, oldest first."""
     found = [await find(store, session_id) for session_id in await ids_with_prefix(store, "")]
     return sorted((each for each in found if each), key=lambda each: (each.began, each.id))
 
 
 async def ids_with_prefix(store: Store, prefix: str) -> list[str]:
-    """The ids of the sessions that begin with a prefix, sorted."""
+    """Return the session ids with a prefix, sorted."""
     ids = {fenced_record.name_of(key).removeprefix(SESSION) for key in await store.keys(SESSION + prefix)}
     ids |= {name.removeprefix(transcript("")) for name in await store.streams(transcript(prefix))}
     return sorted(ids)
 
 
 async def find(store: Store, session_id: str) -> StoredSession | None:
-    """One session, unless the store knows nothing of it."""
+    """Return a session; None if the store does not have it."""
     saved = await fenced_record.latest(store, SESSION + session_id)
     lines = [line async for line in _entries(store, transcript(session_id))]
     if saved is None:
@@ -116,7 +116,7 @@ def _from_transcript(session_id: str, lines: list[Line]) -> StoredSession:
 
 
 async def session_record(store: Store, session_id: str) -> list[Line]:
-    """What happened in a session, in order: all messages, and tool events as long as they are stored."""
+    """Return what happened in a session, in order: all messages, and tool events that are still stored."""
     messages = [{"type": "message", **line} async for line in _entries(store, transcript(session_id))]
     logged = [
         {name: value for name, value in line.items() if name != events.EPOCH_FIELD}
@@ -124,13 +124,13 @@ async def session_record(store: Store, session_id: str) -> list[Line]:
         if line["type"] not in _NOT_RECORDED
     ]
     await _mark_undecided(store, session_id, logged)
-    # The log has everything in its order, and the transcript also the messages before the first of it.
+    # The log has everything in order; the transcript also has messages that are older than the log.
     in_log = sum(line["type"] == "message" for line in logged)
     return messages[: max(0, len(messages) - in_log)] + logged
 
 
 async def _mark_undecided(store: Store, session_id: str, lines: list[Line]) -> None:
-    """Mark calls whose confirmation has expired, and calls in doubt; no event tells the first."""
+    """Mark calls whose confirmation has expired, for which there is no event, and calls in doubt."""
     states: dict[Any, CallState] = {}
     for pending in await Confirmations(store).for_session(session_id):
         status = await CallLedger(store).status_of(pending)
@@ -145,12 +145,12 @@ async def _mark_undecided(store: Store, session_id: str, lines: list[Line]) -> N
 
 
 def is_waiting(line: Line) -> bool:
-    """Whether a line says that a call waits for its user."""
+    """Return whether a line says that a call waits for confirmation."""
     return (line["type"], line.get("errorType")) == ("tool_error", ErrorType.CONFIRMATION_REQUIRED)
 
 
 async def note_session(store: Store, session: Session) -> None:
-    """Note that a session was opened or resumed, so that it is found among the recent ones."""
+    """Note that a session was opened or resumed, for the list of recent sessions."""
     note = orjson.dumps({"session": session.id, "user": session.user})
     try:
         await store.append(f"{RECENT}{int(store.now() // 3600):09d}", note, ttl=TRANSCRIPT_SECONDS)
@@ -159,7 +159,7 @@ async def note_session(store: Store, session: Session) -> None:
 
 
 async def recent_sessions(store: Store, limit: int, user: str | None = None) -> RecentSessions:
-    """The latest sessions of one user or of all; not those of which nothing is stored any more."""
+    """Return the latest sessions of one user or of all users; sessions without stored data are left out."""
     found: list[StoredSession] = []
     seen: set[str] = set()
     notes = 0
@@ -186,14 +186,14 @@ async def _noted(store: Store) -> AsyncIterator[tuple[str, str | None]]:
 
 
 async def deleted(store: Store) -> list[str]:
-    """The ids of the sessions that are being deleted."""
+    """Return the ids of sessions that are being deleted."""
     return [key.removeprefix(DELETED) for key in await store.keys(DELETED)]
 
 
 async def delete(store: Store, session_id: str) -> None:
-    """Delete what is stored of a session that no host owns any more.
+    """Delete the stored data of a session that no host owns any more.
 
-    The answers of its calls stay until they expire, because without them a call could run twice.
+    The results of its calls stay until they expire, because without them a call could run twice.
     """
     for name in (SESSION + session_id, checkpoint_name(session_id)):
         await fenced_record.erase(store, name)
@@ -204,7 +204,7 @@ async def delete(store: Store, session_id: str) -> None:
 
 
 async def delete_all(store: Store, sessions: Iterable[StoredSession]) -> None:
-    """Delete sessions; hosts that own one of them are told before, and given the time to close it."""
+    """Delete sessions; hosts that own one get the time to close it first."""
     chosen = list(sessions)
     active = [each for each in chosen if each.active]
     for each in active:
@@ -217,7 +217,7 @@ async def delete_all(store: Store, sessions: Iterable[StoredSession]) -> None:
 
 
 async def _entries(store: Store, stream: str) -> AsyncIterator[Line]:
-    """Everything in a stream."""
+    """Yield the entries of a stream."""
     after = 0
     while page := await store.read(stream, after=after, limit=PAGE):
         for entry in page:

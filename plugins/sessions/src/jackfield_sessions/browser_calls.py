@@ -29,14 +29,14 @@ HANG_UP_SECONDS = 5.0
 
 
 def has_browser_calls(transport: Transport) -> TypeGuard[BrowserTransport]:
-    """Whether a browser can call the provider itself."""
+    """Return whether a browser can call the provider directly."""
     return all(hasattr(transport, verb) for verb in ("mint", "exchange", "attach", "hang_up"))
 
 
 async def prepare(
     manager: SessionManager, transport: BrowserTransport, identity: Identity
 ) -> tuple[Session, ClientSecret]:
-    """A voice session that waits for a browser's offer, and the browser's key at the provider."""
+    """Create a voice session that waits for a browser's offer; return it with the browser's key."""
     await manager.admission.admit(identity)
     session = await manager.factory.create("voice", identity, NO_LOCALE, transport)
     config = base_config(
@@ -59,39 +59,39 @@ class BrowserCallTransport:
         self.call: BrowserCall | None = None
         """The call, once the provider has answered the offer."""
         self.refusal: TransportError | None = None
-        """Why the provider has refused it."""
+        """Why the provider has refused the call."""
 
     @property
     def answer(self) -> str:
-        """The provider's answer to the offer; empty before there is one."""
+        """Return the provider's answer to the offer; empty before there is one."""
         return self.call.answer_sdp if self.call else ""
 
     @property
     def modes(self) -> frozenset[Mode]:
-        """Those of the provider."""
+        """Return the modes of the provider."""
         return self._inner.modes
 
     def adapter(self, mode: Mode) -> str:
-        """That of the provider."""
+        """Return the adapter of the provider."""
         return self._inner.adapter(mode)
 
     @property
     def prompt_tokens(self) -> int | None:
-        """That of the provider."""
+        """Return the prompt budget of the provider."""
         return getattr(self._inner, "prompt_tokens", None)
 
-    async def connect(self, config: ConnectionConfig) -> Connection:
-        """A connection that joins the call."""
-        if config.mode != "voice":
+    async def connect(self, opening: ConnectionConfig) -> Connection:
+        """Return a connection that joins the call."""
+        if opening.mode != "voice":
             # Summaries are made in text.
-            return await self._inner.connect(config)
+            return await self._inner.connect(opening)
         if self.call is None:
             try:
-                self.call = await self._inner.exchange(self._offer, config)
+                self.call = await self._inner.exchange(self._offer, opening)
             except TransportError as error:
                 self.refusal = error
                 raise
-        return await self._inner.attach(self.call.call_id, config)
+        return await self._inner.attach(self.call.call_id, opening)
 
     async def hang_up(self) -> None:
         """End the browser's call; when that fails, the provider ends it with the session."""

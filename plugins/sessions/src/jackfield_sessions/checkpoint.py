@@ -1,11 +1,11 @@
-"""The state from which another process resumes a session: messages, pending calls, and what is still due.
+"""The state from which another process resumes a session: messages, pending calls, and pending work.
 
-Messages are saved before they are published, in one record with what is still due. A process that takes over
-in between finds an answer that was given, and does not ask the model for it again. Messages that were saved
-and not published by then are in the record as well, and the new owner publishes them. Only the end of an
-answer waits for the store; its words and its sound were delivered before. Each owner of a session saves under
-its own epoch (`jackfield.session.fenced_record`). The transcript holds published messages alone, and a
-process that has lost the session publishes nothing.
+Messages are saved before they are published, in one record with the pending work. A process that takes over
+in between finds a complete answer and does not ask the model again. The record also has messages that were
+saved but not published, and the new owner publishes them. Only the end of an answer waits for the store; its
+text and its audio were delivered before. Each owner of a session saves under its own epoch
+(`jackfield.session.fenced_record`). The transcript has published messages only, and a process that has lost
+the session publishes nothing.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _log = logging.getLogger(__name__)
 TRANSCRIPT_SECONDS = 7 * 24 * 3600
 
 MAX_UNWRITTEN = 1000
-"""How many lines of a transcript wait for a store that is unavailable."""
+"""How many lines of a transcript may wait while the store is unavailable."""
 
 MAX_CLIENT_IDS = 64
 """How many ids of client messages are remembered."""
@@ -44,16 +44,16 @@ RECENT_TURNS = 5
 """How many turns of the user are kept word for word when a session goes on in a new connection."""
 
 CALL_LIMIT = 1000
-"""How much of a tool's answer the history holds, in characters."""
+"""How much of a tool's result the history holds, in characters."""
 
 
 def checkpoint_name(session_id: str) -> str:
-    """The record that holds the checkpoint of a session."""
+    """Return the name of the record with a session's checkpoint."""
     return f"checkpoint/{session_id}"
 
 
 def transcript(session_id: str) -> str:
-    """The stream that holds the messages of a session."""
+    """Return the name of the stream with a session's messages."""
     return f"transcript/{session_id}"
 
 
@@ -63,11 +63,11 @@ class ChatHistory:
     def __init__(self, summary: str = "", messages: Sequence[Utterance] = ()) -> None:
         self.summary = summary
         self.messages = list(messages)
-        """Everything that is still known word for word."""
+        """The messages that are still known word for word."""
 
     @property
     def awaits_answer(self) -> bool:
-        """Whether the last message is the user's."""
+        """True if the last message is the user's."""
         return bool(self.messages) and self.messages[-1].speaker == "user"
 
     def add(self, speaker: Speaker, text: str) -> None:
@@ -107,25 +107,25 @@ class Checkpoint:
     def __init__(self, session: Session, store: Store) -> None:
         self.history = ChatHistory()
         self.answers = 0
-        """How many answers the assistant has given."""
+        """The number of answers so far."""
         self.pending_calls: list[tuple[ToolCall, ...]] = []
         """The batches of calls that the model has no answer to yet."""
         self.published_outcomes: set[str] = set()
         """The ids of pending calls whose outcome a previous owner has published."""
         self.response_pending = False
-        """Whether the user waits for an answer of the model."""
+        """True while the user waits for an answer of the model."""
         self.outcomes: dict[str, str] = {}
-        """The state that the model last heard of calls whose outcome came late, by the key of their claim."""
+        """The last reported state of calls with a late outcome, by the key of their claim."""
         self.unsettled: dict[str, tuple[str, str | None]] = {}
         """The tools and ids of calls without an outcome, by the key of their claim."""
         self.forms = Forms()
         self.submission: Submission | None = None
-        """The completed form that the user waits for an answer to, if it was a form and no text."""
+        """The completed form that the user waits for an answer to; None if it was a text."""
         self.client_ids: deque[str] = deque(maxlen=MAX_CLIENT_IDS)
-        """The ids that a client gave its latest messages."""
+        """The ids of the client's latest messages."""
         self._session = session
         self._store = store
-        self._name = checkpoint_name(session.id)
+        self._key = fenced_record.key_for(checkpoint_name(session.id), session.epoch)
         self._transcript = transcript(session.id)
         self._unpublished: deque[dict[str, Any]] = deque(maxlen=MAX_UNPUBLISHED)
         self._unwritten: deque[bytes] = deque(maxlen=MAX_UNWRITTEN)
@@ -136,7 +136,7 @@ class Checkpoint:
 
     @classmethod
     async def load(cls, session: Session, store: Store) -> Checkpoint:
-        """The checkpoint of a session that was live before, in this process or in another."""
+        """Return the checkpoint of a session that was live before, in this process or in another."""
         saved = await fenced_record.latest(store, checkpoint_name(session.id))
         checkpoint = cls(session, store)
         if saved is not None:
@@ -156,12 +156,20 @@ class Checkpoint:
         self.unsettled = {key: (tool_id, call_id) for key, (tool_id, call_id) in wire["unsettled"].items()}
 
     def _to_wire(self) -> dict[str, Any]:
+        """Return the state as it is stored."""
         return {
             "summary": self.history.summary,
             "history": [list(each) for each in self.history.messages],
             "answers": self.answers,
             "pendingCalls": [
-                [(call.tool_id, _text(call.arguments), call.call_id) for call in batch]
+                [
+                    (
+                        call.tool_id,
+                        call.arguments if isinstance(call.arguments, str) else call.arguments.decode(),
+                        call.call_id,
+                    )
+                    for call in batch
+                ]
                 for batch in self.pending_calls
             ],
             "responsePending": self.response_pending,
@@ -187,7 +195,7 @@ class Checkpoint:
                 await self.mark_published(message, self._store.now())
 
     def accept_client_id(self, client_id: str | None) -> bool:
-        """Whether no message with this id came before; from now on one has."""
+        """Remember the id of a client's message; return False if it was used before."""
         if client_id is None:
             return True
         if client_id in self.client_ids:
@@ -204,7 +212,7 @@ class Checkpoint:
         replaces: bool = False,
         client_id: str | None = None,
     ) -> None:
-        """Save a message, then publish it; `replaces` where it takes the place of the last answer."""
+        """Save a message, then publish it; with `replaces`, it replaces the last answer."""
         text = text.strip()
         if not text:
             return
@@ -219,7 +227,7 @@ class Checkpoint:
             await self.save()
             return
         self._unpublished.append(message)
-        # A client that gets the message takes its own as arrived, and will not send it again.
+        # A client that gets the message does not send its own again.
         await self.save()
         self._session.publish("message", message)
 
@@ -227,23 +235,34 @@ class Checkpoint:
         """Add a message that is in the event log to the transcript."""
         if message in self._unpublished:
             self._unpublished.remove(dict(message))
-        # A transcript outlives its session by days, and has to say whose it is by itself.
-        await self._write({**message, "user": self._session.user, "mode": self._session.mode, "at": at})
+        if self._disabled:
+            return
+        # A transcript outlives its session by days, so each line names the user.
+        line = {**message, "user": self._session.user, "mode": self._session.mode, "at": at}
+        self._unwritten.append(orjson.dumps(line))
+        # One at a time: each message is written once and in order.
+        async with self._writing:
+            try:
+                while self._unwritten:
+                    await self._store.append(self._transcript, self._unwritten[0], ttl=TRANSCRIPT_SECONDS)
+                    self._unwritten.popleft()
+            except StoreUnavailableError as error:
+                _log.error("session %s: %d lines wait: %s", self._session.id, len(self._unwritten), error)
 
     async def add_pending(self, calls: Sequence[ToolCall]) -> tuple[ToolCall, ...]:
-        """Save calls before they run, so that a process that takes over knows of them."""
+        """Save calls before they run, so that another process can take them over."""
         batch = tuple(calls)
         self.pending_calls.append(batch)
         await self.save()
         return batch
 
     async def remove_pending(self, batch: tuple[ToolCall, ...]) -> None:
-        """Save that the model has the answers to these calls."""
+        """Remove calls whose results the model has, and save."""
         self.pending_calls = [each for each in self.pending_calls if each is not batch]
         await self.save(session=True)
 
     def disable(self) -> None:
-        """Save nothing more, because another process owns the session."""
+        """Stop saving, because another process owns the session."""
         self._disabled = True
 
     async def save(self, *, session: bool = False) -> None:
@@ -254,46 +273,26 @@ class Checkpoint:
         async with self._saving:
             if self._disabled:
                 return
-            # Encoded in here: of two that save at a time, the later one must not save an older state.
+            # Encoded under the lock: of two concurrent saves, the later one must not save an older state.
             wire, response_pending = orjson.dumps(self._to_wire()), self.response_pending
-            epoch, store = self._session.epoch, self._store
-            writes = [fenced_record.write(store, self._name, epoch, wire, ttl=RECOVERY_SECONDS)]
-            if session:
-                # Concurrently, so that the store flushes both to the disk at once.
-                writes.append(self._session.save(store))
             try:
-                await asyncio.gather(*writes)
+                saved = self._store.put(self._key, wire, ttl=RECOVERY_SECONDS)
+                # Concurrently, so that the store flushes both to the disk at once.
+                await (asyncio.gather(saved, self._session.save(self._store)) if session else saved)
                 self._saved_response_pending = response_pending
             except StoreUnavailableError as error:
                 _log.error("session %s could not be saved: %s", self._session.id, error)
 
     async def save_if_changed(self) -> None:
-        """Save what is still due after an answer, unless it was saved with the answer itself."""
+        """Save after an answer, unless the state was saved with the answer."""
         if self.response_pending != self._saved_response_pending:
             await self.save()
 
     async def _is_written(self, message: Mapping[str, Any]) -> bool:
-        """Whether the transcript has a message: the process that published it may have died before."""
+        """Return whether the transcript has a message; its publisher may have died before it was written."""
         after = 0
         while page := await self._store.read(self._transcript, after=after):
             if any(message.items() <= orjson.loads(entry.value).items() for entry in page):
                 return True
             after = page[-1].id
         return False
-
-    async def _write(self, line: dict[str, Any]) -> None:
-        if self._disabled:
-            return
-        self._unwritten.append(orjson.dumps(line))
-        # One at a time: both sides may have a message, and each is written once and in its place.
-        async with self._writing:
-            try:
-                while self._unwritten:
-                    await self._store.append(self._transcript, self._unwritten[0], ttl=TRANSCRIPT_SECONDS)
-                    self._unwritten.popleft()
-            except StoreUnavailableError as error:
-                _log.error("session %s: %d lines wait: %s", self._session.id, len(self._unwritten), error)
-
-
-def _text(arguments: str | bytes) -> str:
-    return arguments if isinstance(arguments, str) else arguments.decode()

@@ -1,7 +1,7 @@
-"""Calls that a user's client makes itself, in a live session or in a saved one.
+"""Calls that a client makes itself, in a live session or in a saved one.
 
-They need no connection to a model. A session that is not live is used as it was saved, by one object for all
-that use it at a time, and what happens is appended to its event log.
+They need no connection to a model. Concurrent calls of a session that is not live share one session object,
+and their events are appended to the event log.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from jackfield_sessions.live_session import LiveSession
 _log = logging.getLogger(__name__)
 
 FLUSH_SECONDS = 5.0
-"""How long a call that has its answer waits for its events to be stored."""
+"""How long an answered call waits for its events to be stored."""
 
 _R = TypeVar("_R")
 
@@ -43,7 +43,7 @@ class _DetachedSession:
 
 
 class DirectCalls:
-    """Runs calls for users rather than for models."""
+    """Runs calls of clients rather than of models."""
 
     def __init__(self, runtime: Runtime, live_sessions: Mapping[str, LiveSession]) -> None:
         self._runtime = runtime
@@ -54,14 +54,14 @@ class DirectCalls:
     async def run(
         self, session: Session, call: ToolCall, *, again: bool, group: str | None = None
     ) -> CallResult:
-        """Answer a call; `again` says that events about it were published before.
+        """Run a call and return its answer; `again` says that events about it were published before.
 
         Every call is a turn of its own; consecutive calls of the same `group` share one.
         """
         return await self.to_the_end(self._run(session, call, again, group))
 
     async def resolve_confirmation(self, session: Session, token: str, *, approve: bool) -> CallResult | None:
-        """Carry out a user's decision; what became of the call, or nothing for an unknown token."""
+        """Carry out a user's decision; return the outcome of the call, or None for an unknown token."""
         return await self.to_the_end(self._resolve(session, token, approve))
 
     async def wait(self) -> None:
@@ -70,7 +70,7 @@ class DirectCalls:
             await asyncio.wait(self._running)
 
     async def to_the_end(self, work: Coroutine[Any, Any, _R]) -> _R:
-        """Do some work in a task of its own: it is completed and recorded even if the client goes away."""
+        """Run in a separate task, which completes even if the client disconnects."""
         task = asyncio.create_task(work)
         self._running.add(task)
         task.add_done_callback(self._running.discard)
@@ -93,21 +93,21 @@ class DirectCalls:
             return await self._runtime.resolve_confirmation(used, token, approve=approve)
 
     def _turn(self, session: Session, group: str | None) -> Turn:
-        """The turn that a client's call counts against: its own, or that of its group."""
+        """Return the turn that a client's call counts against: a new one, or that of its group."""
         live = self._live_sessions.get(session.id)
         turn = session.turn if live is None else live.client_turn
         if group is None or turn is None or turn.group != group:
             if live is None:
                 turn = session.begin_turn()
             else:
-                # The model's own turn goes on at the same time, with its own budget.
+                # The model's turn continues at the same time, with its own budget.
                 turn = live.client_turn = Turn(session.turn.number)
             turn.group = group
         return turn
 
     @asynccontextmanager
     async def _use(self, session: Session) -> AsyncIterator[Session]:
-        """The session object that all calls of the session share."""
+        """Yield the session object that all calls of the session share."""
         live = self._live_sessions.get(session.id)
         if live is not None:
             yield live.session
@@ -130,9 +130,9 @@ class DirectCalls:
 
     async def _save(self, session: Session) -> None:
         if session.id in self._live_sessions:
-            return  # It became live meanwhile, and is saved there.
+            return  # It became live meanwhile; the live session saves it.
         try:
-            # Another host may own it and have gone on; what that one saved stands.
+            # If another host has saved it meanwhile, that record stands.
             await session.save_if_unchanged(self._runtime.store)
         except StoreUnavailableError as error:
             _log.error("session %s could not be saved: %s", session.id, error)

@@ -1,11 +1,11 @@
-"""The event log of a session: numbered events that a client gets again after a reconnect or a restart.
+"""The event log of a session: numbered events that a client can replay after a reconnect or a restart.
 
 Several hosts may own a session, one after the other. A host that claims the ownership appends a claim to the
 log first, and the number of that claim is its epoch. It writes the epoch into every event that it appends,
 and it saves the session's records under it (`jackfield.session.fenced_record`). A host may lose a session at
-any moment without knowing it. Readers skip events of an earlier epoch, and nobody reads records of an earlier
-epoch, however late they are written: the order of the log alone decides who owns a session. So a new owner
-claims first and reads then.
+any moment without knowing it. Readers skip events and records of an earlier epoch, however late they are
+written: the order of the log alone decides which host owns a session. So a new owner claims first, then
+reads.
 
 Calls that a user makes without a live session are appended without an epoch by the host that runs them, and
 delivered by the host that owns the session.
@@ -27,10 +27,10 @@ from jackfield.store import Store, StreamEntry
 _log = logging.getLogger(__name__)
 
 OWNERSHIP_CLAIMED = "ownership_claimed"
-"""The entry by which a host claims a session; clients do not get it."""
+"""The type of the entry with which a host claims a session; clients do not get it."""
 
 EPOCH_FIELD = "epoch"
-"""The epoch of the host that appended an event; 0 for the first owner, none for a host that owns nothing."""
+"""The member with the epoch of the host that appended an event: 0 for the first owner, null for no owner."""
 
 PAGE = 1000
 
@@ -38,8 +38,18 @@ _ADDED = frozenset({"id", "type", "at"})
 """The members of a message besides the fields of its event."""
 
 
+class EncodedMessage(dict[str, Any]):
+    """A message to clients with its JSON text, which is encoded once for all of them."""
+
+    __slots__ = ("frame",)
+
+    def __init__(self, message: Mapping[str, Any], frame: str) -> None:
+        super().__init__(message)
+        self.frame = frame
+
+
 class OwnershipLost(Exception):  # noqa: N818 - an event in the life of a session, not a fault
-    """Another host owns the session; what this one still holds of it is out of date."""
+    """Another host owns the session; this host's copy is out of date."""
 
 
 class Replay(NamedTuple):
@@ -51,7 +61,7 @@ class Replay(NamedTuple):
 
 
 def stream(session_id: str) -> str:
-    """The stream that holds the events of a session."""
+    """Return the name of the stream with a session's events."""
     return f"events/{session_id}"
 
 
@@ -64,7 +74,7 @@ class EventReader:
         """The epoch of the latest owner, as far as the log was read."""
 
     def message(self, entry: StreamEntry) -> dict[str, Any] | None:
-        """An event as its client gets it, with the token that only the client may hold."""
+        """Return an event as its client gets it, with a confirmation's token; None to skip it."""
         event: dict[str, Any] = orjson.loads(entry.value)
         if event["type"] == OWNERSHIP_CLAIMED:
             self.epoch = entry.id
@@ -93,47 +103,52 @@ class EventLog:
         self.last = session.epoch if owner else 0
         """The id of the newest event that is known here."""
 
-    async def append(self, event: str, fields: Mapping[str, Any]) -> list[dict[str, Any]]:
-        """Append an event; its message, preceded by those of other hosts that were not delivered yet."""
+    async def append(self, event: str, fields: Mapping[str, Any]) -> list[EncodedMessage]:
+        """Append an event and return it, preceded by those of other hosts that were not delivered yet."""
         if self._lost:
             raise OwnershipLost
         if event in RESERVED_EVENTS:
             message = {"type": event, **fields}
         else:
             message = {"type": "custom", "name": event, "fields": dict(fields)}
-        message["at"] = self._store.now()
         # A confirmation's token can be derived again, and does not belong where others might read it.
-        stored = {name: value for name, value in message.items() if name != "token"}
+        token = message.pop("token", None)
+        # Encoded once; what differs between the log and the clients is added to the text.
+        members = encode(message).decode()[1:-1]
+        at = self._store.now()
+        epoch = orjson.dumps(self._epoch if self._owner else None).decode()
+        stored = f'{{{members},"at":{at!r},"{EPOCH_FIELD}":{epoch}}}'
         before = self.last
-        self.last = await self._store.append(
-            self._stream,
-            encode({**stored, EPOCH_FIELD: self._epoch if self._owner else None}),
-            ttl=RECOVERY_SECONDS,
-        )
+        self.last = await self._store.append(self._stream, stored.encode(), ttl=RECOVERY_SECONDS)
         missed = await self._read_missed(before) if self._owner and self.last != before + 1 else []
-        return [*missed, {"id": self.last, **message}]
+        frame = f'{{"id":{self.last},{members},"at":{at!r}}}'
+        logged = {"id": self.last, **message, "at": at}
+        if token is not None:
+            logged["token"] = token
+            frame = f'{frame[:-1]},"token":"{token}"}}'
+        return [*missed, EncodedMessage(logged, frame)]
 
     async def contains(self, event: str, fields: Mapping[str, Any]) -> bool:
-        """Whether the outcome of a call is in the log already, however long the call took."""
+        """Return whether the log has the outcome of a call; the duration is ignored."""
         expected = {"type": event, **fields}
         expected.pop("durationMs", None)
         known = await events_for_call(self._session, self._store, fields["callId"])
         return any(expected.items() <= each.items() for each in known)
 
     async def since(self, after: int) -> Replay:
-        """The events after an event."""
+        """Return the events after an event."""
         return await replay(self._session, self._store, after)
 
     async def is_owner(self) -> bool:
-        """Whether no other host has claimed the session, as far as the store knows now."""
+        """Return whether this host still owns the session, according to the store."""
         try:
             await self._read_missed(self.last)
         except OwnershipLost:
             return False
         return not self._lost
 
-    async def _read_missed(self, before: int) -> list[dict[str, Any]]:
-        """The events that other hosts appended after an event; `OwnershipLost` if one claimed the session."""
+    async def _read_missed(self, before: int) -> list[EncodedMessage]:
+        """Return the events of other hosts since then; raise `OwnershipLost` if one claimed the session."""
         reader = EventReader(self._session, self._epoch)
         missed = []
         for entry in await self._store.read(self._stream, after=before):
@@ -143,26 +158,26 @@ class EventLog:
                 self._lost = True
                 raise OwnershipLost
             if message is not None and entry.id < self.last:
-                missed.append(message)
+                missed.append(EncodedMessage(message, encode(message).decode()))
         return missed
 
 
 async def claim_ownership(session_id: str, store: Store, host: str) -> int:
-    """Make this host the owner of a session; its epoch.
+    """Make this host the owner of a session and return its epoch.
 
-    `host` names this process among all that share the store. The previous owner notices with its next event.
+    `host` identifies this process. The previous owner notices with its next event.
     """
     claim = orjson.dumps({"type": OWNERSHIP_CLAIMED, "host": host, "at": store.now()})
     return await store.append(stream(session_id), claim, ttl=RECOVERY_SECONDS)
 
 
 def answered_calls(messages: Iterable[Mapping[str, Any]]) -> set[str]:
-    """The ids of calls whose outcome was published."""
+    """Return the ids of calls whose outcome was published."""
     return {each["callId"] for each in messages if each["type"] in ("tool_complete", "tool_error")}
 
 
 def published_messages(messages: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """The messages of user and assistant, with the fields that they were published with."""
+    """Return the messages of user and assistant, with their published fields."""
     return [
         {name: value for name, value in each.items() if name not in _ADDED}
         for each in messages
@@ -171,7 +186,7 @@ def published_messages(messages: Iterable[Mapping[str, Any]]) -> list[dict[str, 
 
 
 def open_forms(messages: Iterable[Mapping[str, Any]]) -> dict[str, str]:
-    """The forms that are open according to the event log: the tool of each, by the form's id."""
+    """Return the forms that are open according to the event log: the tool of each, by the form's id."""
     found: dict[str, str] = {}
     for each in messages:
         if each["type"] == "form_request":
@@ -182,7 +197,7 @@ def open_forms(messages: Iterable[Mapping[str, Any]]) -> dict[str, str]:
 
 
 async def replay(session: Session, store: Store, after: int) -> Replay:
-    """The events that a session's client has missed since an event."""
+    """Return the events that a session's client has missed since an event."""
     name = stream(session.id)
     if after and not await store.read(name, after=after - 1, limit=1):
         return Replay([], "unknown")
@@ -199,12 +214,12 @@ async def replay(session: Session, store: Store, after: int) -> Replay:
 
 
 async def events_for_call(session: Session, store: Store, call_id: str) -> list[dict[str, Any]]:
-    """The events about one call, in order."""
+    """Return the events about one call, in order."""
     return [each for each in (await replay(session, store, 0)).messages if each.get("callId") == call_id]
 
 
 async def follow(session: Session, store: Store, after: int) -> AsyncGenerator[dict[str, Any], None]:
-    """The events after an event, and every further one as it is appended."""
+    """Yield the events after an event, then every further one as it is appended."""
     reader = await _reader_from(session, store, after)
     async for entry in store.follow(stream(session.id), after=after):
         message = reader.message(entry)
@@ -213,7 +228,7 @@ async def follow(session: Session, store: Store, after: int) -> AsyncGenerator[d
 
 
 async def _reader_from(session: Session, store: Store, after: int) -> EventReader:
-    """A reader that goes on after an event, and knows which host owned the session then."""
+    """Return a reader that continues after an event and knows which host owned the session then."""
     reader, read = EventReader(session), 0
     # From the beginning: the event itself may be one without an epoch.
     while read < after and (entries := await store.read(stream(session.id), after=read, limit=PAGE)):

@@ -1,4 +1,4 @@
-"""Forms in which the user completes the arguments of a tool: which are open, and how others were closed."""
+"""Forms in which the user enters the arguments of a tool: open ones, and how others were closed."""
 
 from __future__ import annotations
 
@@ -16,31 +16,31 @@ CLOSED = 64
 """How many closed forms are remembered."""
 
 LONGEST_VALUE = 200
-"""How much of one value stands in the transcript, in characters."""
+"""The maximum length of one value in the transcript, in characters."""
 
 MOST_FAULTS = 20
 
 
 class Submission(NamedTuple):
-    """A completed form: the tool that it was for, and its arguments as JSON."""
+    """A completed form: its tool, and the arguments as JSON."""
 
     tool_id: str
     arguments: str
 
     @property
     def values(self) -> dict[str, Any]:
-        """The arguments."""
+        """Return the arguments."""
         values: dict[str, Any] = orjson.loads(self.arguments)
         return values
 
     @property
     def text(self) -> str:
-        """The submission as a person reads it: `book_table: date 2026-11-20, time 19:30`."""
+        """Return the submission as text: `book_table: date 2026-11-20, time 19:30`."""
         parts = [f"{name} {_readable(value)}" for name, value in self.values.items()]
         return f"{self.tool_id}: {', '.join(parts)}" if parts else self.tool_id
 
     async def send(self, connection: Connection) -> None:
-        """Pass it on; a connection that has no forms gets it as a message of the user."""
+        """Send it to the model; a connection without forms gets it as a message of the user."""
         send_form = getattr(connection, "send_form", None)
         if send_form is not None:
             await send_form(self.tool_id, self.values)
@@ -69,7 +69,7 @@ class FormError(Exception):
         self.faults = faults
 
     def to_message(self) -> ErrorMessage:
-        """The error as its client gets it."""
+        """Return the error as the client gets it."""
         faults = tuple(FormFault(path=each["path"], message=each["message"]) for each in self.faults)
         return ErrorMessage(
             code=self.code,
@@ -92,7 +92,7 @@ class Forms:
         """Whether each closed form was submitted, by its id; the oldest are forgotten."""
 
     def add(self, form_id: str, tool_id: str) -> list[str]:
-        """Open a form; the ids of older forms of the same tool, which it replaces."""
+        """Open a form; return the ids of older forms of the same tool, which it replaces."""
         replaced = [each for each, tool in self.open.items() if tool == tool_id and each != form_id]
         for each in replaced:
             self._close(each, submitted=False)
@@ -101,7 +101,7 @@ class Forms:
         return replaced
 
     def tool_of(self, form_id: str) -> str:
-        """The tool of an open form; `FormError` if it is closed or unknown."""
+        """Return the tool of an open form; raise `FormError` if it is closed or unknown."""
         if form_id in self.closed:
             done = "submitted" if self.closed[form_id] else "dismissed or replaced"
             raise FormError(
@@ -117,15 +117,15 @@ class Forms:
         return self.open[form_id]
 
     def close(self, form_id: str, *, submitted: bool) -> str:
-        """Close a form; its tool."""
+        """Close a form and return its tool."""
         tool_id = self.tool_of(form_id)
         self._close(form_id, submitted=submitted)
         return tool_id
 
     def reconcile(self, published: Mapping[str, str]) -> dict[str, bool]:
-        """Adopt the forms that are open in the event log; those that were closed without an event about it.
+        """Adopt the open forms of the event log; return forms that were closed without an event.
 
-        The process before this one may have died between its last record and the event.
+        The previous process may have died between its last save and the event.
         """
         self.open = {form_id: tool for form_id, tool in self.open.items() if form_id in published}
         unpublished = {each: self.closed.get(each, False) for each in published if each not in self.open}
@@ -144,10 +144,10 @@ class Forms:
 
 
 def encode(form_id: str, values: Mapping[str, Any], arguments: Arguments) -> str:
-    """The values of a form as JSON; `FormError` with every fault if they do not fit the tool's schema.
+    """Return the values of a form as JSON; raise `FormError` with every fault if they do not fit the schema.
 
-    The call itself is validated again, like any other. This check comes before the form is closed, so that
-    the user can correct the values in it.
+    The call is validated again, like any other. This check comes before the form is closed, so that the user
+    can correct the values.
     """
     text = json.dumps(dict(values), ensure_ascii=False, separators=(",", ":"))
     try:

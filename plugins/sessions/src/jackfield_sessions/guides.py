@@ -1,7 +1,7 @@
-"""Guides that are not in the prompt: the model gets one with the first error of its tool.
+"""Guides that are not in the prompt: the model gets a guide with the first error of its tool.
 
-Only the copy for the model carries the guide. What is recorded, replayed and shown to clients is the envelope
-as the orchestrator made it.
+Only the copy for the model has the guide. The envelope that is recorded, replayed and shown to clients is
+unchanged.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from jackfield.truncation import LIMIT, truncate_result
 from jackfield_sessions.model_connection import ModelConnection
 
 _ERROR_LIMIT = LIMIT // 2
-"""How much of the room the error itself may take."""
+"""The maximum length of the error itself."""
 
 _LEAST = 200
-"""With less room than this a guide says nothing useful."""
+"""A shorter excerpt of a guide is not useful."""
 
 _UNRELATED = frozenset(
     {
@@ -31,7 +31,7 @@ _UNRELATED = frozenset(
         ErrorType.LOOP_DETECTED,
     }
 )
-"""Failures that have nothing to do with how the tool was used."""
+"""Failures that are unrelated to how the tool was called."""
 
 _MORE = "\n[the guide goes on]"
 
@@ -43,14 +43,14 @@ class OmittedGuides:
     """
 
     def __init__(self, guides: Mapping[str, str], connection: ModelConnection) -> None:
-        """`guides` holds, by tool, the guides that the prompt left out."""
+        """`guides` are those that the prompt left out, by tool."""
         self._guides = guides
         self._connection = connection
         self._sent: set[str] = set()
         self._renewals = 0
 
     def encode(self, answer: CallResult) -> bytes:
-        """An answer as the model gets it: cut to its limit, with the guide where it is due."""
+        """Return a result as the model gets it: cut to its limit, with the guide if it is due."""
         failure, tool_id = answer.response.failure, answer.tool_id
         if failure is None or failure.type in _UNRELATED or tool_id not in self._guides:
             return truncate_result(answer.wire)
@@ -79,7 +79,7 @@ def _with_guide(wire: bytes, guide: str, error_type: str) -> bytes:
 
 
 def excerpt(guide: str, topic: str, limit: int) -> str:
-    """As much of a guide as fits: all of it, or the sections that name the topic first, then the others."""
+    """Return as much of a guide as fits: all of it, or first the sections that name the topic."""
     guide = guide.strip()
     if len(guide) <= limit:
         return guide
@@ -90,7 +90,7 @@ def excerpt(guide: str, topic: str, limit: int) -> str:
     for section in ordered:
         if len(section) > room:
             lines = section[:room].rpartition("\n")[0]
-            # A heading alone helps nobody.
+            # A heading alone is not useful.
             kept += [lines] if "\n" in lines.strip() else []
             break
         kept.append(section)
@@ -99,7 +99,7 @@ def excerpt(guide: str, topic: str, limit: int) -> str:
 
 
 def _sections(guide: str) -> list[str]:
-    """A guide split before each heading that is not in code."""
+    """Split a guide before each heading that is not in code."""
     sections: list[list[str]] = [[]]
     fenced = False
     for line in guide.splitlines():

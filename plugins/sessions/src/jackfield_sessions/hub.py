@@ -1,7 +1,7 @@
-"""The way of everything that happens in a session to its clients.
+"""Delivers the events of a session to its clients.
 
 `EventHub.publish` is the one path of an event: it is appended to the event log, then delivered to every
-client. Text and sound that are only of use at the moment are delivered without being stored.
+client. Text deltas and audio are delivered without being stored.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from jackfield.protocol.codec import encode, to_wire
 from jackfield.protocol.messages import AudioItem, HostMessage
 from jackfield.store import StoreUnavailableError
 
-from jackfield_sessions.events import EventLog, OwnershipLost
+from jackfield_sessions.events import EncodedMessage, EventLog, OwnershipLost
 
 _log = logging.getLogger(__name__)
 
 RETRY_SECONDS = 0.5
-"""How long to wait before an event is offered again to a store that was unavailable."""
+"""Seconds between two attempts to append an event while the store is unavailable."""
 
 MAX_QUEUED = 10_000
-"""How many messages wait for the store; the oldest of a tool that sends more are dropped."""
+"""How many messages may wait for the store; if a tool sends more, the oldest are dropped."""
 
 TRANSIENT = frozenset({"tool_decisions"})
-"""Events that are delivered to the clients that are attached, and not stored."""
+"""Events that are delivered to attached clients and not stored."""
 
 Message = Mapping[str, Any]
 """A message as a JSON object, as the event log has it."""
@@ -45,7 +45,7 @@ class _Event(NamedTuple):
     name: str
     fields: Message
     once: bool
-    """Whether another host may have published it before."""
+    """True if another host may have published it before."""
 
 
 class _Audio(NamedTuple):
@@ -56,10 +56,10 @@ class _Audio(NamedTuple):
 
 
 class ClientQueue:
-    """A bounded queue of frames for one client, from which speech that nobody will hear can be removed."""
+    """A bounded queue of frames for one client; unsent speech can be removed from it."""
 
     def __init__(self, limit: int, *, audio: bool = True) -> None:
-        """At most `limit` bytes wait; a client without `audio` gets no speech."""
+        """Hold at most `limit` bytes; a client without `audio` gets no speech."""
         self._limit = limit
         self._audio = audio
         self._frames: deque[Frame] = deque()
@@ -70,7 +70,7 @@ class ClientQueue:
         self._newest = 0
         self._running: asyncio.Task[Any] | None = None
         self.closing: CloseReason | None = None
-        """Why nothing more is sent, once that is so."""
+        """Why the queue is closed; None while it is open."""
 
     def send(self, message: Message | str) -> None:
         """Send a message, encoded or not; an event that was sent before is not sent again."""
@@ -86,7 +86,7 @@ class ClientQueue:
             if number <= self._newest:
                 return
             self._newest = number
-        self._put(encode(message).decode())
+        self._put(message.frame if isinstance(message, EncodedMessage) else encode(message).decode())
 
     def send_audio(self, item: str, pcm: bytes) -> None:
         """Send a piece of speech."""
@@ -109,7 +109,7 @@ class ClientQueue:
         self._bytes = sum(map(len, self._frames))
 
     def pause(self) -> None:
-        """Hold back what is sent from here on, while missed events are read."""
+        """Hold messages back while missed events are read."""
         self._paused = deque()
 
     def resume(self, missed: Iterable[Message]) -> None:
@@ -130,7 +130,7 @@ class ClientQueue:
             self._changed.set()
 
     async def run(self, send: Send) -> CloseReason:
-        """Pass frames to `send` as they come, until the queue is closed; why it was."""
+        """Pass frames to `send` until the queue is closed; return the reason."""
         self._running = asyncio.current_task()
         while True:
             while self._frames:
@@ -143,6 +143,7 @@ class ClientQueue:
             await self._changed.wait()
 
     def _put(self, frame: Frame) -> None:
+        """Queue a frame; a client that reads too slowly is closed."""
         if self.closing is not None:
             return
         if self._bytes + len(frame) > self._limit:
@@ -153,12 +154,12 @@ class ClientQueue:
         self._changed.set()
 
     def _overflow(self) -> None:
-        # Whatever waits would come too late; the client resumes and gets the events again.
+        # The client resumes later and gets the events again.
         self._frames.clear()
         self._bytes = 0
         self.close(SLOW_CLIENT)
         if self._running is not None:
-            # It may be waiting for this very client, which may never read again.
+            # The send may wait for a client that never reads again.
             self._running.cancel()
 
 
@@ -180,12 +181,12 @@ class EventHub:
         self._on_message = on_message
         self._on_lost = on_lost
         self._clients: set[ClientQueue] = set()
-        self._queue: deque[_Event | Message | str] = deque(maxlen=MAX_QUEUED)
+        self._queue: deque[_Event | EncodedMessage | str] = deque(maxlen=MAX_QUEUED)
         self._delivery: asyncio.Task[None] | None = None
 
     @property
     def has_clients(self) -> bool:
-        """Whether a client is attached."""
+        """True if a client is attached."""
         return bool(self._clients)
 
     def publish(self, event: str, fields: Message, *, once: bool = False) -> None:
@@ -205,7 +206,9 @@ class EventHub:
 
         Speech does not wait for the store, so what stops it must not either. Text deltas come encoded.
         """
-        outgoing = to_wire(message) if isinstance(message, HostMessage) else message
+        if isinstance(message, HostMessage):
+            message = to_wire(message)
+        outgoing = message if isinstance(message, str) else EncodedMessage(message, encode(message).decode())
         if not at_once and self._delivery is not None and not self._delivery.done():
             self._queue.append(outgoing)
         else:
@@ -217,16 +220,16 @@ class EventHub:
             client.send_audio(item, pcm)
 
     def drop_audio(self) -> None:
-        """Remove the speech that no client has been sent yet."""
+        """Remove the speech that was not sent to the clients yet."""
         for client in self._clients:
             client.drop_audio()
 
     def attach(self, client: ClientQueue) -> None:
-        """Deliver to a client from here on."""
+        """Start to deliver to a client."""
         self._clients.add(client)
 
     def detach(self, client: ClientQueue) -> None:
-        """Deliver nothing more to a client."""
+        """Stop delivering to a client."""
         self._clients.discard(client)
 
     def close(self, closing: CloseReason) -> None:
@@ -240,6 +243,7 @@ class EventHub:
             await asyncio.wait({self._delivery})
 
     async def _deliver_queued(self) -> None:
+        """Deliver what is queued in order; an event is appended to the log first."""
         while self._queue:
             first = self._queue.popleft()
             if not isinstance(first, _Event):
@@ -248,15 +252,15 @@ class EventHub:
                 return
 
     async def _append(self, event: _Event) -> bool:
-        """Append an event, however long the store is unavailable, and deliver it.
+        """Append an event and deliver it; retry while the store is unavailable.
 
-        False if another host owns the session.
+        Return False if another host owns the session.
         """
         while True:
             try:
                 if event.once and await self.log.contains(event.name, event.fields):
                     return True
-                messages = await self.log.append(event.name, event.fields)
+                logged = await self.log.append(event.name, event.fields)
                 break
             except StoreUnavailableError as error:
                 _log.warning("an event waits for the store: %s", error)
@@ -271,11 +275,12 @@ class EventHub:
                 _log.exception("the event %s could not be stored", event.name)
                 return True
         if event.name == "message" and self._on_message is not None:
-            await self._on_message(event.fields, messages[-1]["at"])
-        for message in messages:
-            self._deliver(message)
+            await self._on_message(event.fields, logged[-1]["at"])
+        for each in logged:
+            self._deliver(each)
         return True
 
-    def _deliver(self, message: Message | str) -> None:
+    def _deliver(self, message: EncodedMessage | str) -> None:
+        """Pass a message to every attached client."""
         for client in self._clients:
             client.send(message)

@@ -1,14 +1,14 @@
-"""The prompt of a session: a fixed part within a token budget, then what varies between sessions.
+"""The prompt of a session: a fixed part within a token budget, then the context of the session.
 
-The fixed part (conduct, tools, the way to work) depends on the registry, the mode, the prompt files, the
-declarations' form and the budget, and on nothing else. All sessions of a deployment begin with the same
-bytes, so that the prefix caches of providers and local servers hit. Time, user and time zone come last.
+The fixed part (conduct, tools, working instructions) depends only on the registry, the mode, the prompt
+files, the form of the declarations and the budget. All sessions of a deployment start with the same bytes, so
+that the prefix caches of providers and local servers hit. Time, user and time zone come last.
 
 Declarations and one-line summaries are always sent. Guides fill the rest of the budget: those of actions
 first, because a wrong call of one costs most, then retrieval, then utility; within a category the shortest
-first, so that as many as possible fit. How often a tool was used plays no part: it differs between hosts and
-changes with time, and the prefix with it. A guide that does not fit is left out whole; the model gets it with
-the first error of that tool (`guides.py`).
+first, so that as many as possible fit. Usage statistics play no part, because they would change the prefix
+between hosts and over time. A guide that does not fit is left out; the model gets it with the first error of
+that tool (`guides.py`).
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from jackfield.transport.protocol import Transport
 CHARACTERS_PER_TOKEN = 4
 
 PROMPT_TOKENS = 8_000
-"""The budget where neither the settings nor the transport name one."""
+"""The budget if neither the settings nor the transport have one."""
 
 _CONTEXT_TOKENS = 100
-"""Kept free for the part that varies."""
+"""Reserved for the context of the session."""
 
 _CATEGORIES = ("action", "retrieval", "utility")
-"""In the order in which their guides get room."""
+"""Tool categories, in the order in which their guides are added."""
 
 _IN_SHORT = (
     "These tools are described in one line each. When a call of one of them fails for the first time, its "
@@ -59,19 +59,19 @@ _OURS = Path(__file__).parent / "prompts"
 
 
 def folders(own: Path | None) -> list[Path]:
-    """Where prompts are looked for: a deployment's own folder, then ours."""
+    """Return the folders of prompts: the deployment's own, then the shipped one."""
     if own is not None and not own.is_dir():
         raise SettingsError(f"prompts: there is no directory {str(own)!r}")
     return [_OURS] if own is None else [own, _OURS]
 
 
 def estimated_tokens(text: str) -> int:
-    """About how many tokens a text takes, at four characters each."""
+    """Return about how many tokens a text takes, at four characters each."""
     return len(text) // CHARACTERS_PER_TOKEN
 
 
 def token_budget(settings: Settings, transport: Transport) -> int:
-    """Most tokens of prompt and declarations: as set, else as the transport says, else the default."""
+    """Return the most tokens of prompt and declarations: as set, else the transport's, else the default."""
     return settings.prompt_tokens or getattr(transport, "prompt_tokens", None) or PROMPT_TOKENS
 
 
@@ -82,7 +82,7 @@ class ToolCost(NamedTuple):
     summary: int
     guide: int
     guide_in_prompt: bool
-    """Whether sessions begin with the guide; if not, they begin with the summary."""
+    """True if the prompt has the guide; otherwise it has the summary."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,16 +97,16 @@ class FixedPrompt:
 
     @property
     def tokens(self) -> int:
-        """Instructions and declarations together, without what varies."""
+        """Return the tokens of instructions and declarations, without the context."""
         return estimated_tokens(self.text) + self.declaration_tokens
 
     @property
     def omitted(self) -> tuple[str, ...]:
-        """The tools whose guides are not in it."""
+        """Return the tools whose guides are not in the prompt."""
         return tuple(tool for tool, cost in self.costs.items() if not cost.guide_in_prompt)
 
     def to_wire(self) -> dict[str, int | str]:
-        """The figures, for those who show them."""
+        """Return the figures as JSON."""
         return {
             "mode": self.mode,
             "tokens": self.tokens,
@@ -118,7 +118,7 @@ class FixedPrompt:
 
     @property
     def figures(self) -> str:
-        """The figures in a clause."""
+        """Return the figures as text."""
         guides = len(self.costs) - len(self.omitted)
         return (
             f"{self.mode}: {self.tokens:,} of {self.budget:,} tokens, {self.declaration_tokens:,} of them "
@@ -127,7 +127,7 @@ class FixedPrompt:
 
     @property
     def excess(self) -> str:
-        """What to tell about a prompt that is over its budget without any guide; empty when it is not."""
+        """Return the warning for a prompt that exceeds its budget without any guide; empty otherwise."""
         if self.tokens <= self.budget:
             return ""
         summaries = sum(cost.summary for cost in self.costs.values() if not cost.guide_in_prompt)
@@ -140,7 +140,7 @@ class FixedPrompt:
         )
 
     def with_context(self, context: Mapping[str, str]) -> str:
-        """The instructions of one session: the fixed part, then what is so just now."""
+        """Return the instructions of one session: the fixed part, then its context."""
         if not context:
             return self.text
         facts = "\n".join(f"- {name}: {fact}" for name, fact in context.items())
@@ -148,9 +148,9 @@ class FixedPrompt:
 
 
 def tool_tokens(prompts: Iterable[FixedPrompt], tool_id: str) -> dict[str, Any] | None:
-    """What a tool costs in the first of these prompts that has it, and the modes whose prompt has its guide.
+    """Return what a tool costs in the first prompt that has it, and the modes whose prompt has its guide.
 
-    None where no prompt has the tool.
+    None if no prompt has the tool.
     """
     costs = {prompt.mode: prompt.costs[tool_id] for prompt in prompts if tool_id in prompt.costs}
     if not costs:
@@ -172,7 +172,7 @@ def fixed_prompt(
     adapter: str,
     budget: int = PROMPT_TOKENS,
 ) -> FixedPrompt:
-    """The fixed part for these tools, declared as `adapter` does; the first folder that has a file wins."""
+    """Return the fixed part for these tools, declared for `adapter`; the first folder with a file wins."""
     offered = [tool for tool in tools if mode in tool.manifest.allowed_modes]
     declared = [tool.provider_schemas[adapter] for tool in offered if adapter in tool.provider_schemas]
     core, conduct, loop = _part("core.md", folders), _part(f"{mode}.md", folders), _LOOP[mode]
@@ -202,7 +202,7 @@ def _declaration_tokens(tool: FrozenTool, adapter: str) -> int:
 
 
 def _fitting(tools: Sequence[FrozenTool], room: int) -> frozenset[str]:
-    """The tools whose guides fit into so many characters, each in place of its summary."""
+    """Return the tools whose guides fit into `room` characters, each in place of its summary."""
 
     def precedence(tool: FrozenTool) -> tuple[int, int, str]:
         manifest = tool.manifest
@@ -227,7 +227,7 @@ def _part(name: str, folders: Sequence[Path]) -> str:
 
 
 def _tools(tools: Sequence[FrozenTool], in_full: frozenset[str]) -> list[str]:
-    """A line on each tool, or its whole guide."""
+    """Return the section on tools: a summary of each tool, or its guide."""
     if not tools:
         return []
     lines = [_line(tool) for tool in tools if tool.manifest.tool_id not in in_full]
@@ -241,7 +241,7 @@ def _line(tool: FrozenTool) -> str:
 
 
 def _demoted(guide: str) -> str:
-    """A guide as a part of a larger page: its headings two levels down, where they are not in code."""
+    """Return a guide with its headings two levels down, except in code."""
     lines, fenced = [], False
     for line in guide.strip().splitlines():
         if line.lstrip().startswith("```"):

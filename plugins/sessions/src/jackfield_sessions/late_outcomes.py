@@ -1,7 +1,7 @@
-"""Outcomes that come after their call was answered: approved calls, and calls in doubt that are settled.
+"""Outcomes that arrive after the model got its answer: of approved calls, and of calls in doubt.
 
-Every outcome is read from the call's claim (`jackfield.ledger`), so it does not matter which process ran the
-call, whether that process lives, or who settled it. The client and the model learn each state once.
+Every outcome is read from the call's claim (`jackfield.ledger`). So it does not matter which process ran the
+call, whether that process is alive, or who settled the call. Clients and model learn each state once.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from jackfield_sessions.guides import OmittedGuides
 _log = logging.getLogger(__name__)
 
 POLL_SECONDS = 1.0
-"""How often to look at a call that another process runs, or that is in doubt."""
+"""Seconds between two checks of a call that another process runs, or that is in doubt."""
 
 MAX_OUTCOMES = 200
-"""How many outcomes that were reported late are remembered."""
+"""How many late outcomes are remembered."""
 
 OPEN = (CallState.RUNNING, CallState.IN_DOUBT, CallState.UNKNOWN)
-"""The states that another one follows."""
+"""States that are not final."""
 
 
 UNKNOWN_CONFIRMATION = (
@@ -41,16 +41,16 @@ UNKNOWN_CONFIRMATION = (
     "This session has no such confirmation, or it is older than 24 hours.",
     "Look at the session's events for what became of the call.",
 )
-"""The error for a token that stands for nothing: code, sentence, suggestion."""
+"""The error for an unknown token: code, message, suggestion."""
 
 
 def contradicts(state: CallState, *, approve: bool) -> bool:
-    """Whether a decision contradicts the one that stands."""
+    """Return whether a decision contradicts the earlier one."""
     return approve is (state in (CallState.DECLINED, CallState.EXPIRED))
 
 
 def decided_before(state: CallState) -> str:
-    """Why a decision did not count."""
+    """Return why a decision had no effect."""
     match state:
         case CallState.DECLINED:
             return "The user declined this call before; it was not run."
@@ -66,7 +66,7 @@ def decided_before(state: CallState) -> str:
 
 
 class LateOutcomes:
-    """Resolves confirmations, and reports what became of the calls."""
+    """Resolves confirmations, and reports late outcomes to clients and model."""
 
     def __init__(
         self,
@@ -88,11 +88,11 @@ class LateOutcomes:
 
     @property
     def running(self) -> bool:
-        """Whether an approved call is running here."""
+        """True while an approved call is running here."""
         return self._running > 0
 
     async def resolve(self, token: str, *, approve: bool) -> CallResult | None:
-        """Carry out the user's decision and tell the model the outcome; nothing for an unknown token."""
+        """Carry out the user's decision and tell the model the outcome; return None for an unknown token."""
         self._running += 1
         try:
             answer = await self._runtime.resolve_confirmation(self._session, token, approve=approve)
@@ -103,7 +103,7 @@ class LateOutcomes:
         return answer
 
     async def restore(self) -> None:
-        """Note what was decided while no process had the session; before the model is connected."""
+        """Report decisions that were made while the session was not live, before the model is connected."""
         for pending in await self._runtime.confirmations.for_session(self._session.id):
             status = await self._runtime.ledger.status_of(pending)
             if status.wire is not None:
@@ -113,11 +113,11 @@ class LateOutcomes:
                 self._open[pending.run_key] = pending
 
     async def resume(self) -> None:
-        """Follow what has no outcome yet: approved calls of another process, and calls in doubt."""
+        """Watch calls without an outcome: approved calls of another process, and calls in doubt."""
         for pending in self._open.values():
             status = await self._runtime.ledger.status_of(pending)
             if status.state is CallState.IN_DOUBT:
-                # By the whole path of a call: the audit gets a line, and what may be repeated runs again.
+                # Through the whole call path: the call is audited, and runs again if that is safe.
                 await self._report(await self._runtime.resolve_pending(self._session, pending, approve=True))
             else:
                 self._watch(pending.run_key, pending.tool_id, pending.call_id)
@@ -126,7 +126,7 @@ class LateOutcomes:
             self._watch(key, tool_id, call_id)
 
     def watch(self, answer: CallResult) -> None:
-        """Report what becomes of a call that the model was told is running or in doubt."""
+        """Watch a call whose outcome is not final, to report it later."""
         if answer.response.failure is None or not answer.key:
             return
         state = state_of(answer.wire)
@@ -135,12 +135,12 @@ class LateOutcomes:
             self._watch(answer.key, answer.tool_id, answer.call_id)
 
     def close(self) -> None:
-        """Stop watching; the process that resumes the session goes on with it."""
+        """Stop watching; the process that resumes the session continues."""
         for task in self._watches.values():
             task.cancel()
 
     async def _report(self, answer: CallResult, *, publish: bool = False, connected: bool = True) -> None:
-        """Tell the model an outcome that it does not know, and publish it where nobody has."""
+        """Tell the model an outcome that it does not know; with `publish`, publish it too."""
         key, state, outcomes = answer.key, state_of(answer.wire), self._checkpoint.outcomes
         if state in OPEN:
             self._watch(key, answer.tool_id, answer.call_id)
@@ -149,7 +149,7 @@ class LateOutcomes:
         if outcomes.get(key) == state.value:
             return
         if publish:
-            # The host that took the decision may have published it before it died, or lost the session.
+            # The host that took the decision may have published it before it died or lost the session.
             self._session.publish(*event_fields(call_outcome(answer)), once=True)
         outcomes[key] = state.value
         while len(outcomes) > MAX_OUTCOMES:
@@ -172,7 +172,7 @@ class LateOutcomes:
             except StoreUnavailableError:
                 continue
             if status.state in (CallState.WAITING, CallState.NEVER_RUN) and status.wire is None:
-                # Its process gave it up before it ran: there is nothing to report.
+                # Its process released it before it ran; there is nothing to report.
                 self._checkpoint.unsettled.pop(key, None)
                 return
             reported = self._checkpoint.outcomes.get(key)
@@ -184,7 +184,7 @@ class LateOutcomes:
                 return
 
     def _sentence(self, state: CallState, answer: CallResult) -> str:
-        """What the model is told."""
+        """Return the text for the model."""
         call = f"the call of {answer.tool_id}"
         match state:
             case CallState.DECLINED:

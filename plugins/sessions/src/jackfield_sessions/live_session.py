@@ -48,7 +48,7 @@ from jackfield_sessions.tool_runner import DEAD_AIR_SECONDS
 _log = logging.getLogger(__name__)
 
 FORMS_SECONDS = 60.0
-"""How long a connection that asks in the wrong way may wait for an idle moment to be renewed."""
+"""How long a renewal waits for an idle moment after the client began or ceased to show forms."""
 
 
 class LiveSession:
@@ -82,15 +82,15 @@ class LiveSession:
         )
         session.publish = self.hub.publish
         self.provider_reason = ""
-        """Why its provider was chosen, and how it answers this session."""
+        """Why the provider was chosen."""
         self.left = time.monotonic()
         """When the last client detached."""
         self.closing: CloseReason | None = None
-        """Why it ends here, once that is decided."""
+        """Why the session ends in this process, once that is decided."""
         self.request: str | None = None
-        """What the user wanted before it began; the model takes it up as soon as a client is attached."""
+        """A request from an earlier session; the model answers it once a client is attached."""
         self.on_end: Callable[[], Coroutine[Any, Any, None]] | None = None
-        """What else has to be closed when it ends."""
+        """Called when the session ends in this process."""
         self.client_turn: Turn | None = None
         """The turn of the calls that the client makes itself."""
         self._runtime = runtime
@@ -152,11 +152,11 @@ class LiveSession:
 
     @property
     def ended(self) -> bool:
-        """Whether it has ended here."""
+        """True if it has ended in this process."""
         return self._running is not None and self._running.done()
 
     async def wait_closed(self) -> CloseReason:
-        """Wait for the end; why it ended."""
+        """Wait for the end and return the reason."""
         if self._running is not None:
             await asyncio.wait({self._running})
         return self.closing or ENDED
@@ -176,17 +176,18 @@ class LiveSession:
         await self.wait_closed()
 
     async def release(self) -> None:
-        """Give up a session that another process owns: nothing of it may be saved here."""
+        """Close a session that another process owns, without saving it."""
         self.checkpoint.disable()
         await self.close(REPLACED)
 
     async def _run(self) -> None:
+        """Run the model loop, then close the hub and its clients."""
         try:
             ended = await self._loop.run()
         except Exception:  # noqa: BLE001 - a session that fails must not take others with it
             _log.exception("session %s failed", self.session.id)
             ended, self.closing = Closed("server_error"), self.closing or INTERNAL
-        # An intent that was honoured ends the session; a model that was lost only this part of it.
+        # An intent ends the session for good; a lost model ends it in this process only.
         self.closing = self.closing or (PROVIDER_UNAVAILABLE if ended.code else ENDED)
         if self.closing in (ENDED, MAX_DURATION):
             self._loop.transition(State.TERMINATED)
@@ -198,7 +199,7 @@ class LiveSession:
     # Clients come and go.
 
     def attach(self, client: ClientQueue) -> None:
-        """Attach a client; the one that was attached before is told to go."""
+        """Attach a client; the previous client is closed as replaced."""
         if self._client is not None:
             self._client.close(REPLACED)
             self.hub.detach(self._client)
@@ -216,9 +217,9 @@ class LiveSession:
         self.left = time.monotonic()
 
     async def accept_forms(self, forms: bool) -> None:
-        """Say whether the client that is attached now shows forms.
+        """Set whether the attached client shows forms.
 
-        A connection is told when it is opened, so one that can ask with forms is renewed.
+        A provider connection learns this when it is opened, so a connection that supports forms is renewed.
         """
         connection = self._loop.connection
         if forms == connection.forms:
@@ -231,24 +232,24 @@ class LiveSession:
 
     @property
     def tools_running(self) -> bool:
-        """Whether tools are running."""
+        """True while tools are running."""
         loop = self._loop
         return loop.late_outcomes.running or loop.connection.running_batches > 0 or loop.tools.in_background
 
     @property
     def ending(self) -> bool:
-        """Whether the last words are being spoken, or a tool is running that may ask for them."""
+        """True while the last words are spoken, or a tool is running that may end the session."""
         return self._loop.end_timer.ignores_input or self._loop.connection.running_batches > 0
 
     @property
     def is_abandoned(self) -> bool:
-        """Whether no client is attached, and nothing is running that a user waits for."""
+        """True if no client is attached and nothing is running that a user waits for."""
         return not (
             self.hub.has_clients or self.tools_running or self.checkpoint.response_pending or self._tasks
         )
 
     def close_due(self, options: SessionOptions, now: float) -> CloseReason | None:
-        """Why it should be closed, if its time is over."""
+        """Return why the session should be closed now; None if it should not."""
         if self._runtime.store.now() - self.session.opened_at > options.session_seconds:
             return MAX_DURATION
         if self.tools_running:
@@ -259,28 +260,29 @@ class LiveSession:
 
     @property
     def partial_answer(self) -> PartialAnswer | None:
-        """The answer that is being given, for a client that was not there when it began."""
+        """Return the incomplete answer, for a client that attaches in the middle of it."""
         text = self._loop.speech.partial_answer
         return PartialAnswer(answer=self.checkpoint.answers + 1, text=text) if text else None
 
     @property
     def playback(self) -> PlaybackTracker:
-        """The speech that was sent, and how much of it was played."""
+        """Return how much speech was sent and played."""
         return self._loop.speech.playback
 
-    # What the user does. Each returns at once, so that a client is heard while the work goes on; the task can
-    # be awaited. A failure is sent to the clients.
+    # What the user does. Each method returns at once, so that the next message of a client does not wait; the
+    # task can be awaited. A failure is sent to the clients.
 
     def send_text(self, text: str, *, client_id: str | None = None) -> asyncio.Task[None]:
-        """Send what the user writes; it interrupts the model.
+        """Send a text of the user; it interrupts the model.
 
-        A client that does not know whether its text arrived sends it again under the same `client_id`, and it
+        A client that does not know whether its text arrived sends it again with the same `client_id`; it
         counts once.
         """
         self._loop.last_activity = time.monotonic()
         return self._spawn(self._send_text(text, client_id), in_order=True)
 
     async def _send_text(self, text: str, client_id: str | None) -> None:
+        """Begin a turn with the text, then send it to the model."""
         if self._loop.end_timer.ignores_input or not self.checkpoint.accept_client_id(client_id):
             return
         await self._begin_user_turn(text, client_id)
@@ -329,7 +331,7 @@ class LiveSession:
             await send_form(tool_id, None)
 
     def add_context(self, text: str, *, urgent: bool = False) -> asyncio.Task[None]:
-        """Send the model something it should know: at once, or when it next pauses."""
+        """Give the model context: at once if it is urgent, else when the model is idle."""
         return self._spawn(self._add_context(text, urgent=urgent), in_order=True)
 
     async def _add_context(self, text: str, *, urgent: bool) -> None:
@@ -339,7 +341,7 @@ class LiveSession:
             self._loop.waiting_context.append(text)
 
     def interrupt(self) -> asyncio.Task[None]:
-        """Stop the model: calls that read are stopped, calls that write run to their end."""
+        """Interrupt the model; calls that only read are stopped, calls that write run to their end."""
         self.hub.drop_audio()
         return self._spawn(self._interrupt())
 
@@ -349,10 +351,10 @@ class LiveSession:
         loop.speech.mute()
         answered = connection.running_batches or not self.checkpoint.response_pending
         if loop.speech.playback.has_unplayed and answered:
-            # It has said everything, faster than it plays; the rest of that will not be played.
+            # The answer is complete, but the client has not played all of it and will not play the rest.
             await loop.stop_playback()
         if connection.running_batches:
-            # A model that waits for its calls says nothing; their results bring it to speak again.
+            # A model that waits for results is silent; the results make it continue.
             await loop.tools.stop_filler()
             return
         await (await connection.current()).interrupt()
@@ -364,28 +366,29 @@ class LiveSession:
         return self._spawn(self._submit_decision(token, approve=approve))
 
     async def _submit_decision(self, token: str, *, approve: bool) -> None:
+        """Resolve a confirmation; tell the client if the token is unknown or was decided before."""
         answer = await self.resolve_confirmation(token, approve=approve)
         if answer is None:
             self._send_error(*UNKNOWN_CONFIRMATION)
             return
         state = state_of(answer.wire)
         if answer.replayed and contradicts(state, approve=approve):
-            # The client asked for something else than what was decided before.
+            # An earlier decision stands, and it differs from this one.
             self._send_error("already_decided", decided_before(state), "Look at the call's outcome.")
 
     async def resolve_confirmation(self, token: str, *, approve: bool) -> CallResult | None:
-        """Carry out the user's decision about a waiting call, and tell the model what really happened.
+        """Carry out the user's decision about a waiting call, and tell the model the outcome.
 
-        The answer says what became of the call; nothing for a token that is unknown in this session.
+        Return the outcome, or None for a token that is unknown in this session.
         """
         return await self._loop.late_outcomes.resolve(token, approve=approve)
 
     def cancel_call(self, call_id: str) -> None:
-        """Stop a call that the user does not want to wait for, unless it writes."""
+        """Stop a call on the user's request, unless it writes."""
         self._loop.tools.stop("cancelled by the user", [call_id])
 
     async def send_audio(self, pcm: bytes) -> None:
-        """Send what the user says: PCM16, 24 kHz, mono."""
+        """Send the user's speech: PCM16, 24 kHz, mono."""
         if not self._loop.end_timer.ignores_input:
             await self._loop.connection.send_audio(pcm)
 
@@ -394,7 +397,7 @@ class LiveSession:
         self._loop.speech.playback.report(item, ms)
 
     async def _start_with(self, request: str) -> None:
-        """Have the model take up what the user wanted before this session began."""
+        """Have the model answer a request from an earlier session."""
         self.checkpoint.response_pending = True
         self.checkpoint.history.add("user", request)
         await self.checkpoint.save()
@@ -405,6 +408,7 @@ class LiveSession:
     async def _begin_user_turn(
         self, text: str, client_id: str | None, submission: Submission | None = None
     ) -> None:
+        """Interrupt a pending answer, begin a turn, and save and publish the user's message."""
         loop, checkpoint = self._loop, self.checkpoint
         if checkpoint.response_pending:
             loop.connection.supersede_response()
@@ -418,6 +422,7 @@ class LiveSession:
         loop.transition(State.PROCESSING, busy=True)
 
     def _spawn(self, work: Coroutine[Any, Any, None], *, in_order: bool = False) -> asyncio.Task[None]:
+        """Start a task for a client's request; `in_order` runs it after earlier requests."""
         task = asyncio.create_task(self._guarded(work, self._in_order if in_order else nullcontext()))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -426,7 +431,7 @@ class LiveSession:
     async def _guarded(
         self, work: Coroutine[Any, Any, None], order: AbstractAsyncContextManager[Any]
     ) -> None:
-        """Do some work; a failure is an error for the clients."""
+        """Run a request; a failure is sent to the clients."""
         async with order:
             try:
                 await work

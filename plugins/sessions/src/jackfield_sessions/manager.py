@@ -1,6 +1,6 @@
-"""The session manager: opens, resumes and closes the live sessions of a host.
+"""Opens, resumes and closes the live sessions of a host.
 
-Everything that uses sessions (WebSockets, HTTP, browser calls, tests) begins here.
+Everything that uses sessions (WebSockets, HTTP, browser calls, tests) starts here.
 """
 
 from __future__ import annotations
@@ -51,10 +51,10 @@ _log = logging.getLogger(__name__)
 _IS_ID = re.compile(r"[0-9a-f]{32}")
 
 MAINTENANCE_SECONDS = 1.0
-"""How often to look for sessions whose time is over."""
+"""Seconds between two checks for sessions that are due to close."""
 
 CLOSE_SECONDS = 2.0
-"""How long it may take to close a session's connection to the model and to save it, when the host stops."""
+"""How long closing and saving a session may take when the host stops."""
 
 
 class SessionManager:
@@ -69,11 +69,11 @@ class SessionManager:
         self.stopping = asyncio.Event()
         """Set when the host begins to drain."""
         self.model_reachable = True
-        """Whether the model could be reached at the last attempt."""
+        """True if the last attempt to reach the model succeeded."""
         self.listeners: Counter[str] = Counter()
         """How many event streams each user follows."""
         self.host_id = os.urandom(8).hex()
-        """Names this process among all that share the store."""
+        """Identifies this process among those that share the store."""
         self.live: dict[str, LiveSession] = {}
         """The live sessions, by their ids."""
         self.factory = SessionFactory(runtime, settings, transport)
@@ -92,10 +92,10 @@ class SessionManager:
         transport: Transport | None = None,
         forms: bool = False,
     ) -> LiveSession:
-        """Begin a session; `SessionRefused` says why there is none.
+        """Open a session; raise `SessionRefused` if that is not possible.
 
-        `handover` is the token of a session whose request is taken up; `forms` says whether the client shows
-        forms.
+        `handover` is the token of a session whose pending request this session answers; `forms` says whether
+        the client shows forms.
         """
         await self.admission.admit(identity)
         with self.admission.reserve_slot(identity.user):
@@ -119,9 +119,9 @@ class SessionManager:
         transport: Transport | None = None,
         forms: bool = False,
     ) -> LiveSession:
-        """Go on with a session that is live here, or from its checkpoint.
+        """Resume a session that is live here, or from its checkpoint.
 
-        With a `transport` of its own it goes on over that; the connection that there was is closed first.
+        With `transport`, it continues over that transport; the previous connection is closed first.
         """
         await self.admission.check_ban(identity)
         session_id, _, secret = token.partition(".")
@@ -132,15 +132,15 @@ class SessionManager:
                 if await self._is_usable(live, transport):
                     await live.accept_forms(forms)
                     return live
-                # It may have ended, and the store not know it yet.
+                # It may have ended before the store knows it.
                 check_access(live.session, secret, identity)
                 self.live.pop(session_id, None)
             if self.draining:
                 raise SessionRefused(RESTARTING, "The host is restarting; resume again in a moment.")
-            # Before the claim: a client that may not use the session must not take it from its host.
+            # Before the claim: a client without access must not take the session from its host.
             await self.load_session(token, identity)
             epoch = await claim_ownership(session_id, self.runtime.store, self.host_id)
-            # What the previous owner saves from here on is not read; what it has saved by now is read here.
+            # After the claim: later records of the previous owner are ignored.
             session = await self.load_session(token, identity)
             session.epoch = epoch
             checkpoint = await Checkpoint.load(session, self.runtime.store)
@@ -151,7 +151,7 @@ class SessionManager:
             return live
 
     async def load_session(self, token: str, identity: Identity, *, ended: bool = False) -> Session:
-        """The session of a token, live or as it was saved; with `ended` also one that has ended."""
+        """Return the session of a token, live or saved; with `ended`, also one that has ended."""
         session_id, _, secret = token.partition(".")
         if not _IS_ID.fullmatch(session_id):
             raise unknown_session()
@@ -166,18 +166,18 @@ class SessionManager:
         return session
 
     async def end(self, live: LiveSession) -> None:
-        """End a session for good, as its user asks."""
+        """End a session for good, on the user's request."""
         await live.close(ENDED)
 
     async def resolve_confirmation(self, session: Session, token: str, *, approve: bool) -> CallResult | None:
-        """Carry out a user's decision; what became of the call, or nothing for an unknown token."""
+        """Carry out a user's decision; return the outcome of the call, or None for an unknown token."""
         live = self.live.get(session.id)
         if live is None or live.closing is not None:
             return await self.direct_calls.resolve_confirmation(session, token, approve=approve)
         return await self.direct_calls.to_the_end(_resolve_live(live, token, approve=approve))
 
     def session_info(self, live: LiveSession, *, resumed: bool, operator: bool) -> SessionInfo:
-        """The message `session`, which a client gets first; operators see why the provider was chosen."""
+        """Return the first message to a client; operators see why the provider was chosen."""
         choice, session = self.factory.provider_choice, live.session
         tools = self.runtime.registry.summaries(session.mode)
         return SessionInfo(
@@ -197,7 +197,7 @@ class SessionManager:
         )
 
     async def run_maintenance(self) -> None:
-        """Close sessions whose time is over, and prune the store, until cancelled."""
+        """Close sessions that are due and prune the store, until cancelled."""
         pruned = time.monotonic()
         while True:
             await asyncio.sleep(MAINTENANCE_SECONDS)
@@ -213,15 +213,15 @@ class SessionManager:
 
     @property
     def draining(self) -> bool:
-        """Whether the host is about to stop."""
+        """True if the host is stopping."""
         return self.admission.closed
 
     async def drain(self) -> None:
-        """Take no new work, let running tools finish, and release every session as soon as its own have."""
+        """Accept no new work, wait for running tools, and close each session when its tools are done."""
         self.admission.closed = True
         self.stopping.set()
         deadline = time.monotonic() + self.options.drain_seconds
-        # A session that was being opened when the draining began is released as well.
+        # A session that was being opened when draining began is closed as well.
         while self.live or (self.admission.opening and time.monotonic() < deadline):
             live_sessions = list(self.live.values())
             for live in live_sessions:
@@ -263,7 +263,7 @@ class SessionManager:
         )
 
     async def _is_usable(self, live: LiveSession, transport: Transport | None) -> bool:
-        """Whether a live session can go on; otherwise it has ended here when this returns."""
+        """Return whether a live session can continue; if not, it has ended in this process."""
         if live.closing is not None:
             await live.wait_closed()
         elif not await live.hub.log.is_owner():
@@ -273,14 +273,14 @@ class SessionManager:
         return live.closing is None
 
     async def _connect_model(self, live: LiveSession) -> None:
-        """Connect a session to its model, and let it begin."""
+        """Connect a session to its model and start it."""
         session = live.session
         try:
             live.provider_reason = self.factory.provider_choice.reason
             await live.open()
             self.model_reachable = True
         except TransportError as error:
-            # The client's own input may be at fault; that says nothing about the provider.
+            # An invalid request is the client's fault and says nothing about the provider.
             self.model_reachable = error.code == "invalid_request_error"
             _log.error("session %s: the model cannot be reached: %s", session.id, error)
             kind = PROVIDER_ERRORS[error.code]
@@ -300,10 +300,10 @@ class SessionManager:
         self._spawn(self._watch_end(live))
 
     async def _watch_end(self, live: LiveSession) -> None:
-        """Record the end of a session, then let go of it."""
+        """Record the end of a session, then remove it."""
         closing = await live.wait_closed()
         try:
-            # Before it is let go of: a client that asks in between would find it as it was saved, active.
+            # Before it is removed: a client that asks in between would find it saved as active.
             if closing in (ENDED, MAX_DURATION):
                 await self.runtime.end_session(live.session)
         finally:
@@ -312,7 +312,7 @@ class SessionManager:
         _log.info("session %s: %s", live.session.id, closing.reason)
 
     async def _take_request(self, token: str, identity: Identity) -> str | None:
-        """What the user wanted in a text session; only one session gets it."""
+        """Return the pending request of a text session; only one session gets it."""
         session, store = await self.load_session(token, identity, ended=True), self.runtime.store
         request = session.flags.get("pending_message")
         if not request:
@@ -321,13 +321,13 @@ class SessionManager:
             session.set_flag("pending_message", None)
             await session.save(store)
             return str(request)
-        # The host that owns the session still has the request, and will save it again with everything else.
+        # The host that owns the session still has the request and saves it again with its next save.
         digest = hashlib.sha256(request.encode()).hexdigest()
         times = await store.add(f"handover/{session.id}/{digest}", 1, window=RECOVERY_SECONDS)
         return str(request) if times == 1 else None
 
     async def _close_deleted(self) -> None:
-        """Close sessions that are being deleted, and save nothing more of them."""
+        """Close sessions that are being deleted, without saving them."""
         with suppress(StoreUnavailableError):
             for session_id in await archive.deleted(self.runtime.store) if self.live else ():
                 live = self.live.get(session_id)
@@ -348,7 +348,7 @@ class SessionManager:
 
 
 async def _drain(live: LiveSession, deadline: float) -> None:
-    """Let a session's tools finish, then release it; calls that are late are left to the next owner."""
+    """Wait for a session's tools, then close it; the next owner continues late calls."""
     try:
         async with asyncio.timeout(max(0.0, deadline - time.monotonic())):
             await live.wait_tools()
@@ -369,4 +369,4 @@ async def _resolve_live(live: LiveSession, token: str, *, approve: bool) -> Call
 
 
 def _drop(event: str, fields: Any, *, once: bool = False) -> None:
-    """Drops the events of a saved session that is not live."""
+    """Drop the events of a saved session that is not live."""

@@ -1,6 +1,6 @@
-"""The connection of a session to its model: opened again when it breaks, renewed before it expires.
+"""The connection of a session to its model: reopened when it breaks, renewed before it expires.
 
-Above this module there seems to be one connection, which ends only when it cannot be restored or is closed.
+Other modules see one connection, which ends only when it is closed or cannot be restored.
 """
 
 from __future__ import annotations
@@ -31,19 +31,19 @@ from jackfield_sessions.summary import Summarizer
 _log = logging.getLogger(__name__)
 
 RECONNECT_SECONDS = (0.0, 0.5, 1.0, 2.0, 4.0, 8.0)
-"""The wait before each attempt to connect again; up to half as much again is added by chance."""
+"""Seconds before each attempt to reconnect; jitter adds up to half of it."""
 
 MAX_WAIT_SECONDS = 30.0
-"""The longest wait that a provider may ask for."""
+"""The longest wait in seconds that a provider may ask for."""
 
 BUFFERED_AUDIO = 10 * 48_000
 """How many bytes of the user's speech are buffered while there is no connection: ten seconds."""
 
 RETRY_SECONDS = (1.0, 3.0, 8.0)
-"""The wait before each attempt to get an answer that the provider failed to give."""
+"""Seconds before each retry of an answer that the provider failed to give."""
 
 MARGIN_SECONDS = 2.0
-"""A renewal that could not wait for an idle moment begins so long before the connection expires."""
+"""A renewal starts this many seconds before the connection expires, even if the model is busy."""
 
 CONTINUE = "The last answer did not reach the user. Go on from what is known, and answer now."
 
@@ -61,7 +61,7 @@ def base_config(
     voice: VoiceSettings,
     answer_tokens: int = 0,
 ) -> ConnectionConfig:
-    """What all connections of a session begin with: instructions, tools and voice."""
+    """Return what all connections of a session share: instructions, tools and voice."""
     mode = session.mode
     offered = {tool.id: tool for tool in registry.offered(mode)}
     in_text = {tool.id: tool for tool in registry.offered("text")}
@@ -102,7 +102,7 @@ class ModelConnection:
         self.forms = forms
         """Whether the client shows forms; a new value counts for the next connection."""
         self.renewals = 0
-        """How many connections came before this one."""
+        """The number of connections before this one."""
         self.running_batches = 0
         """How many batches of calls are running; their results bring the answer."""
         self.idle = asyncio.Event()
@@ -121,7 +121,7 @@ class ModelConnection:
         self._retry: asyncio.Task[None] | None = None
         self._retries = 0
         self._superseded = 0
-        # How many responses are still to end that the user's next message has interrupted.
+        # The number of unfinished responses that the user's next message has interrupted.
 
     async def open(self) -> None:
         """Connect for the first time; `TransportError` when that fails."""
@@ -130,18 +130,18 @@ class ModelConnection:
 
     @property
     def broken(self) -> bool:
-        """Whether there is no connection now."""
+        """True while there is no connection."""
         return not self._connected.is_set()
 
     async def current(self) -> Connection:
-        """The provider connection; waits while there is none."""
+        """Return the provider connection; wait while there is none."""
         if self._connection is None:
             raise TransportError("network", "the session is not connected to its model")
         await self._connected.wait()
         return self._connection
 
     async def send_audio(self, pcm: bytes) -> None:
-        """Send what the user says; while there is no connection, the last of it is buffered."""
+        """Send the user's speech; without a connection, the last seconds of it are buffered."""
         if self._connected.is_set() and self._connection is not None:
             await self._connection.send_audio(pcm)
             return
@@ -149,7 +149,7 @@ class ModelConnection:
         del self._unsent_audio[:-BUFFERED_AUDIO]
 
     async def events(self) -> AsyncIterator[Event | Reconnected]:
-        """Everything that comes over all connections, up to the one `Closed` that cannot be recovered."""
+        """Yield the events of all connections, up to the `Closed` that cannot be recovered."""
         while True:
             connection = await self.current()
             last = Closed("network", "the stream of events ended")
@@ -188,9 +188,9 @@ class ModelConnection:
         self._superseded += not self.running_batches
 
     def complete_response(self) -> bool:
-        """Note the end of a response; whether nothing more is due."""
+        """Note the end of a response; return whether no other response is due."""
         if self._superseded:
-            # It was interrupted, or done before that; what the user has asked since is still to be answered.
+            # The user's next message has interrupted this response and still needs an answer.
             self._superseded -= 1
             return False
         self._checkpoint.response_pending = False
@@ -200,12 +200,12 @@ class ModelConnection:
         return True
 
     async def on_disconnect(self, error: ProviderError) -> None:
-        """Prepare for a new connection: a provider session that expired took its history along."""
+        """Prepare for a new connection: if the provider session expired, its history is lost."""
         if PROVIDER_ERRORS[error.code].recovery == "renew":
             await self._checkpoint.history.compact(self._summarize)
 
     def recover(self, error: ProviderError) -> bool:
-        """React to a provider error on an open connection; whether an answer may still come."""
+        """React to a provider error on an open connection; return whether an answer may still come."""
         kind = PROVIDER_ERRORS[error.code]
         if kind.recovery == "renew":
             self.schedule_renewal(error.code, 0)
@@ -218,13 +218,13 @@ class ModelConnection:
         return False
 
     def schedule_renewal(self, code: str, seconds: float) -> asyncio.Task[None]:
-        """Renew the connection within so many seconds; a renewal that is scheduled already will do."""
+        """Renew the connection within this many seconds, unless a renewal is scheduled already."""
         if self._renewal is None or self._renewal.done():
             self._renewal = asyncio.create_task(self._renew_when_idle(code, seconds))
         return self._renewal
 
     async def renew(self) -> None:
-        """Go on in a new connection, with a summary, the last turns, and the answer that is due.
+        """Continue in a new connection, with a summary, the last turns, and a request for a pending answer.
 
         The new connection is opened before the old one is closed.
         """
@@ -236,7 +236,7 @@ class ModelConnection:
         await self.retry_response()
 
     async def retry_response(self) -> bool:
-        """Ask the current connection for the answer that is due; whether there was one."""
+        """Ask the current connection for the pending answer; return whether there was one."""
         checkpoint, history = self._checkpoint, self._checkpoint.history
         if not checkpoint.response_pending or self.running_batches:
             return False
@@ -259,11 +259,11 @@ class ModelConnection:
             await self._connection.close()
 
     def _current_config(self, resume: str | None = None) -> ConnectionConfig:
-        """The configuration of a connection that resumes the provider's session, or begins a new one."""
+        """Return the configuration of a connection that resumes the provider's session or starts one."""
         checkpoint, history, config = self._checkpoint, self._checkpoint.history, self._config
         messages = history.messages
         if checkpoint.response_pending and history.awaits_answer:
-            # A question that is asked again must not be in the history as well.
+            # A question that is sent again must not be in the history as well.
             messages = messages[:-1]
         instructions = config.instructions
         if history.summary:
@@ -278,7 +278,7 @@ class ModelConnection:
         )
 
     async def _reconnect(self, *, resume: bool) -> bool:
-        """Connect again; false if the connection was closed for good meanwhile."""
+        """Reconnect; return False if the connection was closed for good meanwhile."""
         token = self._connection.resume if resume and self._connection is not None else None
         failure = TransportError("network")
         for pause in RECONNECT_SECONDS:
@@ -294,7 +294,7 @@ class ModelConnection:
                 _log.warning("the model cannot be reached yet: %s", error)
                 if not PROVIDER_ERRORS[error.code].recoverable:
                     raise
-                # The token for the provider's own session may be what it no longer accepts.
+                # The provider may no longer accept the token of its session.
                 failure, token = error, None
             else:
                 self._connection = connection
@@ -314,7 +314,7 @@ class ModelConnection:
             await (await self.current()).send_context(CONTINUE, respond=True)
 
     async def _renew_when_idle(self, code: str, seconds: float) -> None:
-        """Renew when the model has nothing to do, or when it cannot wait any longer."""
+        """Renew when the model is idle, at the latest shortly before the connection expires."""
         try:
             async with asyncio.timeout(max(0.0, seconds - MARGIN_SECONDS)):
                 await self.idle.wait()

@@ -1,4 +1,4 @@
-"""The model's side of a session: events reach the clients, calls are run, the connection is kept open."""
+"""Handles the model's events: delivers text and speech, runs tool calls, and recovers from errors."""
 
 from __future__ import annotations
 
@@ -59,17 +59,19 @@ class ModelLoop:
         dead_air: float = DEAD_AIR_SECONDS,
         forms: bool = False,
     ) -> None:
-        """`config` is what every connection begins with; `omitted_guides` are missing in its instructions."""
+        """`config` is common to all connections; `omitted_guides` are not in its instructions."""
         self.tokens = 0
-        """The tokens that the provider has counted so far, in and out."""
+        """The tokens that the provider has counted so far, input and output."""
         self.last_activity = time.monotonic()
-        """When either side last said something."""
+        """When either side was last active."""
         self.waiting_context: list[str] = []
-        """What the model should know at its next pause."""
+        """Context for the model's next idle moment."""
         self._runtime = runtime
         self._session = session
         self._hub = hub
         self._checkpoint = checkpoint
+        # When the session began, by this process's clock: its age is sent with every change of state.
+        self._began = time.monotonic() - (runtime.store.now() - session.opened_at)
         self._delta_answer = 0
         self._delta_characters = 0
         if summarize is None:
@@ -121,7 +123,7 @@ class ModelLoop:
         self.transition(State.READY)
 
     async def run(self) -> Closed:
-        """Handle events until the connection ends for good; how it ended."""
+        """Handle events until the connection ends for good; return how it ended."""
         ended = Closed()
         async for event in self.connection.events():
             if isinstance(event, Closed):
@@ -140,28 +142,32 @@ class ModelLoop:
         return ended
 
     def transition(self, state: State, *, busy: bool = False) -> None:
-        """Take the session to a state and publish it; providers leave out steps, such as from listening.
+        """Change the session's state and publish it; a step that the provider left out is added.
 
-        `busy` says that the model has something to do.
+        With `busy`, the model is no longer idle.
         """
         session = self._session
         if busy:
             self.connection.idle.clear()
+        if session.state is state:
+            return
+        age = round(max(0.0, time.monotonic() - self._began), 3)
         for step in (state,) if can_transition(session.state, state) else (State.PROCESSING, state):
-            if session.state is step or not session.transition(step):
-                continue
-            age = round(max(0.0, self._runtime.store.now() - session.opened_at), 3)
-            status = messages.SessionStatus(
-                state=step.value, active=session.active, tokens_used=self.tokens, age_seconds=age
-            )
-            session.publish(*event_fields(status))
+            if session.state is not step and session.transition(step):
+                status = messages.SessionStatus(
+                    state=step.value,
+                    active=step is not State.TERMINATED,
+                    tokens_used=self.tokens,
+                    age_seconds=age,
+                )
+                session.publish(*event_fields(status))
 
     async def begin_turn(self, text: str = "") -> None:
         """Begin a turn of the user."""
         try:
             await self._runtime.begin_turn(self._session, text)
         except StoreUnavailableError as error:
-            # The turn has begun all the same; it is saved with the next one.
+            # The turn begins anyway and is saved with the next one.
             _log.error("session %s could not be saved: %s", self._session.id, error)
 
     async def stop_playback(self) -> None:
@@ -171,15 +177,16 @@ class ModelLoop:
         self._send_speech_end(messages.Interrupted())
 
     async def send_context(self, text: str, *, respond: bool) -> None:
-        """Send the model something that the user did not say; `respond` has it speak of it."""
+        """Send the model context; with `respond`, it answers."""
         await (await self.connection.current()).send_context(text, respond=respond)
 
     # The events of the model.
 
     async def _on_text(self, event: TextDelta) -> None:
-        self.speech.add_text(event.text)
+        """Send a piece of the answer to the clients."""
+        visible = self.speech.add_text(event.text)
         self.transition(State.SPEAKING, busy=True)
-        if self.speech.is_suppressed(event):
+        if not visible:
             return
         answer = self._checkpoint.answers + 1
         if answer != self._delta_answer:
@@ -188,10 +195,11 @@ class ModelLoop:
         self._send(encode_text_delta(answer=answer, offset=at, text=event.text))
 
     async def _on_audio(self, event: Audio) -> None:
+        """Send a piece of speech to the clients, unless it is suppressed."""
         suppressed = self.speech.is_suppressed(event)
         if not suppressed:
             self.speech.add_audio(event)
-        # A filler changes nothing about what is being waited for.
+        # A filler does not change what the session waits for.
         if self._session.state is not State.SPEAKING and not event.filler:
             self.transition(State.SPEAKING, busy=True)
         if not suppressed:
@@ -199,21 +207,24 @@ class ModelLoop:
             self._hub.send_audio(event.item, event.pcm)
 
     async def _on_transcript(self, event: Transcript) -> None:
+        """Collect the transcript of either side and send it to the clients."""
         await self.speech.add_transcript(event)
         if not self.speech.is_suppressed(event):
             self._send(messages.Transcript(**event._asdict()))
 
     async def _on_calls(self, event: ToolCalls) -> None:
+        """Start the tool calls of a model message."""
         self.transition(State.EXECUTING_TOOL, busy=True)
         await self.tools.start(event.calls)
 
     async def _on_form(self, event: FormRequest) -> None:
+        """Save and publish a form that the model wants completed."""
         session = self._session
         tool = self._runtime.registry.get(event.tool_id)
         if tool is None or session.mode not in tool.manifest.allowed_modes:
             _log.error("session %s: the transport asks for the form of %r", session.id, event.tool_id)
             return
-        # What was said before the form comes before it, also for clients that attach later.
+        # Text before the form is published before it, also for clients that attach later.
         await self.speech.finish()
         replaced = self._checkpoint.forms.add(event.form_id, tool.id)
         await self._checkpoint.save()
@@ -229,25 +240,29 @@ class ModelLoop:
         session.publish(*event_fields(form))
 
     async def _on_calls_cancelled(self, event: ToolCallsCancelled) -> None:
+        """Stop calls that the model has withdrawn."""
         self.tools.stop("cancelled by the model", event.call_ids)
 
     async def _on_speech_started(self, _: SpeechStarted) -> None:
-        # Before anything is saved: a user who speaks must not hear the rest meanwhile.
+        """Stop playback and tools, and begin a turn: the user speaks."""
+        # Before anything is saved: playback must stop as soon as the user speaks.
         self.speech.mute()
         self._send_speech_end(messages.SpeechStarted())
         self.tools.stop()
-        # Speech is sent faster than it plays: the model may be done while the user still listens.
+        # Speech is sent faster than it is played: the model may be done while the client still plays.
         if self.speech.playback.has_unplayed:
             await self._truncate_answer()
         await self.begin_turn()
         self.transition(State.LISTENING, busy=True)
 
     async def _on_speech_stopped(self, _: SpeechStopped) -> None:
+        """Note that the user waits for an answer."""
         self._checkpoint.response_pending = True
         self.transition(State.PROCESSING, busy=True)
         self._send(messages.SpeechStopped())
 
     async def _on_interrupted(self, _: Interrupted) -> None:
+        """Keep the part of the answer that was played, and tell the clients."""
         voice = self._session.mode == "voice"
         if voice:
             self.speech.mute()
@@ -265,18 +280,21 @@ class ModelLoop:
             self._send(messages.Interrupted())
 
     async def _on_going_away(self, event: ConnectionExpiring) -> None:
+        """Renew the connection before the provider closes it."""
         self.connection.schedule_renewal("going_away", event.seconds)
 
     async def _on_usage(self, event: Usage) -> None:
+        """Count the tokens that the provider reports."""
         self.tokens += event.input_tokens + event.output_tokens
 
     async def _on_error(self, event: ProviderError) -> None:
+        """Notify the clients of a provider error, and recover from it if possible."""
         _log.warning("session %s: %s %s", self._session.id, event.code, event.detail)
         broken = self.connection.broken
         goes_on = broken or self.connection.recover(event)
         self._notify(provider_error(event.code, given_up=not goes_on))
         if broken:
-            # The user said it, though the provider did not live to transcribe the end of it.
+            # The user said it, although the provider did not transcribe it to the end.
             if await self.speech.flush_partial():
                 self._checkpoint.response_pending = True
             self.transition(State.RECONNECTING)
@@ -285,6 +303,7 @@ class ModelLoop:
             await self._end_turn()
 
     async def _on_reconnected(self, _: Reconnected) -> None:
+        """Ask the new connection for the answer that is due."""
         self.transition(State.READY)
         if await self.connection.retry_response():
             self.transition(State.PROCESSING)
@@ -292,8 +311,8 @@ class ModelLoop:
     # What the handlers share.
 
     async def _end_turn(self, _: TurnComplete | None = None) -> None:
-        """End the model's turn: save and publish its answer, then tell the clients that it is complete."""
-        # Noted before the answer is saved and published, so that it is saved with the answer.
+        """End the model's turn: save and publish the answer, then send `turn_complete`."""
+        # First, so that it is saved together with the answer.
         complete = not self.connection.running_batches and self.connection.complete_response()
         await self.speech.finish()
         if complete:
@@ -305,27 +324,30 @@ class ModelLoop:
         self._send(messages.TurnComplete())
 
     def _set_idle(self, state: State) -> None:
+        """Go to an idle state, unless the user has asked something else meanwhile."""
         # The user may have asked something else while the answer was being saved.
         if not self._checkpoint.response_pending:
             self.transition(state)
 
     async def _truncate_answer(self) -> None:
+        """Cut the answer to the part that was played, here and at the provider."""
         point = await self.speech.truncate()
         if point:
             await (await self.connection.current()).truncate(point.item, point.played_ms)
 
     async def _send_late_context(self, text: str) -> None:
-        """Send the model an outcome that came late, and have it speak of it."""
+        """Send the model a late outcome; it answers."""
         self._checkpoint.response_pending = True
         await self._checkpoint.save()
         await self.send_context(text, respond=True)
 
     def _send(self, message: messages.HostMessage | str) -> None:
+        """Send the clients a message that is not stored."""
         self.last_activity = time.monotonic()
         self._hub.send_transient(message)
 
     def _send_speech_end(self, message: messages.HostMessage) -> None:
-        """Tell the clients at once that nothing more is to be played, and send them nothing more of it."""
+        """Drop unsent speech and tell the clients at once to stop playing."""
         self.last_activity = time.monotonic()
         self._hub.drop_audio()
         self._hub.send_transient(message, at_once=True)

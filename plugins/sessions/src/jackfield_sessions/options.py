@@ -8,40 +8,40 @@ from jackfield.transport.protocol import VoiceSettings
 
 
 class SessionOptions(Protocol):
-    """What a deployment decides about its sessions; the options of a host have all of it."""
+    """The settings of a deployment for its sessions; the settings of a host include them."""
 
     @property
     def max_sessions(self) -> int:
-        """How many sessions are held at once."""
+        """The maximum number of live sessions."""
 
     @property
     def sessions_per_user(self) -> int:
-        """How many of them one user may hold."""
+        """The maximum number of live sessions per user."""
 
     @property
     def grace_seconds(self) -> float:
-        """How long a session stays connected to its model after its last client has gone."""
+        """How long a session stays live after its last client has disconnected."""
 
     @property
     def idle_seconds(self) -> float:
-        """After how long without a word a session is closed."""
+        """How long a session may be idle before it is closed."""
 
     @property
     def session_seconds(self) -> float:
-        """The longest that a session may last."""
+        """The maximum duration of a session."""
 
     @property
     def drain_seconds(self) -> float:
-        """How long running tools may take to finish when the host stops."""
+        """How long the host waits for running tools when it stops."""
 
     @property
     def prune_seconds(self) -> float:
-        """How often the store is cleared of what has expired."""
+        """How often expired entries are removed from the store."""
 
     @property
     def dead_air_seconds(self) -> float:
-        """After how long without a word from a tool the user is told that it still works."""
+        """After how long the user is notified of a slow tool."""
 
     @property
     def spoken(self) -> VoiceSettings:
-        """How the model listens and speaks."""
+        """The voice settings of the model."""

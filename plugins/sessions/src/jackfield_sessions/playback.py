@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from typing import NamedTuple
 
 from jackfield.session.session import Session
-from jackfield.transport.events import Audio, TextDelta, Transcript
+from jackfield.transport.events import Audio, Transcript
 
 from jackfield_sessions.checkpoint import Checkpoint
 
@@ -15,10 +15,10 @@ BYTES_PER_MS = 48
 """PCM16, 24 kHz, mono."""
 
 END_SECONDS = 30.0
-"""How long a session that is to end waits for the model's last words."""
+"""How long an ending session waits for the model's last words."""
 
 GRACE_SECONDS = 2.0
-"""How much longer than it lasts speech may take to be played, for a client that does not report."""
+"""Extra seconds for playback, for a client that does not report its position."""
 
 
 class PlaybackTracker:
@@ -53,34 +53,34 @@ class PlaybackTracker:
             await self._changed.wait()
 
     def close(self) -> None:
-        """Forget the item; nothing more of it will be played."""
+        """Forget the item; the rest of it will not be played."""
         self.item, self._sent, self._played = "", 0, 0
         if self._changed is not None:
             self._changed.set()
 
     @property
     def has_unplayed(self) -> bool:
-        """Whether something was sent that has not been played yet."""
+        """True if something was sent and not played yet."""
         return bool(self.item) and self._played < self.sent_ms
 
     @property
     def sent_ms(self) -> int:
-        """How much of the item was sent."""
+        """Return how much of the item was sent."""
         return self._sent // BYTES_PER_MS
 
     @property
     def played_ms(self) -> int:
-        """How much of the item was played."""
+        """Return how much of the item was played."""
         return self._played
 
     @property
     def unplayed_ms(self) -> int:
-        """How much of the item is still to be played."""
+        """Return how much of the item is still to be played."""
         return self.sent_ms - self._played if self.item else 0
 
     @property
     def fraction(self) -> float:
-        """The part of what was sent that was played."""
+        """Return the fraction of the sent speech that was played."""
         return self._played / self.sent_ms if self.sent_ms else 1.0
 
 
@@ -105,27 +105,28 @@ class UtteranceBuffer:
         self._filler = ""
 
     def mute(self) -> None:
-        """Deliver nothing more of the item that is being spoken."""
+        """Stop delivering the item that is being spoken."""
         self._muted = self.playback.item or self._muted
 
-    def is_suppressed(self, event: Audio | TextDelta | Transcript) -> bool:
-        """Whether the client does not get this: the item is muted, or an intent has asked for that."""
+    def is_suppressed(self, event: Audio | Transcript) -> bool:
+        """Return whether an event is withheld from clients: its item is muted, or an intent asked for it."""
         flags = self._session.flags
         if isinstance(event, Audio):
             muted = bool(self._muted) and event.item == self._muted
             return muted or bool(flags.get("suppress_audio"))
-        if not flags or (isinstance(event, Transcript) and event.speaker == "user"):
+        if not flags or event.speaker == "user":
             return False
         return bool(flags.get("suppress_transcript"))
 
     @property
     def partial_answer(self) -> str:
-        """The part of an incomplete answer that has come so far, unless clients may not see it."""
+        """Return the incomplete answer so far; empty if clients may not see it."""
         return "" if self._session.flags.get("suppress_transcript") else self._answer
 
-    def add_text(self, text: str) -> None:
-        """Add a piece of the assistant's answer."""
+    def add_text(self, text: str) -> bool:
+        """Add a piece of the assistant's answer; return whether clients may see it."""
         self._answer += text
+        return not self._session.flags.get("suppress_transcript")
 
     def add_audio(self, event: Audio) -> None:
         """Count a piece of the assistant's speech."""
@@ -137,7 +138,7 @@ class UtteranceBuffer:
         """Add the transcript of either side's speech."""
         if event.speaker == "assistant":
             if event.item and event.item == self._truncated:
-                # Transcribed to its end by a provider that does not know yet how little was played.
+                # The provider transcribes the whole item; it does not know yet how little was played.
                 return
             self._answer = event.text if event.final else self._answer + event.text
             return
@@ -147,7 +148,7 @@ class UtteranceBuffer:
             await self._checkpoint.add_message("user", event.text)
 
     async def flush_partial(self) -> bool:
-        """Make a message of what the user was saying when the connection broke; whether there was any."""
+        """Make a message of the user's unfinished speech after a disconnect; return whether there was any."""
         speech, self._user_speech = self._user_speech, ""
         if speech:
             await self.add_transcript(Transcript("user", speech, final=True))
@@ -159,10 +160,10 @@ class UtteranceBuffer:
         await self._checkpoint.add_message("assistant", answer)
 
     async def truncate(self) -> TruncationPoint | None:
-        """Reduce the answer to the part that was played; where the provider has to cut it, if anywhere."""
+        """Cut the answer to the part that was played; return where the provider has to cut it, if at all."""
         playback = self.playback
         if playback.item and playback.item == self._filler:
-            playback.close()  # It was not part of an answer, and what was said before it has been played.
+            playback.close()  # A filler is not part of an answer, and the speech before it was played.
         spoken = self._session.mode == "voice"
         replaces = not self._answer and playback.has_unplayed
         words = (self._answer or (self._checkpoint.history.pop_answer() if replaces else "")).split()
@@ -193,21 +194,21 @@ class SessionEndTimer:
 
     @property
     def ignores_input(self) -> bool:
-        """Whether user input is ignored: it could only cut the last words short."""
+        """True while user input is ignored, because the session is ending."""
         return self._session.flags.get("end") == "farewell_spoken"
 
     def start(self) -> None:
-        """Begin to wait if an intent has asked for the end; it comes even if the model falls silent."""
+        """Start to wait if an intent asked to end the session, even if the model says nothing more."""
         if "end" in self._session.flags and self._waiting is None:
             self._turn_ended.clear()
             self._waiting = asyncio.create_task(self._wait())
 
     def turn_ended(self) -> None:
-        """Note that the model has said its last words, or was cut off."""
+        """Note that the model's last turn is over."""
         self._turn_ended.set()
 
     def cancel(self) -> None:
-        """Stop waiting; the session ends in another way."""
+        """Stop waiting, because the session ends in another way."""
         if self._waiting is not None and self._waiting is not asyncio.current_task():
             self._waiting.cancel()
 

@@ -54,11 +54,11 @@ class SessionFactory:
 
     @property
     def provider_choice(self) -> ProviderChoice:
-        """Which provider answers the next session, and why."""
+        """Return which provider answers the next session, and why."""
         return self._choice.now(self._transport)
 
     def prompt(self, mode: Mode, transport: Transport) -> FixedPrompt:
-        """The fixed part of the prompt; composed once, so that all sessions begin with the same bytes."""
+        """Return the fixed part of the prompt; it is composed once, so that all sessions share it."""
         key = mode, transport.adapter(mode), token_budget(self._settings, transport)
         if key not in self._fixed:
             tools = [tool.frozen for tool in self._runtime.registry.offered(mode)]
@@ -68,7 +68,7 @@ class SessionFactory:
     async def create(
         self, mode: Mode, identity: Identity, locale: ClientLocale, transport: Transport, **named: str
     ) -> Session:
-        """A new session that is saved and not live yet; `named` may fix its id and its secret."""
+        """Create and save a session that is not live yet; `named` may set its id and its secret."""
         if mode not in transport.modes:
             raise SessionRefused(PROVIDER_UNAVAILABLE, f"The provider {self.provider} carries no {mode}.")
         registry = self._runtime.registry
@@ -89,21 +89,21 @@ class SessionFactory:
         return session
 
     def instructions(self, session: Session, locale: ClientLocale, transport: Transport) -> str:
-        """The instructions of a session: the fixed part of the prompt, then what varies."""
+        """Return the instructions of a session: the fixed part of the prompt, then its context."""
         context = _context(session.user or "", locale.time_zone)
         return self.prompt(session.mode, transport).with_context(context)
 
     def omitted_guides(self, mode: Mode, transport: Transport) -> dict[str, str]:
-        """The guides that the instructions left out, by tool."""
+        """Return the guides that the instructions left out, by tool."""
         tools = self._runtime.registry.tools
         return {tool: tools[tool].frozen.documentation for tool in self.prompt(mode, transport).omitted}
 
 
 def _context(user: str, time_zone: str | None) -> dict[str, str]:
-    """The time and the user, as the model is told them."""
+    """Return the time and the user, for the end of the prompt."""
     try:
         zone = ZoneInfo(time_zone) if time_zone else None
-    except (ZoneInfoNotFoundError, ValueError):  # The browser does not know it.
+    except (ZoneInfoNotFoundError, ValueError):  # The client sent an unknown time zone.
         zone = None
     now = datetime.now(zone) if zone else datetime.now().astimezone()
     return {"now": f"{now:%A, %d %B %Y, %H:%M} ({zone or now.tzname()}, UTC{now:%z})", "user": user}

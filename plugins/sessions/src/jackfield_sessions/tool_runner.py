@@ -23,16 +23,16 @@ from jackfield_sessions.notifications import FILLER, endless_calls, slow_tools
 from jackfield_sessions.playback import PlaybackTracker, SessionEndTimer
 
 DEAD_AIR_SECONDS = 4.0
-"""After so long without a word from a tool the user is told that it still works, and in voice hears it."""
+"""Seconds after which the user is notified of a slow tool; in voice, a filler is spoken."""
 
 MAX_BATCHES = 30
-"""After so many messages with calls in one turn the model is stopped: each of them costs money."""
+"""The model is stopped after this many messages with calls in one turn, because each of them costs money."""
 
 BACKGROUND_MS = 60_000
-"""A tool that may take longer than this runs in the background."""
+"""Tools with a longer latency budget than this run in the background."""
 
 STARTED_SECONDS = 1.0
-"""A background call that is answered within so long, such as a refusal, is answered like any other."""
+"""A background call that ends within this many seconds, such as a refusal, is answered directly."""
 
 _STARTED = {
     "status": "running",
@@ -42,20 +42,20 @@ _STARTED = {
 
 
 def is_background(registry: Registry, call: ToolCall) -> bool:
-    """Whether a call may take so long that the model must not wait for it."""
-    tool = registry.get(call.tool_id)
+    """Return whether a call may take too long for the model to wait for it."""
+    tool = registry.tools.get(call.tool_id)
     return tool is not None and tool.manifest.latency_budget_ms > BACKGROUND_MS
 
 
 def split_batches(registry: Registry, calls: Sequence[ToolCall]) -> list[list[ToolCall]]:
-    """The calls of a message as they run: those the model waits for together, each background call alone."""
+    """Split the calls of a message: one batch that the model waits for, and one for each background call."""
     background = [call for call in calls if is_background(registry, call)]
     together = [call for call in calls if call not in background]
     return [batch for batch in (together, *([call] for call in background)) if batch]
 
 
 class ToolRunner:
-    """Runs each batch of calls in a task of its own, so that the user can be heard meanwhile."""
+    """Runs each batch of calls in a task, so that the session can handle user input meanwhile."""
 
     def __init__(
         self,
@@ -71,7 +71,7 @@ class ToolRunner:
         end_turn: Callable[[], Awaitable[None]],
         dead_air: float = DEAD_AIR_SECONDS,
     ) -> None:
-        """`end_turn` is called when the model was stopped and will give no answer."""
+        """`end_turn` is called when the model was stopped without an answer."""
         self._orchestrator = orchestrator
         self._session = session
         self._checkpoint = checkpoint
@@ -102,37 +102,38 @@ class ToolRunner:
             self._spawn(await self._checkpoint.add_pending(batch), requested_on)
 
     def resume(self) -> bool:
-        """Run the calls that another process left pending; whether there were any.
+        """Run the calls that another process left pending; return whether there were any.
 
-        Nothing runs twice: the process that ran a call has claimed it, and a recorded answer is replayed.
+        No call runs twice: a call is claimed before it runs, and a recorded answer is replayed.
         """
         for batch in self._checkpoint.pending_calls:
             self._spawn(batch, requested_on=-1)
         return bool(self._checkpoint.pending_calls)
 
     def stop(self, reason: str = "interrupted", call_ids: Sequence[str] | None = None) -> None:
-        """Stop calls that only read, all or these; calls that write run to their end."""
+        """Stop calls that only read, all of them or these; calls that write run to their end."""
         self._filler_due = self._filler_due and call_ids is not None
         self._orchestrator.interrupt(self._session, reason, call_ids)
 
     async def stop_filler(self) -> None:
-        """Stop the sentence that fills a wait, and what was said before it."""
+        """Stop a filler, and the speech before it."""
         connection = await self._connection.current()
         if hasattr(connection, "speak"):
             await connection.interrupt()
 
     @property
     def in_background(self) -> bool:
-        """Whether calls run that the model does not wait for."""
+        """True while background calls are running."""
         return bool(self._background)
 
     async def wait(self, *, background: bool = True) -> None:
-        """Wait until no call is running, or none that the model waits for."""
+        """Wait until no call is running; without `background`, only for calls that the model waits for."""
         while running := self._tasks if background else self._tasks - self._background:
-            # A call that the model waits for now may become a background call in the next moment.
+            # A call may become a background call meanwhile.
             await asyncio.wait(running, timeout=STARTED_SECONDS)
 
     def _spawn(self, batch: tuple[ToolCall, ...], requested_on: int) -> None:
+        """Start a task for a batch of calls."""
         if not self._connection.running_batches:
             self._filler_due = self._session.mode == "voice"
         self._connection.running_batches += 1
@@ -141,6 +142,7 @@ class ToolRunner:
         task.add_done_callback(self._tasks.discard)
 
     async def _run_batch(self, batch: tuple[ToolCall, ...], requested_on: int) -> None:
+        """Run a batch of calls, publish the outcomes, and send the results to the model."""
         slow = asyncio.create_task(self._notify_slow([call.tool_id for call in batch]))
         running = asyncio.create_task(self._orchestrator.handle(self._session, batch))
         background = False
@@ -161,7 +163,7 @@ class ToolRunner:
         await self._checkpoint.remove_pending(batch)
 
     def _publish(self, answer: CallResult) -> None:
-        """Tell history and clients what came of a call; an outcome that is not final is followed up."""
+        """Add a call to the history and publish its outcome; watch the call if the outcome is not final."""
         self._checkpoint.history.add_call(answer.tool_id, answer.wire)
         publish_decisions(self._session, answer)
         if answer.call_id not in self._checkpoint.published_outcomes:
@@ -184,7 +186,7 @@ class ToolRunner:
         return await running
 
     async def _send_late_results(self, answers: Sequence[CallResult]) -> None:
-        """Send results that the model does not wait for; it speaks of them at the next pause."""
+        """Send results of background calls; the model speaks of them when it is idle."""
         self._checkpoint.response_pending = True
         connection = await self._connection.current()
         for answer in answers:
@@ -193,8 +195,9 @@ class ToolRunner:
             await connection.send_context(text, respond=answer is answers[-1])
 
     async def _send_results(self, answers: Sequence[CallResult], requested_on: int) -> None:
+        """Send results to the connection that made the calls; a newer one gets them as context."""
         endless = self._batches >= MAX_BATCHES and self._turn is self._session.turn
-        # While the user speaks, results wait for what is said: the model answers both at once.
+        # While the user speaks, the model does not respond yet: it answers results and user together.
         respond = self._session.state is not State.LISTENING and not endless
         self._checkpoint.response_pending = self._checkpoint.response_pending or respond
         connection = await self._connection.current()
@@ -202,7 +205,7 @@ class ToolRunner:
             results = [ToolResult(each.call_id or "", each.tool_id, self._encode(each)) for each in answers]
             await connection.send_results(results, respond=respond)
         else:
-            # The connection that made these calls is gone, and the new one knows nothing of them.
+            # The connection that made these calls is closed; the new one does not know them.
             for answer in answers:
                 text = f"The answer to the call of {answer.tool_id} before the connection was renewed: "
                 text += self._encode(answer).decode()
@@ -212,27 +215,27 @@ class ToolRunner:
             await self._end_turn()
 
     def _encode(self, answer: CallResult) -> bytes:
-        """An answer as the model gets it."""
+        """Return a result as the model gets it."""
         return (
             truncate_result(answer.wire) if answer.response.failure is None else self._guides.encode(answer)
         )
 
     async def _notify_slow(self, tools: list[str]) -> None:
-        """Notify the user while calls run, and fill the silence once."""
+        """Notify the user while calls are running, and speak one filler."""
         while True:
             await asyncio.sleep(self._dead_air)
             self._session.publish(*event_fields(slow_tools(tools)))
             connection = await self._connection.current()
             speak: Callable[[str], Awaitable[None]] | None = getattr(connection, "speak", None)
             silent = self._session.state is State.EXECUTING_TOOL and not self._playback.has_unplayed
-            # One filler in a wait, however many calls are waited for.
+            # One filler per wait, for any number of calls.
             if speak is not None and self._filler_due and silent:
                 self._filler_due = False
                 await speak(FILLER)
 
 
 def _started(call: ToolCall) -> CallResult:
-    """What the model gets for a call that runs in the background."""
+    """Return what the model gets for a call that runs in the background."""
     response = ok(_STARTED).with_meta(toolId=call.tool_id, provisional=True)
     wire = orjson.dumps(response.to_wire())
     return CallResult(call.tool_id, call.call_id, response, wire, wire.decode())

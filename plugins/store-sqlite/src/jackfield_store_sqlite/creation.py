@@ -129,10 +129,6 @@ def _moment(seconds: float) -> str:
 
 Result = TypeVar("Result")
 
-Inode = tuple[int, int]
-"""Device and inode number of a file; they identify it as long as it exists."""
-
-
 LINKS_UNSUPPORTED = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK})
 """Errors of file systems without hard links."""
 
@@ -186,12 +182,3 @@ def _sync_folder(folder: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
-
-
-def identify(path: Path) -> Inode:
-    """Return which file is at a path."""
-    try:
-        found = path.stat()
-    except FileNotFoundError:
-        raise StoreUnavailableError(f"the store {path} is gone; put it back, or check the mount") from None
-    return found.st_dev, found.st_ino

@@ -12,12 +12,16 @@ import apsw
 from jackfield.store import StoreUnavailableError
 
 from jackfield_store_sqlite import creation, process, schema
-from jackfield_store_sqlite.creation import Inode
+from jackfield_store_sqlite.errors import translate_errors
 from jackfield_store_sqlite.process import Machine
 from jackfield_store_sqlite.writer_lock import WriterLock, write_transaction
 
 _TRUST_SECONDS = 0.1
 """Seconds for which a reader does not check again that its file is still at its path."""
+
+
+Inode = tuple[int, int]
+"""Device and inode number of a file; they identify it as long as it exists."""
 
 
 @dataclass(slots=True)
@@ -52,31 +56,27 @@ class StoreDatabase:
         self._store_id = store_id
         self._preparing = threading.Lock()
         self._inode: Inode | None = None
-        self._anchor: process.Anchor | None = None
+        self.anchor: process.Anchor | None = None
+        """The clock of the file; None until the file is open and has the tables of this version."""
         self._local = threading.local()
         self._connections: list[_ThreadConnection] = []
         self._closed = False
 
-    @property
-    def prepared(self) -> bool:
-        """True once the file is open and has the tables of this version."""
-        return self._anchor is not None
-
     def now(self) -> float:
         """Return the store's time."""
-        anchor = self._anchor or self.prepare()
+        anchor = self.anchor or self.prepare()
         return anchor.wall + self._machine.uptime() - anchor.uptime
 
     def prepare(self) -> process.Anchor:
         """Create the file if allowed, migrate it and read the clock anchor."""
-        with self._preparing:
+        with self._preparing, translate_errors(self.path):
             self._check_open()
-            if self._anchor is None:
+            if self.anchor is None:
                 if self._create and not self.path.exists():
                     self._create_file()
-                self._inode = creation.identify(self.path)
-                self._anchor = self._read_clock()
-            return self._anchor
+                self._inode = _identify(self.path)
+                self.anchor = self._read_clock()
+            return self.anchor
 
     def _create_file(self) -> None:
         try:
@@ -111,10 +111,11 @@ class StoreDatabase:
         if cached is not None and not check_path and moment < cached.trusted_until and not self._closed:
             return cached.connection
         self._check_open()
-        self.prepare()
+        if self.anchor is None:
+            self.prepare()
         # A lost file is neither recreated nor replaced by another one: the claims in it would be lost, and
         # their calls would run a second time.
-        if creation.identify(self.path) != self._inode:
+        if _identify(self.path) != self._inode:
             raise StoreUnavailableError(
                 f"another file has taken the place of the store {self.path}; stop all processes that use it, "
                 "remove what is left of the old one, and start them again"
@@ -153,10 +154,11 @@ class StoreDatabase:
 
     def _is_same_file(self) -> bool:
         with suppress(OSError, StoreUnavailableError):
-            return creation.identify(self.path) == self._inode
+            return _identify(self.path) == self._inode
         return False
 
     def _check_open(self) -> None:
+        """Raise an error if the store was closed."""
         if self._closed:
             raise StoreUnavailableError(f"the store {self.path} is closed")
 
@@ -165,6 +167,15 @@ class StoreDatabase:
         # One handler per connection: a connection that reads on the event loop must not block.
         db.set_busy_handler(_BusyHandler(patience))
         return db
+
+
+def _identify(path: Path) -> Inode:
+    """Return which file is at a path."""
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        raise StoreUnavailableError(f"the store {path} is gone; put it back, or check the mount") from None
+    return found.st_dev, found.st_ino
 
 
 class _BusyHandler:

@@ -61,7 +61,8 @@ class Notifier:
 
     def __init__(self, database: StoreDatabase) -> None:
         self._database = database
-        self._waiters: dict[Topic, set[Waiter]] = {}
+        self.waiters: dict[Topic, set[Waiter]] = {}
+        """Who waits for what; without waiters there is nothing to notify."""
         self._versions: dict[Topic, Any] = {}
         self._data_version = -1
         self._condition = threading.Condition()
@@ -73,7 +74,7 @@ class Notifier:
         """Yield a waiter that wakes when a topic changes, and sometimes without a change."""
         waiter = Waiter()
         with self._condition:
-            self._waiters.setdefault(topic, set()).add(waiter)
+            self.waiters.setdefault(topic, set()).add(waiter)
             # Another process may have written since the caller last read.
             self._versions[topic] = _UNKNOWN
             self._start_watching()
@@ -82,17 +83,15 @@ class Notifier:
             yield waiter
         finally:
             with self._condition:
-                self._waiters[topic].discard(waiter)
-                if not self._waiters[topic]:
-                    del self._waiters[topic]
+                self.waiters[topic].discard(waiter)
+                if not self.waiters[topic]:
+                    del self.waiters[topic]
                     self._versions.pop(topic, None)
 
     def notify(self, topics: Iterable[Topic]) -> None:
         """Wake the waiters of these topics."""
-        if not self._waiters:
-            return
         with self._condition:
-            waiters = [waiter for topic in set(topics) for waiter in self._waiters.get(topic, ())]
+            waiters = [waiter for topic in set(topics) for waiter in self.waiters.get(topic, ())]
         for waiter in waiters:
             waiter.notify()
 
@@ -101,7 +100,7 @@ class Notifier:
         with self._condition:
             self._closed = True
             self._condition.notify()
-            topics = list(self._waiters)
+            topics = list(self.waiters)
         self.notify(topics)
         if self._thread is not None:
             self._thread.join()
@@ -117,9 +116,9 @@ class Notifier:
             with self._condition:
                 if self._closed:
                     return
-                if not self._waiters or _UNKNOWN not in self._versions.values():
+                if not self.waiters or _UNKNOWN not in self._versions.values():
                     # Without waiters, sleep until one subscribes; without new waiters, only for the pause.
-                    self._condition.wait(pause if self._waiters else None)
+                    self._condition.wait(pause if self.waiters else None)
             changed = self._changed_topics()
             self.notify(changed)
             pause = _MIN_PAUSE if changed else min(pause * _PAUSE_FACTOR, _MAX_PAUSE)
@@ -140,6 +139,6 @@ class Notifier:
         self._data_version = data_version
         with self._condition:
             self._versions.update(
-                {topic: version for topic, version in versions.items() if topic in self._waiters}
+                {topic: version for topic, version in versions.items() if topic in self.waiters}
             )
         return [topic for topic, version in versions.items() if version != topics[topic]]

@@ -12,7 +12,7 @@ import secrets
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -21,13 +21,8 @@ import apsw
 _PROC = Path("/proc")
 
 
-def _uptime() -> float:
-    # CLOCK_BOOTTIME also counts while the machine sleeps; it exists on Linux only.
-    return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
-
-
-def _wall() -> float:
-    return time.time()
+# CLOCK_BOOTTIME also counts while the machine sleeps; it exists on Linux only.
+_uptime = partial(time.clock_gettime, getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +31,7 @@ class Machine:
 
     boot: str
     uptime: Callable[[], float] = _uptime
-    wall: Callable[[], float] = _wall
+    wall: Callable[[], float] = time.time
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,14 +1,67 @@
-"""SQL statements of the store: values, counters, claims, streams and pruning."""
+"""SQL statements for values, counters, claims and streams, and the limits on their parameters."""
 
 from __future__ import annotations
 
-from typing import Any
+import math
+from typing import Any, TypeVar
 
 import apsw
 from jackfield.store import Claim, ClaimState, DoubtfulClaim, StreamEntry
 
-from jackfield_store_sqlite.limits import MAX_KEY_BYTES
 from jackfield_store_sqlite.process import ClaimOwner
+
+Ttl = TypeVar("Ttl", bound=float | None)
+
+MAX_KEY_BYTES = 1024
+MAX_VALUE_BYTES = 16 * 1024 * 1024
+_INT64 = range(-(2**63), 2**63)
+
+
+def check_key(text: str) -> str:
+    """Check a key or stream name and return it unchanged."""
+    if not isinstance(text, str):
+        raise TypeError(f"a key is a str, not {type(text).__name__}")
+    if len(text) * 4 > MAX_KEY_BYTES or not text.isascii():
+        _measure(text)
+    return text
+
+
+def _measure(text: str) -> None:
+    try:
+        size = len(text.encode())
+    except UnicodeEncodeError:
+        raise ValueError(f"the key {text!r:.80} holds half of a surrogate pair") from None
+    if size > MAX_KEY_BYTES:
+        raise ValueError(f"the key {text!r:.80} has {size} bytes; a store takes up to {MAX_KEY_BYTES}")
+
+
+def check_value(data: bytes) -> bytes:
+    """Check a value and return it as bytes; a mutable buffer is copied."""
+    if not isinstance(data, bytes | bytearray | memoryview):
+        raise TypeError(f"a value is bytes, not {type(data).__name__}")
+    if len(data) > MAX_VALUE_BYTES:
+        raise ValueError(f"a value of {len(data)} bytes is too big; a store takes up to {MAX_VALUE_BYTES}")
+    return bytes(data)
+
+
+def check_seconds(ttl: Ttl) -> Ttl:
+    """Check a time to live and return it; None is for good."""
+    if ttl is not None and (math.isnan(ttl) or ttl < 0):
+        raise ValueError(f"a time to live is a number of seconds from 0 on, not {ttl!r}")
+    return ttl
+
+
+def check_amount(number: int) -> int:
+    """Check a counter increment and return it."""
+    if number not in _INT64:
+        raise ValueError(f"{number} does not fit into 64 bits")
+    return number
+
+
+def _expiry(now: float, ttl: float | None) -> float | None:
+    """Return when a row expires; None for a row that does not."""
+    return None if ttl is None or ttl == math.inf else now + ttl
+
 
 _LAST = "\U0010ffff"
 INLINE_BYTES = 256 * 1024
@@ -19,9 +72,10 @@ class LargeValueError(Exception):
     """The value is too large to be read on the event loop."""
 
 
-def put_value(db: apsw.Connection, key: str, value: bytes, expires: float | None) -> None:
+def put_value(db: apsw.Connection, now: float, key: str, value: bytes, ttl: float | None) -> None:
     """Set a value."""
-    db.execute("INSERT OR REPLACE INTO kept (key, value, expires) VALUES (?, ?, ?)", (key, value, expires))
+    row = (key, value, _expiry(now, ttl))
+    db.execute("INSERT OR REPLACE INTO kept (key, value, expires) VALUES (?, ?, ?)", row)
 
 
 def get_value(db: apsw.Connection, now: float, key: str, *, max_bytes: int) -> bytes | None:
@@ -114,7 +168,7 @@ def make_claim(
     key: str,
     fingerprint: bytes,
     *,
-    expires: float | None,
+    ttl: float | None,
     owner: ClaimOwner,
     note: bytes = b"",
     result: bytes | None = None,
@@ -123,6 +177,7 @@ def make_claim(
     found = find_claim(db, now, key, fingerprint, owner)
     if found is not None:
         return found
+    expires = _expiry(now, ttl)
     db.execute(
         "INSERT OR REPLACE INTO claims (key, fingerprint, owner, result, expires, note) "
         "VALUES (?, ?, ?, ?, ?, ?)",
@@ -198,7 +253,7 @@ def release_claim(db: apsw.Connection, key: str, owner: ClaimOwner) -> None:
     db.execute("DELETE FROM claims WHERE key = ? AND owner = ? AND result IS NULL", (key, owner.id))
 
 
-def append_entry(db: apsw.Connection, stream: str, value: bytes, expires: float | None) -> int:
+def append_entry(db: apsw.Connection, now: float, stream: str, value: bytes, ttl: float | None) -> int:
     """Append an entry and return its id; a stream keeps its last id for good, so no id is reused."""
     number, last = db.execute(
         "INSERT INTO streams (name, last) VALUES (?, 1) ON CONFLICT (name) DO UPDATE SET last = last + 1 "
@@ -206,7 +261,8 @@ def append_entry(db: apsw.Connection, stream: str, value: bytes, expires: float 
         (stream,),
     ).get
     db.execute(
-        "INSERT INTO entries (stream, id, value, expires) VALUES (?, ?, ?, ?)", (number, last, value, expires)
+        "INSERT INTO entries (stream, id, value, expires) VALUES (?, ?, ?, ?)",
+        (number, last, value, _expiry(now, ttl)),
     )
     return int(last)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 import os
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
@@ -15,12 +15,18 @@ from typing import Any, Self, TypeVar
 import apsw
 from jackfield.store import Claim, DoubtfulClaim, StoreUnavailableError, StreamEntry
 
-from jackfield_store_sqlite import limits, statements
+from jackfield_store_sqlite import statements
 from jackfield_store_sqlite.database import StoreDatabase
 from jackfield_store_sqlite.errors import translate_errors
 from jackfield_store_sqlite.notifier import Notifier, Topic, claim_version
 from jackfield_store_sqlite.process import ClaimOwner, Machine, this_machine
-from jackfield_store_sqlite.statements import LargeValueError
+from jackfield_store_sqlite.statements import (
+    LargeValueError,
+    check_amount,
+    check_key,
+    check_seconds,
+    check_value,
+)
 from jackfield_store_sqlite.writer import StoreWriter, Work
 from jackfield_store_sqlite.writer_lock import write_transaction
 
@@ -54,7 +60,11 @@ class SqliteStore:
         store_id: str | None = None,
         machine: Machine | None = None,
     ) -> None:
-        lease, patience = limits.patience("lease", lease), limits.patience("patience", patience)
+        for name, seconds in {"lease": lease, "patience": patience}.items():
+            if not 0 < seconds < math.inf:
+                raise ValueError(
+                    f"{name} of the sqlite store is a number of seconds above 0, not {seconds!r}"
+                )
         machine = machine or this_machine()
         self._database = StoreDatabase(
             Path(path).absolute(),
@@ -85,41 +95,43 @@ class SqliteStore:
 
     def now(self) -> float:
         """See `Store.now`."""
-        with translate_errors(self._database.path):
-            return self._database.now()
+        return self._database.now()
 
-    async def put(self, key: str, value: bytes, *, ttl: float | None = None) -> None:
+    def put(self, key: str, value: bytes, *, ttl: float | None = None) -> Awaitable[None]:
         """See `Store.put`."""
-        key, value, expires_at = limits.key(key), limits.value(value), _expiry(ttl)
-        await self._write(lambda db, now: statements.put_value(db, key, value, expires_at(now)))
+        return self._write(
+            partial(
+                statements.put_value, key=check_key(key), value=check_value(value), ttl=check_seconds(ttl)
+            )
+        )
 
     async def get(self, key: str) -> bytes | None:
         """See `Store.get`."""
-        limits.key(key)
+        check_key(key)
         return await self._read(
             partial(statements.get_value, key=key, max_bytes=statements.INLINE_BYTES),
-            otherwise=partial(statements.get_value, key=key, max_bytes=limits.MAX_VALUE_BYTES),
+            otherwise=partial(statements.get_value, key=key, max_bytes=statements.MAX_VALUE_BYTES),
         )
 
     async def delete(self, key: str) -> bool:
         """See `Store.delete`."""
-        return await self._write(partial(statements.delete_value, key=limits.key(key)))
+        return await self._write(partial(statements.delete_value, key=check_key(key)))
 
     async def take(self, key: str) -> bytes | None:
         """See `Store.take`."""
-        return await self._write(partial(statements.take_value, key=limits.key(key)))
+        return await self._write(partial(statements.take_value, key=check_key(key)))
 
     async def keys(self, prefix: str) -> list[str]:
         """See `Store.keys`."""
-        return await self._read_in_thread(partial(statements.value_keys, prefix=limits.key(prefix)))
+        return await self._read_in_thread(partial(statements.value_keys, prefix=check_key(prefix)))
 
     async def add(self, key: str, amount: int, *, window: float) -> int:
         """See `Store.add`."""
         work = partial(
             statements.add_to_counter,
-            key=limits.key(key),
-            amount=limits.amount(amount),
-            window=limits.seconds(window),
+            key=check_key(key),
+            amount=check_amount(amount),
+            window=check_seconds(window),
         )
         return await self._write(work, durable=False)
 
@@ -134,35 +146,30 @@ class SqliteStore:
         result: bytes | None = None,
     ) -> Claim:
         """See `Store.claim`."""
-        key, fingerprint, expires_at = limits.key(key), limits.value(fingerprint), _expiry(ttl)
-        outcome = None if result is None else limits.value(result)
-        note = limits.value(note)
+        key, fingerprint, owner = check_key(key), check_value(fingerprint), self._owner
+        work = partial(
+            statements.make_claim,
+            key=key,
+            fingerprint=fingerprint,
+            ttl=check_seconds(ttl),
+            owner=owner,
+            note=check_value(note),
+            result=None if result is None else check_value(result),
+        )
         known = await self._read(
-            partial(statements.find_claim, key=key, fingerprint=fingerprint, owner=self._owner)
+            partial(statements.find_claim, key=key, fingerprint=fingerprint, owner=owner)
         )
         if known is not None:
             return known
-
-        def work(db: apsw.Connection, now: float) -> Claim:
-            return statements.make_claim(
-                db,
-                now,
-                key,
-                fingerprint,
-                expires=expires_at(now),
-                owner=self._owner,
-                note=note,
-                result=outcome,
-            )
-
         if not durable and (made := self._write_inline(work)) is not None:
             return made
         return await self._acquire(key, work, statements.RUN, statements.release_claim, durable=durable)
 
     async def holds(self, key: str) -> bool:
         """See `Store.holds`."""
-        look = partial(statements.holds_claim, key=limits.key(key), owner=self._owner)
-        await self._ready()
+        look = partial(statements.holds_claim, key=check_key(key), owner=self._owner)
+        if not self._is_ready():
+            await self._make_ready()
         if self._writer.is_lease_current:
             return await self._read(look)
 
@@ -176,7 +183,7 @@ class SqliteStore:
 
     async def reclaim(self, key: str) -> bool:
         """See `Store.reclaim`."""
-        limits.key(key)
+        check_key(key)
         return await self._acquire(
             key,
             partial(statements.take_over_claim, key=key, owner=self._owner),
@@ -190,39 +197,43 @@ class SqliteStore:
         """See `Store.complete`."""
         work = partial(
             statements.complete_claim,
-            key=limits.key(key),
-            result=limits.value(result),
+            key=check_key(key),
+            result=check_value(result),
             owner=self._owner,
-            ttl=None if ttl is None else limits.seconds(ttl),
+            ttl=check_seconds(ttl),
         )
         topic = Topic(claim_version, key)
-        await self._ready()
+        if not self._is_ready():
+            await self._make_ready()
         if not durable and (done := self._write_inline(work)) is not None:
-            self._notifier.notify([topic])
+            if self._notifier.waiters:
+                self._notifier.notify([topic])
             return done
         return await self._writer.submit(work, durable=durable, topic=topic)
 
     async def release(self, key: str) -> None:
         """See `Store.release`."""
-        limits.key(key)
-        await self._ready()
+        check_key(key)
+        if not self._is_ready():
+            await self._make_ready()
         await self._undo(key, statements.release_claim)
 
     async def abandon(self, key: str) -> None:
         """See `Store.abandon`."""
-        limits.key(key)
-        await self._ready()
+        check_key(key)
+        if not self._is_ready():
+            await self._make_ready()
         await self._undo(key, statements.abandon_claim)
 
     async def in_doubt(self, prefix: str) -> list[DoubtfulClaim]:
         """See `Store.in_doubt`."""
         return await self._read_in_thread(
-            partial(statements.claims_in_doubt, prefix=limits.key(prefix), owner=self._owner)
+            partial(statements.claims_in_doubt, prefix=check_key(prefix), owner=self._owner)
         )
 
     async def outcome(self, key: str, *, within: float) -> Claim:
         """See `Store.outcome`."""
-        look = partial(statements.claim_state, key=limits.key(key), owner=self._owner)
+        look = partial(statements.claim_state, key=check_key(key), owner=self._owner)
         loop = asyncio.get_running_loop()
         deadline = loop.time() + within
         found = await self._read(look)
@@ -237,11 +248,15 @@ class SqliteStore:
                     return found
                 await waiter.wait(min(remaining, _HOLDER_CHECK_SECONDS))
 
-    async def append(self, stream: str, value: bytes, *, ttl: float | None = None) -> int:
+    def append(self, stream: str, value: bytes, *, ttl: float | None = None) -> Awaitable[int]:
         """See `Store.append`."""
-        stream, value, expires_at = limits.key(stream), limits.value(value), _expiry(ttl)
-        return await self._write(
-            lambda db, now: statements.append_entry(db, stream, value, expires_at(now)),
+        return self._write(
+            partial(
+                statements.append_entry,
+                stream=check_key(stream),
+                value=check_value(value),
+                ttl=check_seconds(ttl),
+            ),
             durable=self._durable_appends,
             topic=Topic(statements.last_entry_id, stream),
         )
@@ -249,12 +264,12 @@ class SqliteStore:
     async def read(self, stream: str, *, after: int = 0, limit: int = 1000) -> list[StreamEntry]:
         """See `Store.read`."""
         return await self._read_in_thread(
-            partial(statements.read_entries, stream=limits.key(stream), after=after, limit=max(limit, 0))
+            partial(statements.read_entries, stream=check_key(stream), after=after, limit=max(limit, 0))
         )
 
     async def follow(self, stream: str, *, after: int = 0) -> AsyncIterator[StreamEntry]:
         """See `Store.follow`."""
-        limits.key(stream)
+        check_key(stream)
         with self._notifier.subscribe(Topic(statements.last_entry_id, stream)) as waiter:
             while True:
                 waiter.clear()
@@ -269,11 +284,11 @@ class SqliteStore:
 
     async def streams(self, prefix: str) -> list[str]:
         """See `Store.streams`."""
-        return await self._read_in_thread(partial(statements.stream_names, prefix=limits.key(prefix)))
+        return await self._read_in_thread(partial(statements.stream_names, prefix=check_key(prefix)))
 
     async def clear(self, stream: str) -> int:
         """See `Store.clear`."""
-        return await self._write(partial(statements.clear_stream, stream=limits.key(stream)))
+        return await self._write(partial(statements.clear_stream, stream=check_key(stream)))
 
     async def prune(self) -> int:
         """See `Store.prune`."""
@@ -296,13 +311,16 @@ class SqliteStore:
         with translate_errors(self._database.path):
             self._database.close()
 
-    async def _ready(self) -> None:
+    def _is_ready(self) -> bool:
+        """True if the file is open and may be used."""
+        return self._database.anchor is not None and not self._closed and self._pid == os.getpid()
+
+    async def _make_ready(self) -> None:
+        """Open the file; raise if the store cannot be used any more."""
         self._check_fork()
         if self._closed:
             raise StoreUnavailableError(f"the store {self._database.path} is closed")
-        if not self._database.prepared:
-            with translate_errors(self._database.path):
-                await asyncio.to_thread(self._database.prepare)
+        await asyncio.to_thread(self._database.prepare)
 
     def _check_fork(self) -> None:
         if self._pid != os.getpid():
@@ -311,8 +329,22 @@ class SqliteStore:
                 "create one in every process"
             )
 
-    async def _write(self, work: Work[Result], *, durable: bool = True, topic: Topic | None = None) -> Result:
-        await self._ready()
+    def _write(
+        self, work: Work[Result], *, durable: bool = True, topic: Topic | None = None
+    ) -> Awaitable[Result]:
+        """Queue an operation for the writer thread; the file is opened first if necessary."""
+        try:
+            asyncio.get_running_loop()
+            ready = self._is_ready()
+        except RuntimeError:
+            # Called before an event loop runs, which then gets a coroutine.
+            ready = False
+        if not ready:
+            return self._open_and_write(work, durable=durable, topic=topic)
+        return self._writer.submit(work, durable=durable, topic=topic)
+
+    async def _open_and_write(self, work: Work[Result], *, durable: bool, topic: Topic | None) -> Result:
+        await self._make_ready()
         return await self._writer.submit(work, durable=durable, topic=topic)
 
     def _write_inline(self, work: Work[Result]) -> Result | None:
@@ -333,7 +365,8 @@ class SqliteStore:
         self, key: str, work: Work[Result], won: Result, undo: Undo, *, durable: bool = True
     ) -> Result:
         """Acquire a claim; undo that if the caller is cancelled in the meantime."""
-        await self._ready()
+        if not self._is_ready():
+            await self._make_ready()
         future = self._writer.submit(work, durable=durable)
         try:
             return await asyncio.shield(future)
@@ -354,7 +387,8 @@ class SqliteStore:
 
     async def _read(self, query: Work[Result], *, otherwise: Work[Result] | None = None) -> Result:
         """Read on the loop, which is faster than a switch to a thread; fall back to the reader thread."""
-        await self._ready()
+        if not self._is_ready():
+            await self._make_ready()
         try:
             db = self._database.connection(wait_for_lock=False, check_path=False)
             return query(db, self._database.now())
@@ -363,7 +397,8 @@ class SqliteStore:
             return await self._read_in_thread(otherwise or query)
 
     async def _read_in_thread(self, query: Work[Result]) -> Result:
-        await self._ready()
+        if not self._is_ready():
+            await self._make_ready()
 
         def read() -> Result:
             with translate_errors(self._database.path):
@@ -374,10 +409,3 @@ class SqliteStore:
                     raise
 
         return await asyncio.get_running_loop().run_in_executor(self._reader, read)
-
-
-def _expiry(ttl: float | None) -> Callable[[float], float | None]:
-    """Return a function from the transaction's time to the time of expiry, or to None."""
-    if ttl is None or limits.seconds(ttl) == math.inf:
-        return lambda _now: None
-    return lambda now: now + ttl

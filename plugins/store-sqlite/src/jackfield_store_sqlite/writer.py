@@ -187,7 +187,8 @@ class StoreWriter:
             # A closed loop has no callers left.
             with suppress(RuntimeError):
                 loop.call_soon_threadsafe(_resolve, done)
-        self._notifier.notify(topics)
+        if topics and self._notifier.waiters:
+            self._notifier.notify(topics)
 
     def _resign(self) -> None:
         # If this write fails, the lease expires by itself.
@@ -200,6 +201,7 @@ class StoreWriter:
 
 
 def _resolve(jobs: Iterable[_Job]) -> None:
+    """Resolve the futures of committed operations, on the event loop of their callers."""
     for job in jobs:
         future = job.future
         if future is None or future.done():

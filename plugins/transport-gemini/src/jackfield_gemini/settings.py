@@ -49,7 +49,8 @@ class GeminiSettings:
         ),
     ] = KEY_VARIABLE
     base_url: Annotated[
-        HttpUrl | None, Help("Another address than Google's own, such as a proxy's.", default="the SDK's")
+        HttpUrl | None,
+        Help("An address other than Google's own, such as that of a proxy.", default="the SDK's"),
     ] = None
     api_version: Annotated[
         Literal["v1", "v1beta", "v1alpha"] | None,
@@ -68,14 +69,16 @@ class GeminiSettings:
     ] = "gemini-json-schema"
     calls: Annotated[
         Literal["blocking", "non_blocking"],
-        Help("Whether the model waits for its calls in a voice session, or goes on talking."),
+        Help("Whether the model waits for its calls in a voice session, or continues to talk."),
     ] = "blocking"
     scheduling: Annotated[
         Literal["when_idle", "interrupt", "silent"],
-        Help("When the model takes up a result that it did not wait for."),
+        Help("When the model uses a result for which it did not wait."),
     ] = "when_idle"
     connect_timeout: Annotated[Timeout, Help("How long opening a voice session may take.")] = 10.0
-    request_timeout: Annotated[Timeout, Help("How long a text answer may stay silent.")] = 120.0
+    request_timeout: Annotated[
+        Timeout, Help("How long a text request waits for the next data before it fails.")
+    ] = 120.0
     ca_file: Annotated[
         NonEmpty | None,
         Help(

@@ -1,4 +1,4 @@
-"""The embedded default of Jackfield: an agent that needs no key, and the form in which it takes tools."""
+"""The default provider of Jackfield: an agent that needs no key, and the schema adapter for its tools."""
 
 from __future__ import annotations
 
@@ -29,7 +29,9 @@ __all__ = ["jackfield_commands", "jackfield_schema_adapters", "jackfield_transpo
 MODEL_RANK = 300
 """Of `provider = "auto"`: the language model in this process comes after keys and servers (100 to 200)."""
 AGENT_RANK = 900
-"""The agent without a model comes last: it is always there."""
+"""The agent without a model comes last: it is always available."""
+
+_NOTHING_ELSE = Detected("no key and no local server was found")
 
 
 @hookimpl
@@ -37,24 +39,24 @@ def jackfield_transports() -> list[TransportOffer]:
     """Offer the transport under the name `local`."""
     from jackfield_local.settings import LocalSettings
 
-    detectors = (Detector(MODEL_RANK, _detect_model), Detector(AGENT_RANK, _detect_agent))
+    detectors = (Detector(MODEL_RANK, _detect_model), Detector(AGENT_RANK, lambda _: _NOTHING_ELSE))
     return [TransportOffer("local", _create, _unavailable, detectors, LocalSettings)]
 
 
 @hookimpl
 def jackfield_schema_adapters() -> list[SchemaAdapterOffer]:
-    """Offer the tools as they are: nothing has to be lowered for ourselves."""
-    return [SchemaAdapterOffer("local", as_it_is)]
+    """Offer the adapter that passes schemas on unchanged."""
+    return [SchemaAdapterOffer("local", unchanged)]
 
 
 @hookimpl
 def jackfield_commands() -> list[CommandOffer]:
     """Offer the command `jackfield model`."""
-    return [CommandOffer("model", "Fetch the language model of the local agent.", _load)]
+    return [CommandOffer("model", "Download the language model of the local agent.", _load)]
 
 
-def as_it_is(tool_id: str, description: str, parameters: Mapping[str, Any]) -> Adapted:  # noqa: ARG001
-    """A declaration that is the description and the whole JSON Schema."""
+def unchanged(tool_id: str, description: str, parameters: Mapping[str, Any]) -> Adapted:  # noqa: ARG001
+    """Return a declaration with the description and the whole JSON Schema."""
     return Adapted({"description": description, "parameters": dict(parameters)})
 
 
@@ -65,47 +67,37 @@ def _create(settings: LocalSettings) -> Transport:
 
 
 def _unavailable(settings: LocalSettings) -> str | None:
-    if settings.mind != "llama":
-        return None
-    from jackfield_local.agent.mind import lacking
+    from jackfield_local.model_file import unavailable_reason
 
-    return lacking(settings) or None
-
-
-_NOTHING_ELSE = "no key and no local server was found"
+    return (unavailable_reason(settings) or None) if settings.tool_selection == "model" else None
 
 
 def _detect_model(settings: LocalSettings) -> Detected | Undetected:
-    from jackfield_local.agent import mind
-    from jackfield_local.agent.engine import INSTALL
-    from jackfield_local.models.weights import QWEN, fetch, located
+    from jackfield_local import model_file
+    from jackfield_local.model_file import QWEN
 
-    if settings.mind not in ("auto", "llama"):
-        return Undetected('set [transports.local] mind = "auto" to use the local language model')
-    if mind.is_switched_off():
-        return Undetected(f"unset {mind.MODEL_VARIABLE} to use the local language model")
-    lack = mind.lacking(settings)
-    if not lack:
-        return Detected(_NOTHING_ELSE)
-    if settings.model_path or mind.model_file(settings).is_file():
-        return Undetected(f"complete the local language model: {lack}")
+    if settings.tool_selection == "router":
+        return Undetected('set [transports.local] tool_selection = "auto" to use the local language model')
+    if model_file.is_switched_off():
+        return Undetected(f"unset {model_file.MODEL_VARIABLE} to use the local language model")
+    reason = model_file.unavailable_reason(settings)
+    if not reason:
+        return _NOTHING_ELSE
+    if settings.model_path or model_file.model_path(settings).is_file():
+        return Undetected(f"complete the local language model: {reason}")
     model = f"the local language model ({QWEN.size / 10**9:.1f} GB)"
-    if not mind.is_engine_installed():
+    if not model_file.is_engine_installed():
         # A host does not change the environment that it runs in, so there is nothing for it to download.
-        return Undetected(f"run `{INSTALL}` and then `jackfield model get` to use {model}")
-    target = located(QWEN)
+        return Undetected(f"run `{model_file.INSTALL}` and then `jackfield model get` to use {model}")
+    target = model_file.default_path()
     download = Download(
         "local-model",
         "the local language model",
         QWEN.size,
-        lambda progress: fetch(QWEN, target, progress),
-        lambda: mind.is_usable(settings),
+        lambda progress: model_file.download(QWEN, target, progress),
+        lambda: model_file.is_usable(settings),
     )
     return Undetected(f"run `jackfield model get` to download {model}", download)
-
-
-def _detect_agent(settings: LocalSettings) -> Detected | Undetected:  # noqa: ARG001
-    return Detected(_NOTHING_ELSE)
 
 
 def _load() -> click.Command:

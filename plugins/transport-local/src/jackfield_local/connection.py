@@ -1,4 +1,4 @@
-"""A connection to a dialogue in this process, in text and voice alike: one answer at a time."""
+"""Connections to a dialogue in this process: what text and voice share, and the text connection."""
 
 from __future__ import annotations
 
@@ -6,21 +6,55 @@ import asyncio
 import logging
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import aclosing
+from typing import Any, Protocol
 
-from jackfield.transport.events import Closed, Event, Interrupted, ProviderError, ToolCalls, TurnComplete
+from jackfield.transport.events import (
+    Closed,
+    Event,
+    FormRequest,
+    Interrupted,
+    ProviderError,
+    TextDelta,
+    ToolCalls,
+    TurnComplete,
+)
 from jackfield.transport.protocol import ToolResult
 from jackfield.transport.queue import EventQueue
-
-from jackfield_local.mind import Dialogue, Thought
 
 _log = logging.getLogger(__name__)
 
 LONGEST_TEXT = 40_000
 """Characters of one message; the rest is not read."""
 
-Answer = Callable[[], AsyncIterator[Thought]]
+AnswerPart = TextDelta | ToolCalls | FormRequest
+"""Calls, or a form, are always the last part of an answer."""
+
+
+class Dialogue(Protocol):
+    """One conversation; it gives one answer at a time."""
+
+    def answer(self, text: str) -> AsyncIterator[AnswerPart]:
+        """Answer a message of the user."""
+
+    def continue_with(self, results: Sequence[ToolResult]) -> AsyncIterator[AnswerPart]:
+        """Continue with the results of all calls of the last answer."""
+
+    def submit_form(self, tool_id: str, values: Mapping[str, Any]) -> AsyncIterator[AnswerPart]:
+        """Continue with the form of a tool, as the user completed it."""
+
+    def add_context(self, text: str) -> None:
+        """Take in context that the user did not say."""
+
+    def respond(self) -> AsyncIterator[AnswerPart]:
+        """Answer with regard to the last context."""
+
+    def interrupted(self, *, heard: bool) -> None:
+        """Note that the last answer was cut short, and whether the user heard or read any of it."""
+
+
+AnswerSource = Callable[[], AsyncIterator[AnswerPart]]
 
 
 class LocalConnection(ABC):
@@ -29,24 +63,24 @@ class LocalConnection(ABC):
     def __init__(self, dialogue: Dialogue) -> None:
         self._dialogue = dialogue
         self._events = EventQueue()
-        self._waiting: deque[Answer] = deque()
+        self._waiting: deque[AnswerSource] = deque()
         self._answering: asyncio.Task[None] | None = None
         self._calls: dict[str, ToolResult | None] = {}
         self._results: tuple[ToolResult, ...] = ()
-        # Whether the last answer was cut short, and the dialogue was not told how much of it was heard.
+        # Whether the last answer was cut short, and the dialogue does not know yet what was heard of it.
         self._unfinished = False
 
     @property
     def resume(self) -> str | None:
-        """Nothing: what was said comes back with the opening."""
+        """Nothing: the history comes back with the opening."""
         return None
 
     def events(self) -> AsyncIterator[Event]:
-        """Everything that comes, in order, up to `Closed`."""
+        """Iterate over all events in order, up to `Closed`."""
         return aiter(self._events)
 
     async def send_results(self, results: Sequence[ToolResult], *, respond: bool = True) -> None:
-        """Answers to calls; the dialogue goes on with the last of them, or else with the next message.
+        """Take results of calls; the dialogue continues with the last of them, or with the next message.
 
         The first result of a call counts; one that belongs to no call is dropped.
         """
@@ -57,36 +91,36 @@ class LocalConnection(ABC):
         if known and len(known) == len(self._calls):
             self._calls, self._results = {}, known
             if respond and not self._overtaken:
-                self._waiting.appendleft(self._go_on)
+                self._waiting.appendleft(self._continue)
             self._next()
 
     async def send_context(self, text: str, *, respond: bool = False) -> None:
-        """Something the dialogue should know; `respond` has it speak of it."""
+        """Give the dialogue context; with `respond` it answers with regard to it."""
         if not self._events.closed:
-            self._dialogue.learn(text[:LONGEST_TEXT])
+            self._dialogue.add_context(text[:LONGEST_TEXT])
             if respond and not self._overtaken:
                 self._ask(self._dialogue.respond)
 
     async def interrupt(self) -> None:
-        """Stop the answer under way."""
+        """Stop the answer in progress."""
         if await self._cut():
             self._events.put_nowait(Interrupted())
         self._next()
 
     async def close(self) -> None:
-        """Hang up."""
+        """Close the connection."""
         self._events.close(Closed())
         await self._cancel_answer()
 
     # What text and voice do in their own ways.
 
     @abstractmethod
-    async def _deliver(self, thoughts: AsyncIterator[Thought]) -> ToolCalls | None:
-        """Pass an answer on; the calls in which it ends, or None when the turn is complete."""
+    async def _deliver(self, answer: AsyncIterator[AnswerPart]) -> ToolCalls | None:
+        """Deliver an answer; return the calls in which it ends, or None if the turn is complete."""
 
     @abstractmethod
-    def _heard(self) -> str:
-        """What the user got of the last answer."""
+    def _is_heard(self) -> bool:
+        """Whether the user heard or read any of the last answer."""
 
     @property
     def _has_turn(self) -> bool:
@@ -99,13 +133,13 @@ class LocalConnection(ABC):
 
     # One answer at a time.
 
-    def _ask(self, answer: Answer) -> None:
-        self._waiting.append(answer)
+    def _ask(self, source: AnswerSource) -> None:
+        self._waiting.append(source)
         self._next()
 
-    def _go_on(self) -> AsyncIterator[Thought]:
+    def _continue(self) -> AsyncIterator[AnswerPart]:
         results, self._results = self._results, ()
-        return self._dialogue.go_on(results)
+        return self._dialogue.continue_with(results)
 
     def _next(self) -> None:
         busy = self._answering is not None or self._calls or not self._has_turn
@@ -115,17 +149,17 @@ class LocalConnection(ABC):
     async def _answer(self) -> None:
         end: Event | None = None
         try:
-            if self._waiting[0] != self._go_on:
+            if self._waiting[0] != self._continue:
                 await self._begin_turn()
-            # Taken only now: until here, what waits would be lost with an answer that is cancelled.
-            thoughts = self._waiting.popleft()()
+            # Taken only now: a cancelled answer would lose what waits.
+            answer = self._waiting.popleft()()
             self._unfinished = True
-            end = await self._deliver(thoughts)
-        except Exception:  # noqa: BLE001 - whatever a dialogue stumbles over, the conversation goes on
+            end = await self._deliver(answer)
+        except Exception:  # noqa: BLE001 - the conversation continues after any error in an answer
             _log.exception("the local agent failed in an answer")
-            end = ProviderError("server_error", "the local agent failed; the log says more")
+            end = ProviderError("server_error", "the local agent failed; see the log")
         if self._answering is not asyncio.current_task():
-            return  # It was interrupted in the moment in which it ended.
+            return  # It was interrupted at the moment it ended.
         self._answering, self._unfinished = None, False
         if isinstance(end, ToolCalls):
             self._calls = dict.fromkeys(call.call_id or "" for call in end.calls)
@@ -135,16 +169,16 @@ class LocalConnection(ABC):
     async def _begin_turn(self) -> None:
         """Tell the dialogue what happened since its last answer."""
         if self._results:
-            # The user has gone on: the dialogue takes in the results without a word about them.
-            async with aclosing(self._go_on()) as thoughts:  # type: ignore[type-var]
-                await anext(thoughts, None)
-            self._dialogue.interrupted("")
+            # The user has moved on: the dialogue takes in the results, and its answer to them is dropped.
+            async with aclosing(self._continue()) as answer:  # type: ignore[type-var]
+                await anext(answer, None)
+            self._dialogue.interrupted(heard=False)
         elif self._unfinished:
-            self._dialogue.interrupted(self._heard())
+            self._dialogue.interrupted(heard=self._is_heard())
         self._unfinished = False
 
     async def _cut(self) -> bool:
-        """Stop the answer under way; whether there was one."""
+        """Stop the answer in progress; return whether there was one."""
         return await self._cancel_answer()
 
     async def _cancel_answer(self) -> bool:
@@ -153,3 +187,41 @@ class LocalConnection(ABC):
             answering.cancel()
             await asyncio.wait((answering,))
         return answering is not None
+
+
+class TextConnection(LocalConnection):
+    """Answers every text message, one after the other."""
+
+    _is_shown = False
+
+    async def send_text(self, text: str) -> None:
+        """Queue a message of the user behind the answer, or the calls, in progress."""
+        self._ask(lambda: self._dialogue.answer(text[:LONGEST_TEXT]))
+
+    async def send_form(self, tool_id: str, values: Mapping[str, Any] | None) -> None:
+        """Queue the form of a tool, as the user completed it; a dismissed form needs no answer."""
+        if values is not None:
+            self._ask(lambda: self._dialogue.submit_form(tool_id, values))
+
+    async def send_audio(self, pcm: bytes) -> None:
+        """Ignore audio: a text conversation has no microphone."""
+
+    async def truncate(self, item: str, heard_ms: int) -> None:
+        """Do nothing: text counts as read."""
+
+    def _is_heard(self) -> bool:
+        return self._is_shown
+
+    async def _deliver(self, answer: AsyncIterator[AnswerPart]) -> ToolCalls | None:
+        self._is_shown = False
+        # Closed on interruption, so that the work of the dialogue ends with its answer.
+        async with aclosing(answer):  # type: ignore[type-var]  # dialogues answer with generators
+            async for part in answer:
+                if isinstance(part, ToolCalls):
+                    return part
+                if isinstance(part, FormRequest):
+                    self._events.put_nowait(part)
+                elif part.text:
+                    self._is_shown = self._is_shown or bool(part.text.strip())
+                    await self._events.put(part)
+        return None

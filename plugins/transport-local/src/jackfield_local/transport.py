@@ -1,71 +1,70 @@
-"""The way to an agent in this process: text always, voice where its extra is installed."""
+"""The transport to an agent in this process: text always, voice if its extra is installed."""
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 from jackfield.contract.context import Mode
 from jackfield.transport.protocol import Connection, ConnectionConfig, TransportError
 
-from jackfield_local.mind import Mind
-from jackfield_local.models import speech
+from jackfield_local.connection import TextConnection
+from jackfield_local.model_file import is_usable
 from jackfield_local.settings import LocalSettings
+from jackfield_local.voice.engines import INSTALL, missing_packages
+
+if TYPE_CHECKING:
+    from jackfield_local.agent.agent import LocalAgent
 
 
 class LocalTransport:
-    """Opens connections to a mind, which all sessions share; with `auto`, to the best one that is here."""
+    """Opens connections to an agent, which all sessions share; with `auto`, to the best one available."""
 
-    def __init__(self, settings: LocalSettings, mind: Mind | None = None) -> None:
+    def __init__(self, settings: LocalSettings, agent: LocalAgent | None = None) -> None:
         self._settings = settings
-        self._given = mind
-        self._minds: dict[bool, Mind] = {}
-        # Without the extra `voice` there is text alone.
-        self.modes: frozenset[Mode] = frozenset(("text",) if speech.missing() else ("text", "voice"))
+        self._given = agent
+        self._agents: dict[bool, LocalAgent] = {}
+        self.modes: frozenset[Mode] = frozenset(("text",) if missing_packages() else ("text", "voice"))
 
     def adapter(self, mode: Mode) -> str:  # noqa: ARG002 - tools are the same in both
-        """The schema adapter whose declarations it wants."""
+        """Return the schema adapter whose declarations it takes."""
         return "local"
 
     async def connect(self, opening: ConnectionConfig) -> Connection:
-        """Open a line; `TransportError` when that fails."""
+        """Open a connection; `TransportError` if that fails."""
         if opening.mode not in self.modes:
             raise TransportError(
-                "invalid_request_error",
-                "the local agent has no voice here; run: pip install 'jackfield-transport-local[voice]'",
+                "invalid_request_error", f"the local agent has no voice here; run: {INSTALL}"
             )
-        dialogue = await self._mind().open(opening)
+        dialogue = await (self._given or self._agent()).open(opening)
         if opening.mode == "voice":
             from jackfield_local.voice.connection import VoiceConnection
 
             return await VoiceConnection.open(dialogue, opening)
-        from jackfield_local.text import TextConnection
-
         return TextConnection(dialogue)
 
     def describe(self) -> str:
-        """How it answers new sessions."""
+        """Say how it answers new sessions."""
         return f"it uses {'the local' if self._uses_model() else 'no'} language model"
 
     async def close(self) -> None:
-        """Let go of what all connections share."""
-        for mind in (self._given, *self._minds.values()):
-            if mind is not None:
-                await mind.close()
+        """Release what all connections share."""
+        for agent in (self._given, *self._agents.values()):
+            if agent is not None:
+                await agent.close()
         self._given = None
-        self._minds.clear()
+        self._agents.clear()
 
     def _uses_model(self) -> bool:
-        if self._settings.mind != "auto":
-            return self._settings.mind == "llama"
-        from jackfield_local.agent.mind import is_usable
+        selection = self._settings.tool_selection
+        return is_usable(self._settings) if selection == "auto" else selection == "model"
 
-        return is_usable(self._settings)
-
-    def _mind(self) -> Mind:
-        """The mind of the next connection: a model may have been downloaded since the last one."""
-        if self._given is not None:
-            return self._given
-        from jackfield_local.agent.mind import Agent, with_model
+    def _agent(self) -> LocalAgent:
+        """The agent of the next connection: a model may have been downloaded since the last one."""
+        from jackfield_local.agent.agent import LocalAgent
 
         model = self._uses_model()
-        if model not in self._minds:
-            self._minds[model] = with_model(self._settings) if model else Agent(self._settings)
-        return self._minds[model]
+        if model not in self._agents:
+            self._agents[model] = (
+                LocalAgent.with_model(self._settings) if model else LocalAgent(self._settings)
+            )
+        return self._agents[model]

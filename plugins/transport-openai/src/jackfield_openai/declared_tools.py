@@ -16,13 +16,13 @@ class DeclaredTools:
 
     def __init__(self, declarations: Mapping[str, Any]) -> None:
         self.declarations: list[Any] = list(declarations.values())
-        self._names = ToolNames(declarations)
+        self._ids = ToolNames(declarations).ids
         self._restorers = {
             tool_id: restore for tool_id, each in declarations.items() if (restore := argument_restorer(each))
         }
 
     def call(self, name: str, arguments: str, call_id: str | None) -> ToolCall:
         """Return the tool call for a function call; the kernel refuses an undeclared name."""
-        tool_id = self._names.tool_id(name)
+        tool_id = self._ids.get(name, name)
         restore = self._restorers.get(tool_id)
         return ToolCall(tool_id, restore(arguments) if restore else arguments, call_id)

@@ -57,7 +57,7 @@ class OpenAISettings:
 
     api_key_env: Annotated[
         EnvironmentVariable,
-        Help("The environment variable that holds the key; a server at `base_url` may do without."),
+        Help("The environment variable that holds the key; optional with `base_url`."),
     ] = "OPENAI_API_KEY"
     base_url: Annotated[
         HttpUrl | None,
@@ -77,11 +77,12 @@ class OpenAISettings:
     voice: Annotated[
         Literal["websocket", "webrtc", "off"],
         Help(
-            "How voice travels: `websocket` through the host; `webrtc` lets browsers talk to OpenAI "
-            "themselves, with the tools next to the call; `off` if the server has text only."
+            "The path of audio: `websocket` goes through the host; with `webrtc` browsers "
+            "connect to OpenAI directly while the host runs the tools; `off` if the server "
+            "supports only text."
         ),
     ] = "websocket"
-    strict: Annotated[bool, Help("Have OpenAI hold the model to the schema of each tool, in text.")] = False
+    strict: Annotated[bool, Help("Whether OpenAI enforces the schema of each tool, in text.")] = False
     turn_detection: Annotated[
         Literal["server_vad", "semantic_vad"], Help("How OpenAI detects the end of a turn.")
     ] = "server_vad"
@@ -91,21 +92,21 @@ class OpenAISettings:
     ] = None
     temperature: Annotated[
         Annotated[float, Ge(0), Le(2)] | None,
-        Help("For text; some models refuse to be given one.", default="the model's"),
+        Help("The temperature for text; some models do not accept one.", default="the model's"),
     ] = None
     connect_timeout: Annotated[Seconds, Help("How long opening a connection may take.")] = 15.0
     request_timeout: Annotated[
-        Seconds, Help("After how long without a sign of life a request in text is given up.")
+        Seconds, Help("How long a text request waits for the next data before it fails.")
     ] = 120.0
     retries: Annotated[
-        int, Ge(0), Le(10), Help("How often the SDK repeats a request in text that could not be begun.")
+        int, Ge(0), Le(10), Help("How often the SDK retries a text request that could not be started.")
     ] = 1
     renew_after_minutes: Annotated[
         float,
         Gt(0),
         Lt(60),
         Unit("minutes"),
-        Help("When a voice session, which lives for 60 minutes, is announced to end."),
+        Help("When a voice session, which lasts at most 60 minutes, is renewed."),
     ] = 55.0
     local_servers: Annotated[
         tuple[

@@ -1,1 +1,1 @@
-"""A conversation in the terminal: lines in, words out, a question where the user has to decide."""
+"""Text sessions at the terminal: input lines, the screen, and the chat itself."""

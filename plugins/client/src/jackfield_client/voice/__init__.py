@@ -1,9 +1,9 @@
-"""Voice from sound files: a microphone that reads them, and a loudspeaker that only reports."""
+"""Voice sessions from audio files: the files replace the microphone, and playback is simulated."""
 
-RATE = 24_000
-"""Samples a second of the protocol; PCM16, mono."""
+SAMPLE_RATE = 24_000
+"""Samples per second in the protocol; PCM16, mono."""
 
-BYTES_PER_MS = 2 * RATE // 1000
+BYTES_PER_MS = 2 * SAMPLE_RATE // 1000
 
 FRAME_MS = 20
-"""How much sound goes into a frame."""
+"""Milliseconds of audio in a frame."""

@@ -1,25 +1,29 @@
-"""Codes of currencies, languages, countries and time zones, found in the words by their names in the CLDR."""
+"""Finds codes of currencies, languages, countries and time zones in the words, by their names in the CLDR."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cache
-from typing import NamedTuple
+from itertools import permutations
+from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo
 
 from babel import Locale
 from babel.core import get_global
 from babel.numbers import get_currency_name, get_currency_symbol
 
-from jackfield_local.agent.parameters import Kind
-from jackfield_local.zone import is_zone
+from jackfield_local.agent.message import UserMessage
+from jackfield_local.agent.tools import Tool, ToolParameter, ValueType
+from jackfield_local.language.numbers import amounts
+from jackfield_local.language.text import words
+from jackfield_local.settings import is_zone
 
 _ENGLISH = Locale("en")
 _SEASONS = (datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 7, 1, tzinfo=UTC))
-"""Two places whose clocks agree in both have one time."""
+"""Places whose clocks agree in both have the same time."""
 
 _PLACED = re.compile(r"(?=\b(?:in|to|from)\s+(?:the\s+)?(\w+(?:\s+\w+){0,3}))")
 """The words after a preposition where the name of a place can stand."""
@@ -30,7 +34,7 @@ _PREFIX = 5
 _WORD = re.compile(r"[^\W\d_]{3,}")
 
 
-class Mention(NamedTuple):
+class CodeMention(NamedTuple):
     """A name in a text, and the codes that it can mean."""
 
     codes: tuple[str, ...]
@@ -38,24 +42,75 @@ class Mention(NamedTuple):
     end: int
 
 
-def mentions(kind: Kind, text: str) -> list[Mention]:
-    """The currencies, languages or countries that a text names, in their order."""
-    pattern, named = _names(kind)
-    found = [Mention(named[match.group()], *match.span()) for match in pattern.finditer(_plain(text))]
-    if kind is Kind.CURRENCY:
+def mentions(value_type: ValueType, text: str) -> list[CodeMention]:
+    """Return the currencies, languages or countries that a text names, in order."""
+    pattern, named = _names(value_type)
+    found = [CodeMention(named[match.group()], *match.span()) for match in pattern.finditer(_plain(text))]
+    if value_type is ValueType.CURRENCY:
         # Codes that are written out; lower case could be a word.
         written = re.finditer(r"(?<![A-Z])[A-Z]{3}(?![A-Z])", text)
-        found += [Mention((each[0],), *each.span()) for each in written if each[0] in _ENGLISH.currencies]
+        found += [CodeMention((each[0],), *each.span()) for each in written if each[0] in _ENGLISH.currencies]
     return sorted(found, key=lambda each: each.start)
 
 
-def usual(kind: Kind, codes: Sequence[str]) -> str | None:
-    """The code that a name stands for without more; nothing where it is the name of several alike."""
-    plain = kind is not Kind.CURRENCY or len(codes) == 1 or not _rank(codes[0])[0]
-    return codes[0] if plain else None
+def find_codes(
+    parameters: Sequence[ToolParameter], tool: Tool, hints: Mapping[str, Any], message: UserMessage
+) -> dict[str, str]:
+    """Find codes of one type: hinted at and named; the others by the words before them in the examples."""
+    value_type = parameters[0].type
+    text = message.everything if hints else message.text
+    named = mentions(value_type, text)
+    found: dict[str, str] = {}
+    for parameter in parameters:
+        hint = str(hints.get(parameter.name, ""))
+        hint = hint.lower() if value_type is ValueType.LANGUAGE else hint.upper()
+        if (spoken := next((each for each in named if hint in each.codes), None)) is not None:
+            named.remove(spoken)
+            found[parameter.name] = hint
+        elif value_type is ValueType.CURRENCY and hint and _is_of_named_place(hint, text):
+            found[parameter.name] = hint
+    left = [each for each in parameters if each.name not in found]
+    left = [each for each in left if each.required or not hints or each.name in hints]
+    signs = {each.name: _code_signs(tool, each) for each in left}
+    named = named[: len(left)]
+
+    def fit(order: Sequence[ToolParameter]) -> int:
+        pairs = zip(order, named, strict=True)
+        return sum(bool(_signs(text, mention.start) & signs[each.name]) for each, mention in pairs)
+
+    best = max(permutations(left, len(named)), key=fit)
+    if len(named) == len(left) or (not hints and fit(best) == len(named)):
+        pairs = zip(best, named, strict=True)
+        chosen = {each.name: _code(tool, each, mention.codes) for each, mention in pairs}
+        found |= {name: code for name, code in chosen.items() if code is not None}
+    return found
 
 
-def is_of_named_place(code: str, text: str) -> bool:
+def _code(tool: Tool, parameter: ToolParameter, named: Sequence[str]) -> str | None:
+    """Return what a name means in the guide's examples, or usually; None if several are equally usual."""
+    shown = [value for example in tool.examples for value in example.args.values()]
+    is_clear = parameter.type is not ValueType.CURRENCY or len(named) == 1 or not _rank(named[0])[0]
+    return next((each for each in named if each in shown), named[0] if is_clear else None)
+
+
+def _code_signs(tool: Tool, parameter: ToolParameter) -> set[str]:
+    """Return what precedes a code in the examples."""
+    return {
+        sign
+        for example in tool.examples
+        for mention in mentions(parameter.type, example.says)
+        if example.args.get(parameter.name) in mention.codes
+        for sign in _signs(example.says, mention.start)
+    }
+
+
+def _signs(text: str, start: int) -> set[str]:
+    """Return the word before a place in a text, or a mark for any number."""
+    after_number = any(each.span.start < start <= each.span.end for each in amounts(text))
+    return {"#"} if after_number else {*words(text[:start])[-1:]}
+
+
+def _is_of_named_place(code: str, text: str) -> bool:
     """Whether a text has a word for a country in which a currency is used, such as "Czech" for its crowns."""
     users = [place for place, rows in _currencies().items() if code in rows]
     names = {word for place in users for word in _WORD.findall(_plain(_ENGLISH.territories.get(place, "")))}
@@ -63,14 +118,14 @@ def is_of_named_place(code: str, text: str) -> bool:
     return any(len(name) > _PREFIX and word.startswith(name[:_PREFIX]) for name in names for word in said)
 
 
-def zone_is_named(zone: str, text: str) -> bool:
+def is_zone_named(zone: str, text: str) -> bool:
     """Whether a text names the city of a time zone, or the zone itself."""
     city = zone.rpartition("/")[2].replace("_", " ").lower()
     return city in _plain(text) or zone.lower() in text.lower()
 
 
 def zone_of_place(text: str) -> str | None:
-    """The time zone of the city or country that a text names; nothing where a country has several."""
+    """Return the time zone of the city or country that a text names; None if a country has several."""
     for match in _PLACED.finditer(_plain(text)):
         # The longest name that begins here: "new york city" before "new york".
         following = match.group(1).split()
@@ -95,12 +150,12 @@ def _places() -> dict[str, str]:
 
 
 @cache
-def _names(kind: Kind) -> tuple[re.Pattern[str], dict[str, tuple[str, ...]]]:
-    """Names with their codes, and a pattern that finds "Canadian dollars" before just any dollars."""
-    if kind is Kind.CURRENCY:
+def _names(value_type: ValueType) -> tuple[re.Pattern[str], dict[str, tuple[str, ...]]]:
+    """Return names with their codes, and a pattern that finds "Canadian dollars" before "dollars"."""
+    if value_type is ValueType.CURRENCY:
         named = _currency_names()
     else:
-        table = _ENGLISH.languages if kind is Kind.LANGUAGE else _ENGLISH.territories
+        table = _ENGLISH.languages if value_type is ValueType.LANGUAGE else _ENGLISH.territories
         named = {_plain(name): (code,) for code, name in sorted(table.items()) if len(code) == 2}
     escaped = [re.escape(each) for each in sorted(named, key=len, reverse=True)]
     whole = [rf"\b{each}\b" if each[0].isalpha() else each for each in escaped]
@@ -125,11 +180,11 @@ def _rank(code: str) -> tuple[bool, str]:
 
 @cache
 def _currencies() -> dict[str, list[str]]:
-    """The currencies in use today, by territory."""
+    """Return the currencies in use today, by territory."""
     every = get_global("territory_currencies")
     return {place: [row[0] for row in rows if row[2] is None and row[3]] for place, rows in every.items()}
 
 
 def _plain(text: str) -> str:
-    """Lower case, without accents; the length stays."""
+    """Return a text in lower case, without accents, with the same length."""
     return "".join(unicodedata.normalize("NFD", letter)[0] for letter in text.lower())

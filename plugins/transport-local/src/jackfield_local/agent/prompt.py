@@ -1,37 +1,169 @@
-"""The static part of the prompt: the tools and examples, byte-identical for every session of a registry."""
+"""The language model's prompt, the schema of its answer, and the decision in it."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from itertools import zip_longest
-from typing import Any
+from typing import Any, NamedTuple
 
-from jackfield_local.agent.answers import ask_for
-from jackfield_local.agent.decision import (
-    CANNOT,
-    HELP,
-    SAY,
-    is_written,
-    question_line,
-    waiting_line,
-    written_call,
-)
-from jackfield_local.agent.engine import Message, Prefix
-from jackfield_local.agent.parameters import TEMPORAL, Kind, Parameter, Tool, first_sentence
+from jackfield_local.agent.llama import LlamaModel, Prefix, PromptMessage
+from jackfield_local.agent.results import ask_for
 from jackfield_local.agent.texts import is_handed_over
-from jackfield_local.language.durations import duration
-from jackfield_local.language.numbers import amounts, forms
-from jackfield_local.language.times import When, read_when
-from jackfield_local.language.words import content, stem, words
+from jackfield_local.agent.tools import CODES, TEMPORAL, Tool, ToolParameter, ValueType, first_sentence
+from jackfield_local.language.datetimes import TimeExpression, read_time
+from jackfield_local.language.numbers import amounts, duration, forms
+from jackfield_local.language.text import content, stem, words
+
+SAY = "say"
+CANNOT = "cannot"
+HELP = "help"
+_LONGEST = 160
+"""Characters of one value; a longer text is taken from the user's own words."""
+
+_LONGEST_SENTENCE = 140
+_LONGEST_CARD = 600
+_LONGEST_MESSAGE = 600
+"""Characters of a message that the model is shown."""
+
+_MOST_MEMBERS = 6
+_MOST_TOKENS = 160
+
+
+class Exchange(NamedTuple):
+    """What the user said, and what the model would have written in reply."""
+
+    said: str
+    written: str
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What the model decided; `tool` is set for a call, `text` for words."""
+
+    tool: Tool | None = None
+    args: Mapping[str, Any] | None = None
+    text: str = ""
+    refused: bool = False
+    """Whether `text` names something that no tool can do."""
+    helps: bool = False
+    """Whether the user wants to know what the agent can do."""
+
+
+class ModelDecider:
+    """A model with the static prompt of a registry's tools."""
+
+    def __init__(self, model: LlamaModel, prefix: Prefix, tools: Sequence[Tool]) -> None:
+        self._model = model
+        self.prefix = prefix
+        self._tools = tools
+        self._schema = answer_schema(tools)
+
+    @property
+    def ready(self) -> bool:
+        """Whether it answers at once, without processing its prompt first."""
+        return self._model.is_ready(self.prefix)
+
+    @property
+    def progress(self) -> float:
+        """How much of the prompt has been processed, from 0 to 1."""
+        return self._model.progress(self.prefix)
+
+    async def decide(self, turns: Iterable[Exchange], context: str, text: str) -> Decision | None:
+        """Return the model's decision about a message; None if it wrote none."""
+        messages = [
+            PromptMessage(role, shown[:_LONGEST_MESSAGE])
+            for turn in turns
+            for role, shown in zip(("user", "assistant"), turn, strict=True)
+        ]
+        messages.append(PromptMessage("user", context + text[:_LONGEST_MESSAGE]))
+        written = await self._model.complete(
+            self.prefix, messages, schema=self._schema, max_tokens=_MOST_TOKENS
+        )
+        return read_decision(written, self._tools)
+
+
+def answer_schema(tools: Sequence[Tool]) -> dict[str, Any]:
+    """Return the JSON Schema of an answer: a branch per tool, keyed by its id, and branches for words.
+
+    Every argument is optional here, so that the model is never forced to invent one.
+    """
+    branches = [_branch(tool.id, _object(tool.parameters)) for tool in tools]
+    text = {"type": "string", "minLength": 1, "maxLength": _LONGEST_SENTENCE}
+    flag = {"type": "boolean"}
+    return {"anyOf": [*branches, _branch(CANNOT, text), _branch(HELP, flag), _branch(SAY, text)]}
+
+
+def read_decision(written: str, tools: Sequence[Tool]) -> Decision | None:
+    """Read the decision in the model's answer; None if it has none."""
+    try:
+        ((key, value),) = json.loads(written).items()
+    except (ValueError, AttributeError):
+        return None
+    if key in (SAY, CANNOT):
+        return Decision(text=str(value).strip(), refused=key == CANNOT)
+    if key == HELP:
+        return Decision(helps=True)
+    tool = next((each for each in tools if each.id == key), None)
+    return Decision(tool, value) if tool is not None and isinstance(value, dict) else None
+
+
+def written_call(tool_id: str, args: Mapping[str, Any]) -> str:
+    """Return a call as the model writes it."""
+    return json.dumps({tool_id: dict(args)}, ensure_ascii=False)
+
+
+def written_words(text: str) -> str:
+    """Return words as the model writes them."""
+    return json.dumps({SAY: text}, ensure_ascii=False)
+
+
+def waiting_line(tool_id: str, args: Mapping[str, Any]) -> str:
+    """Return the line that tells the model which call waits for approval."""
+    return f"[Waiting for approval: {written_call(tool_id, args)[:_LONGEST_CARD]}]\n"
+
+
+def question_line(question: str) -> str:
+    """Return the line that tells the model what the user was asked for."""
+    return f"[You asked: {question}]\n"
+
+
+def is_written(parameter: ToolParameter) -> bool:
+    """Whether the model writes this argument; records are passed on by our own code."""
+    return parameter.type is not ValueType.RECORDS
+
+
+def _branch(key: str, value: Mapping[str, Any]) -> dict[str, Any]:
+    return {"type": "object", "properties": {key: value}, "required": [key], "additionalProperties": False}
+
+
+def _object(parameters: Sequence[ToolParameter]) -> dict[str, Any]:
+    properties = {each.name: _value(each) for each in parameters if is_written(each)}
+    return {"type": "object", "properties": properties, "additionalProperties": False}
+
+
+def _value(parameter: ToolParameter) -> dict[str, Any]:
+    is_short = parameter.type in TEMPORAL or parameter.type in CODES
+    one: dict[str, Any] = {"type": "string", "minLength": 1, "maxLength": 60 if is_short else _LONGEST}
+    if parameter.type is ValueType.CHOICE:
+        one = {"enum": parameter.choices}
+    elif parameter.type is ValueType.SWITCH:
+        one = {"type": "boolean"}
+    elif parameter.type in (ValueType.NUMBER, ValueType.DURATION):
+        one = {"type": "number"}
+    return {"type": "array", "items": one, "maxItems": _MOST_MEMBERS} if parameter.many else one
+
+
+# The static part of the prompt: byte-identical for every session of a registry.
 
 BUDGET = 5_500
-"""Tokens of the static part; the context has room for the conversation besides."""
+"""Tokens of the static part, which leaves room for the conversation."""
 
 _CHARACTERS = 3.4
-"""Characters in a token of such a text, on the careful side."""
+"""Characters per token of such a text, at a low estimate."""
 
 _LONGEST_EXAMPLE = 220
 _LONGEST_PURPOSE = 240
@@ -60,8 +192,8 @@ _SOME_DAY = datetime(2026, 3, 2, 9, 30)  # noqa: DTZ001 - only where a date stan
 
 
 def static_prefix(tools: Sequence[Tool]) -> tuple[Prefix, tuple[Tool, ...]]:
-    """The prefix for these tools and the tools that it names: as much as the budget allows."""
-    tools = [each for each in tools if is_usable(each)]
+    """Return the prefix for these tools and the tools in it: as much as the budget allows."""
+    tools = [each for each in tools if takes_said_values(each)]
     for examples, summaries in ((2, True), (1, True), (1, False), (0, False)):
         prefix = _prefix(tools, examples, summaries=summaries)
         if _tokens(prefix) <= BUDGET:
@@ -78,7 +210,7 @@ def _tokens(prefix: Prefix) -> float:
 
 def _prefix(tools: Sequence[Tool], examples: int, *, summaries: bool) -> Prefix:
     listed = "\n".join(_line(tool, summaries=summaries) for tool in tools)
-    return (Message("system", _RULES + listed), *_pairs(tools, examples))
+    return (PromptMessage("system", _RULES + listed), *_pairs(tools, examples))
 
 
 def _line(tool: Tool, *, summaries: bool) -> str:
@@ -87,21 +219,21 @@ def _line(tool: Tool, *, summaries: bool) -> str:
     return f"- {tool.id}: {purpose} ({shown})" if shown else f"- {tool.id}: {purpose}"
 
 
-def _described(parameter: Parameter, *, summaries: bool) -> str:
-    what = "|".join(map(str, parameter.choices)) or parameter.kind.value
+def _described(parameter: ToolParameter, *, summaries: bool) -> str:
+    what = "|".join(map(str, parameter.choices)) or parameter.type.value
     shown = f"{parameter.name}{'' if parameter.required else '?'}: {what}{'[]' if parameter.many else ''}"
     told = parameter.summary
-    if not parameter.required and parameter.kind is not Kind.CHOICE:
+    if not parameter.required and parameter.type is not ValueType.CHOICE:
         told = re.split(r"[;:,(]", told, maxsplit=1)[0].strip()
     return f"{shown}, {told[:_LONGEST_SUMMARY]}" if summaries and told else shown
 
 
-def _pairs(tools: Sequence[Tool], most: int) -> Iterator[Message]:
-    """Examples, one of each tool and then the next of each, so that no tool has the last word."""
+def _pairs(tools: Sequence[Tool], most: int) -> Iterator[PromptMessage]:
+    """Yield examples, one of each tool and then the next of each, so that no tool comes last."""
     shown = [
         [
             (each.says, written_call(tool.id, as_said(tool, each.says, each.args)))
-            for each in tool.guide.examples
+            for each in tool.examples
             if len(each.says) <= _LONGEST_EXAMPLE
         ][:most]
         for tool in tools
@@ -113,36 +245,38 @@ def _pairs(tools: Sequence[Tool], most: int) -> Iterator[Message]:
     ]
     for row in zip_longest(*shown, talk[: len(talk) // 2], talk[len(talk) // 2 :]):
         for said, written in filter(None, row):
-            yield Message("user", said)
-            yield Message("assistant", written)
+            yield PromptMessage("user", said)
+            yield PromptMessage("assistant", written)
     if most:
         yield from _continued(tools)
 
 
-def _continued(tools: Sequence[Tool]) -> Iterator[Message]:
-    """How a card is changed and a question answered: only the argument that the user speaks of."""
+def _continued(tools: Sequence[Tool]) -> Iterator[PromptMessage]:
+    """Yield how a card is changed and a question answered: with one argument only."""
     for tool in tools:
-        timed = next((each for each in tool.required if each.kind in (Kind.DATE_TIME, Kind.TIME)), None)
-        if timed is not None and tool.guide.examples:
-            card = waiting_line(tool.id, tool.guide.examples[0].args)
-            yield Message("user", f"{card}make it half an hour later")
-            yield Message("assistant", written_call(tool.id, {timed.name: "half an hour later"}))
+        timed = next(
+            (each for each in tool.required if each.type in (ValueType.DATE_TIME, ValueType.TIME)), None
+        )
+        if timed is not None and tool.examples:
+            card = waiting_line(tool.id, tool.examples[0].args)
+            yield PromptMessage("user", f"{card}make it half an hour later")
+            yield PromptMessage("assistant", written_call(tool.id, {timed.name: "half an hour later"}))
             break
     for tool in tools:
-        named = next((each for each in tool.required if each.kind is Kind.TEXT), None)
-        shown = [each.args.get(named.name) for each in tool.guide.examples] if named else []
+        named = next((each for each in tool.required if each.type is ValueType.TEXT), None)
+        shown = [each.args.get(named.name) for each in tool.examples] if named else []
         if named is not None and len(tool.required) > 1 and shown and isinstance(shown[-1], str):
-            yield Message("user", f"{question_line(ask_for(named))}{shown[-1]}")
-            yield Message("assistant", written_call(tool.id, {named.name: shown[-1]}))
+            yield PromptMessage("user", f"{question_line(ask_for(named))}{shown[-1]}")
+            yield PromptMessage("assistant", written_call(tool.id, {named.name: shown[-1]}))
             break
 
 
-def is_usable(tool: Tool) -> bool:
-    """Whether the user's words can give all that a tool needs: not a number that its examples make up."""
+def takes_said_values(tool: Tool) -> bool:
+    """Whether users say all numbers that a tool needs; its examples may make them up."""
     for parameter in tool.required:
         name = parameter.name
-        if parameter.kind in (Kind.NUMBER, Kind.DURATION):
-            shown = [each for each in tool.guide.examples if name in each.args]
+        if parameter.type in (ValueType.NUMBER, ValueType.DURATION):
+            shown = [each for each in tool.examples if name in each.args]
             said = sum(_is_said(parameter, each.args[name], each.says) for each in shown)
             if said * 2 < len(shown):
                 return False
@@ -150,53 +284,53 @@ def is_usable(tool: Tool) -> bool:
 
 
 def _does(tools: Sequence[Tool], deed: str) -> bool:
-    """Whether a tool speaks of the verb of a deed: an example that it cannot be done would be wrong."""
+    """Whether a tool has the verb of an action: an example that it is impossible would be wrong."""
     verb = stem(deed.split(maxsplit=1)[0])
     return any(verb in map(stem, words(f"{tool.id.replace('_', ' ')} {tool.description}")) for tool in tools)
 
 
 def as_said(tool: Tool, says: str, args: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments of a guide's example as the model is to write them: times as said, nothing unsaid."""
-    when = read_when(says, _SOME_DAY)
+    """Return the arguments of an example as the model should write them: times as said, nothing unsaid."""
+    when = read_time(says, _SOME_DAY)
     found: dict[str, Any] = {}
     for parameter in tool.parameters:
         value = args.get(parameter.name)
         if value is None or not is_written(parameter):
             continue
-        if parameter.kind in TEMPORAL:
-            phrase = _phrase(parameter.kind, says, when)
+        if parameter.type in TEMPORAL:
+            phrase = _phrase(parameter.type, says, when)
             # The end of a time span is computed from the words that give its beginning.
             if phrase and not (parameter.ends and phrase in found.values()):
                 found[parameter.name] = phrase
-        elif parameter.kind is Kind.TEXT and is_handed_over(tool, parameter):
+        elif parameter.type is ValueType.TEXT and is_handed_over(tool, parameter):
             continue
         elif parameter.required or _is_said(parameter, value, says):
             found[parameter.name] = first_sentence(value) if isinstance(value, str) else value
     return found
 
 
-def _phrase(kind: Kind, says: str, when: When | None) -> str:
-    """The words that say when, or only the day or the clock time of it."""
+def _phrase(value_type: ValueType, says: str, when: TimeExpression | None) -> str:
+    """Return the words for a time, or only for its day or its clock time."""
     spans = [*when.spans] if when is not None else []
     clock = when.clock_span if when is not None else None
-    if kind is Kind.TIME:
+    if value_type is ValueType.TIME:
         spans = [clock] if clock is not None else []
-    elif kind is Kind.DATE:
+    elif value_type is ValueType.DATE:
         spans = [each for each in spans if each != clock] or spans
     start, end = (min(each.start for each in spans), max(each.end for each in spans)) if spans else (0, 0)
     return says[start:end].strip(" ,.")
 
 
-def _is_said(parameter: Parameter, value: Any, says: str) -> bool:
-    """Whether a value of an example can be told from its words."""
-    match parameter.kind:
-        case Kind.NUMBER | Kind.DURATION:
+def _is_said(parameter: ToolParameter, value: Any, says: str) -> bool:
+    """Whether the words of an example give a value."""
+    match parameter.type:
+        case ValueType.NUMBER | ValueType.DURATION:
             return duration(says) is not None or any(value in forms(each) for each in amounts(says))
-        case Kind.CHOICE if not parameter.many:
+        case ValueType.CHOICE if not parameter.many:
             return bool(value != parameter.schema.get("default"))
-        case Kind.SWITCH:
+        case ValueType.SWITCH:
             return bool(value)
-        case Kind.ZONE:
+        case ValueType.ZONE:
             return str(value).rpartition("/")[2].replace("_", " ").lower() in says.lower()
     members = value if isinstance(value, list) else [value]
     said = set(content(says))

@@ -1,4 +1,4 @@
-"""The state of a dialogue: what the agent waits for, the last call, and what was said and shown so far."""
+"""The state of a dialogue: the pending question, the last call, and what was said and shown so far."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from typing import Any
 
 import orjson
 
-from jackfield_local.agent.answers import records_in, title_of
-from jackfield_local.agent.decision import Turn, question_line, waiting_line
-from jackfield_local.agent.parameters import Parameter, Tool
+from jackfield_local.agent.prompt import Exchange, question_line, waiting_line
+from jackfield_local.agent.results import records_in, title_of
+from jackfield_local.agent.tools import Tool, ToolParameter
 from jackfield_local.language.questions import has_pronoun, is_continuation
 
-_TURNS = 3
+_EXCHANGES = 3
 """Exchanges that the model is shown; each costs time to process."""
 
 _SEEN = 20_000
@@ -32,8 +32,8 @@ _DECLINED = re.compile(r"^The user (?:declined|did not decide about) the call of
 Envelope = Mapping[str, Any]
 
 
-class Expects(Enum):
-    """What a question of the agent is answered with."""
+class ExpectedReply(Enum):
+    """What kind of reply a question of the agent expects."""
 
     VALUE = auto()
     CONSENT = auto()
@@ -42,30 +42,30 @@ class Expects(Enum):
 
 
 @dataclass(frozen=True)
-class Question:
-    """What the agent asked the user and now waits for."""
+class PendingQuestion:
+    """A question of the agent that the user has not answered yet."""
 
-    expects: Expects
+    expects: ExpectedReply
     tools: tuple[Tool, ...]
-    """The tool that is to be called; for a choice, all that are offered."""
+    """The tool to be called; for a choice, all that are offered."""
     text: str
     said: str
     """All that the user said for this call so far, the last words first."""
     args: Mapping[str, Any] = field(default_factory=dict)
-    parameter: Parameter | None = None
+    parameter: ToolParameter | None = None
     attempts: int = 1
     passed: tuple[Tool, ...] = ()
     """The tools that were offered before and not chosen."""
 
     @property
     def tool(self) -> Tool:
-        """The tool that is to be called, or the closest of those offered."""
+        """The tool to be called, or the closest of those offered."""
         return self.tools[0]
 
 
 @dataclass(frozen=True)
-class Call:
-    """The last call: what it was, and whether it still waits for the user's approval."""
+class LastCall:
+    """The last call, and whether it still waits for the user's approval."""
 
     tool: Tool
     args: Mapping[str, Any]
@@ -75,20 +75,16 @@ class Call:
     recent: bool = True
     """Whether it belongs to the turn before this one."""
     replaces: bool = False
-    """Whether it was made in the place of one that still waits."""
-
-    def repeats(self, tool: Tool, args: Mapping[str, Any]) -> bool:
-        """Whether another call is the same."""
-        return self.tool is tool and dict(self.args) == dict(args)
+    """Whether it was made in place of one that still waits."""
 
 
 class DialogueState:
-    """Idle without a `question`; otherwise waiting for what it expects."""
+    """What a dialogue remembers; it is idle without a `question`."""
 
     def __init__(self) -> None:
-        self.question: Question | None = None
-        self.last: Call | None = None
-        self.turns: deque[Turn] = deque(maxlen=_TURNS)
+        self.question: PendingQuestion | None = None
+        self.last: LastCall | None = None
+        self.exchanges: deque[Exchange] = deque(maxlen=_EXCHANGES)
         self.said = ""
         """The last message."""
         self.request = ""
@@ -102,16 +98,16 @@ class DialogueState:
         """What the last turn was about: the record that answered it, or what was said."""
 
     def note(self, said: str, written: str) -> None:
-        """Remember a turn, in the form in which the model is shown it."""
-        self.turns.append(Turn(said, written))
+        """Remember an exchange as the model is shown it."""
+        self.exchanges.append(Exchange(said, written))
         self.topic = self.topic if is_continuation(said) or has_pronoun(said) else said
 
     def leave_last(self) -> None:
-        """The conversation has turned from the last call to something else."""
+        """Note that the conversation has turned from the last call to something else."""
         self.last = replace(self.last, recent=False) if self.last is not None else None
 
     def take_result(self, tool_id: str, envelope: Envelope) -> None:
-        """Remember what a call came to."""
+        """Remember the result of a call."""
         error = envelope.get("error")
         if self.last is not None and self.last.tool.id == tool_id:
             self.last = replace(self.last, waiting=is_waiting(envelope), done=not error)
@@ -119,15 +115,15 @@ class DialogueState:
             self.records = records_in(envelope.get("data")) or self.records
             self.seen = (self.seen + orjson.dumps(envelope.get("data")).decode())[-_SEEN:]
 
-    def recall(self, text: str) -> None:
-        """Take up what the host says about a call."""
+    def take_context(self, text: str) -> None:
+        """Take in what the host says about a call."""
         if (found := outcome_in(text)) is not None:
             self.take_result(*found)
         elif is_declined(text):
             self.last = None
 
-    def context_lines(self, question: Question | None) -> str:
-        """What the model has to know besides the words: an open question, an open card, the last results."""
+    def context_lines(self, question: PendingQuestion | None) -> str:
+        """Return what the model needs besides the words: an open question or card, and the last results."""
         lines = [question_line(question.text)] if question is not None else []
         if self.last is not None and self.last.waiting:
             lines.append(waiting_line(self.last.tool.id, self.last.args))
@@ -146,7 +142,7 @@ def is_waiting(envelope: Envelope) -> bool:
 
 
 def outcome_in(text: str) -> tuple[str, Envelope] | None:
-    """The tool and the answer that the host tells in words."""
+    """Return the tool and the result in a sentence of the host."""
     match = _ANSWERED.match(text)
     return None if match is None else (match.group(1), read_envelope(match.group(2).encode()))
 
@@ -157,7 +153,7 @@ def is_declined(text: str) -> bool:
 
 
 def read_envelope(envelope: bytes) -> Envelope:
-    """The answer to a call; one that cannot be read counts as failed."""
+    """Parse the result of a call; an invalid one counts as failed."""
     try:
         found = orjson.loads(envelope)
     except ValueError:

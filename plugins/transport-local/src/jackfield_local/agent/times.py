@@ -1,4 +1,4 @@
-"""Dates and times as arguments, computed from the user's words and never by the model."""
+"""Computes dates and times from the user's words; the model never does."""
 
 from __future__ import annotations
 
@@ -9,33 +9,33 @@ from functools import cached_property
 from statistics import median
 from typing import Any
 
-from jackfield_local.agent.parameters import TEMPORAL, Kind, Parameter, Tool
-from jackfield_local.agent.speech import Speech
-from jackfield_local.language.durations import duration, shift
-from jackfield_local.language.times import When, read_when
-from jackfield_local.language.words import words
+from jackfield_local.agent.message import UserMessage
+from jackfield_local.agent.tools import TEMPORAL, Tool, ToolParameter, ValueType
+from jackfield_local.language.datetimes import TimeExpression, read_time
+from jackfield_local.language.numbers import duration, shift
+from jackfield_local.language.text import words
 
 
 def ground_times(
-    tool: Tool, raw: Mapping[str, Any], speech: Speech, base: Mapping[str, Any]
+    tool: Tool, raw: Mapping[str, Any], message: UserMessage, base: Mapping[str, Any]
 ) -> dict[str, str]:
-    """The dates and times that the words give, for all such parameters of a tool.
+    """Return the dates and times that the words give, for all such parameters of a tool.
 
     `base` holds the arguments that the words change; what they do not mention is taken from there.
     """
-    parameters = [each for each in tool.parameters if each.kind in TEMPORAL and not each.many]
+    parameters = [each for each in tool.parameters if each.type in TEMPORAL and not each.many]
     if not parameters:
         return {}
-    if (moved := shift(speech.said)) is not None and base:
+    if (moved := shift(message.text)) is not None and base:
         return _shifted(parameters, base, moved)
-    said = speech.said
-    if speech.before and not any(each.name in base for each in parameters):
-        said = f"{said}\n{speech.before}"
-    return _Times(tool, raw, said, speech.now, base, day_of(base) or speech.day).of(parameters)
+    said = message.text
+    if message.before and not any(each.name in base for each in parameters):
+        said = f"{said}\n{message.before}"
+    return _Times(tool, raw, said, message.now, base, day_of(base) or message.day).of(parameters)
 
 
 def day_of(args: Mapping[str, Any]) -> date | None:
-    """The first day among some arguments."""
+    """Return the first day among some arguments."""
     return next((found.date() for value in args.values() if (found := _read(value)) is not None), None)
 
 
@@ -51,57 +51,57 @@ class _Times:
     day: date | None
 
     @cached_property
-    def whole(self) -> When | None:
+    def whole(self) -> TimeExpression | None:
         """What all the words say about time."""
-        return read_when(self.said, self.now, self.day)
+        return read_time(self.said, self.now, self.day)
 
     @property
     def zone(self) -> tzinfo:
         assert self.now.tzinfo is not None  # noqa: S101 - the agent's clock always has a zone
         return self.now.tzinfo
 
-    def of(self, parameters: Sequence[Parameter]) -> dict[str, str]:
+    def of(self, parameters: Sequence[ToolParameter]) -> dict[str, str]:
         pair = _pair(parameters)
         found = self.span(*pair) if pair is not None else {}
         single = [each for each in parameters if pair is None or each not in pair]
         for parameter in single:
             if parameter.name in self.raw or parameter.required or len(parameters) == 1:
-                several = sum(each.kind is parameter.kind for each in single) > 1
+                several = sum(each.type is parameter.type for each in single) > 1
                 when = self.meant(parameter, several=several)
                 if when is not None and (value := self.value(parameter, when)) is not None:
                     found[parameter.name] = value
         return found
 
-    def meant(self, parameter: Parameter, *, several: bool) -> When | None:
-        """When it is: by the model's choice of words where there are several times, else by all words."""
+    def meant(self, parameter: ToolParameter, *, several: bool) -> TimeExpression | None:
+        """Return when it is: by the model's choice of words if there are several times, else by all words."""
         phrase, whole = self.raw.get(parameter.name), self.whole
         chosen = None
         if isinstance(phrase, str) and set(words(phrase)) <= set(words(self.said)):
-            chosen = read_when(phrase, self.now)
+            chosen = read_time(phrase, self.now)
         if several or chosen is None or whole is None:
             return chosen if several else chosen or whole
         days, clock = chosen.days or whole.days, whole.clock or chosen.clock
-        return replace(whole, days=days, clock=clock, moment=whole.moment or chosen.moment)
+        return replace(whole, days=days, clock=clock, instant=whole.instant or chosen.instant)
 
-    def value(self, parameter: Parameter, when: When) -> str | None:
-        """One date or time in the form of its parameter; nothing where the words are not exact enough."""
+    def value(self, parameter: ToolParameter, when: TimeExpression) -> str | None:
+        """Return a date or time in the form of its parameter; None if the words are not exact enough."""
         begin = when.starts(self.now.date(), self.zone)
-        match parameter.kind:
-            case Kind.DATE:
-                return None if when.days is None and when.moment is None else begin.date().isoformat()
-            case Kind.TIME:
+        match parameter.type:
+            case ValueType.DATE:
+                return None if when.days is None and when.instant is None else begin.date().isoformat()
+            case ValueType.TIME:
                 return f"{begin:%H:%M}" if when.exact else None
-            case Kind.MOMENT if when.clock is None and when.moment is None:
+            case ValueType.DATE_OR_TIME if when.clock is None and when.instant is None:
                 return begin.date().isoformat()
-            case Kind.MOMENT:
-                # Without an offset, so that a time zone among the arguments says where the clock hangs.
+            case ValueType.DATE_OR_TIME:
+                # Without an offset, so that a time zone among the arguments applies.
                 return begin.isoformat() if when.zoned else f"{begin:%Y-%m-%dT%H:%M}"
         if (moved := _moved(when, _read(self.base.get(parameter.name)))) is not None:
             return moved.isoformat()
         return self.ahead(when).isoformat() if when.exact or _takes_days(self.tool, self.now) else None
 
-    def span(self, begin: Parameter, end: Parameter) -> dict[str, str]:
-        """A beginning and an end: both said, or a length, or the usual length in the guide's examples."""
+    def span(self, begin: ToolParameter, end: ToolParameter) -> dict[str, str]:
+        """Return a beginning and an end: both said, or by a length, or by the usual one in the examples."""
         first, last = _read(self.base.get(begin.name)), _read(self.base.get(end.name))
         usual = last - first if first and last and (first.tzinfo is None) == (last.tzinfo is None) else None
         length = found.length if (found := duration(self.said)) is not None else None
@@ -119,7 +119,7 @@ class _Times:
         if length is not None and starts.exact:
             return _both(begin, end, moment, moment + length)
         until = starts.ends(moment.date() if starts.days is None else self.now.date(), self.zone)
-        if ends is not None and ends != starts and ends.moment is None:
+        if ends is not None and ends != starts and ends.instant is None:
             # An hour is the end itself; a day or a part of it ends at its own end.
             ends = replace(ends, days=ends.days or starts.days)
             until = (ends.starts if ends.exact else ends.ends)(moment.date(), self.zone)
@@ -127,63 +127,65 @@ class _Times:
             until = moment + usual
         return _both(begin, end, moment, until)
 
-    def ahead(self, when: When) -> datetime:
-        """The beginning; a clock time of today that has passed is meant for tomorrow."""
+    def ahead(self, when: TimeExpression) -> datetime:
+        """Return the beginning; a clock time without a day that has passed is tomorrow's."""
         moment = when.starts(self.now.date(), self.zone)
-        passed = when.moment is None and when.days is None and when.exact and moment < self.now
+        passed = when.instant is None and when.days is None and when.exact and moment < self.now
         return moment + timedelta(days=1) if passed else moment
 
 
-def _pair(parameters: Sequence[Parameter]) -> tuple[Parameter, Parameter] | None:
-    moments = [each for each in parameters if each.kind in (Kind.DATE_TIME, Kind.DATE)]
+def _pair(parameters: Sequence[ToolParameter]) -> tuple[ToolParameter, ToolParameter] | None:
+    moments = [each for each in parameters if each.type in (ValueType.DATE_TIME, ValueType.DATE)]
     begin = next((each for each in moments if each.starts), None)
     end = next((each for each in moments if each.ends), None)
-    return (begin, end) if begin and end and begin.kind is end.kind else None
+    return (begin, end) if begin and end and begin.type is end.type else None
 
 
-def _both(begin: Parameter, end: Parameter, first: datetime, last: datetime | None) -> dict[str, str]:
+def _both(begin: ToolParameter, end: ToolParameter, first: datetime, last: datetime | None) -> dict[str, str]:
     found = {begin.name: _shape(begin, first)}
     return found if last is None or last < first else found | {end.name: _shape(end, last)}
 
 
-def _moved(when: When, before: datetime | None) -> datetime | None:
-    """The time of before on another day, where only a day was said."""
-    if before is None or when.days is None or when.clock is not None or when.moment is not None:
+def _moved(when: TimeExpression, before: datetime | None) -> datetime | None:
+    """Return the earlier time on another day, if only a day was said."""
+    if before is None or when.days is None or when.clock is not None or when.instant is not None:
         return None
     return datetime.combine(when.days.first, before.timetz())
 
 
-def _shape(parameter: Parameter, moment: datetime) -> str:
-    return moment.date().isoformat() if parameter.kind is Kind.DATE else moment.isoformat()
+def _shape(parameter: ToolParameter, moment: datetime) -> str:
+    return moment.date().isoformat() if parameter.type is ValueType.DATE else moment.isoformat()
 
 
-def _shifted(parameters: Sequence[Parameter], base: Mapping[str, Any], moved: timedelta) -> dict[str, str]:
-    """All times of a proposal moved together; a clock time alone moves within its day."""
+def _shifted(
+    parameters: Sequence[ToolParameter], base: Mapping[str, Any], moved: timedelta
+) -> dict[str, str]:
+    """Return all times moved together; a clock time alone moves within its day."""
     found = {}
     for parameter in parameters:
         value = base.get(parameter.name)
-        if parameter.kind is Kind.TIME and isinstance(value, str):
+        if parameter.type is ValueType.TIME and isinstance(value, str):
             clock = _read(f"2000-01-01T{value[:5]}")
             if clock is not None and abs(moved) < timedelta(days=1):
                 found[parameter.name] = f"{clock + moved:%H:%M}"
         elif (moment := _read(value)) is not None and (
-            parameter.kind is not Kind.DATE or abs(moved) >= timedelta(days=1)
+            parameter.type is not ValueType.DATE or abs(moved) >= timedelta(days=1)
         ):
             found[parameter.name] = _shape(parameter, moment + moved)
     return found
 
 
 def _takes_days(tool: Tool, now: datetime) -> bool:
-    """Whether the guide's examples are content with a day."""
-    told = [read_when(each.says, now) for each in tool.guide.examples]
+    """Whether a day is enough in the guide's examples."""
+    told = [read_time(each.says, now) for each in tool.examples]
     return any(each is not None and not each.exact for each in told)
 
 
-def _usual_length(tool: Tool, begin: Parameter, end: Parameter, now: datetime) -> timedelta | None:
-    """How long it lasts in the guide's examples that say only when it begins."""
+def _usual_length(tool: Tool, begin: ToolParameter, end: ToolParameter, now: datetime) -> timedelta | None:
+    """Return the usual length in the examples that say only when it begins."""
     lengths = []
-    for example in tool.guide.examples:
-        when = read_when(example.says, now)
+    for example in tool.examples:
+        when = read_time(example.says, now)
         ranged = when is not None and when.clock is not None and when.clock.end is not None
         first, last = _read(example.args.get(begin.name)), _read(example.args.get(end.name))
         if first and last and when is not None and when.exact and not (ranged or duration(example.says)):

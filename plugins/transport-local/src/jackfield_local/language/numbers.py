@@ -1,12 +1,13 @@
-"""Numbers as people write and say them: 5,000, $20, 3.5 percent, two hundred and fifty thousand."""
+"""Numbers and lengths of time as people write and say them: 5,000, $20, two hundred, half an hour."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from datetime import timedelta
 from typing import NamedTuple
 
-from jackfield_local.language.spans import Span
-from jackfield_local.language.words import content
+from jackfield_local.language.text import Span, content
 
 _ONES = "zero one two three four five six seven eight nine"
 _TEENS = "ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen"
@@ -20,13 +21,13 @@ ORDINALS = {word: number for number, word in enumerate(_ORDINALS.split(), 1)}
 ORDINALS |= {"1st": 1, "2nd": 2, "3rd": 3} | {f"{number}th": number for number in range(4, 32)}
 
 _LONGEST = 1_000
-"""Characters in which amounts are looked for; what is longer is a text, not a request."""
+"""Characters that are searched for amounts; longer input is a text, not a request."""
 
 _ONE = _ONES.replace(" ", "|")
 _BELOW_HUNDRED = rf"(?a:(?:(?:{_TENS.replace(' ', '|')})(?:[\s-]+(?:{_ONE}))?|{'|'.join(WORDS)})\b)"
 _SCALE = "|".join(_SCALES)
 NUMBER = rf"(?:\d+(?:[.,]\d+)?|{_BELOW_HUNDRED})"
-"""The pattern of a plain number, for patterns of dates and lengths of time; `number` has its value."""
+"""The pattern of a plain number, for patterns of dates and lengths of time; `number` reads it."""
 
 _AMOUNT = re.compile(
     rf"""
@@ -46,7 +47,7 @@ _AMOUNT = re.compile(
     re.ASCII | re.IGNORECASE | re.VERBOSE,
 )
 _DECIMAL_COMMA = re.compile(r"\d{1,3}(?:\.\d{3})+,\d+|\d+,\d{1,2}|\d+,\d{4,}")
-"""A comma that separates no thousands."""
+"""A comma that is not a thousands separator."""
 
 _BEFORE_PRONOUN = re.compile(
     r"\b(?:the|this|that|which|any|another|each|every|no|last|next|\w+(?:st|nd|rd|th))\s+$", re.IGNORECASE
@@ -54,7 +55,7 @@ _BEFORE_PRONOUN = re.compile(
 
 
 class Amount(NamedTuple):
-    """An amount, where it stands, and whether it is a percentage."""
+    """An amount, its place, and whether it is a percentage."""
 
     value: float
     span: Span
@@ -62,12 +63,12 @@ class Amount(NamedTuple):
 
 
 def number(text: str) -> float:
-    """The value of a plain number, in digits or in words."""
+    """Return the value of a plain number, in digits or in words."""
     return float(text.replace(",", ".")) if text[0].isdigit() else float(_sum(text))
 
 
 def amounts(text: str) -> list[Amount]:
-    """All amounts of a text, in their order; a "one" that stands for a thing is none."""
+    """Return all amounts of a text in order, except a "one" that is a pronoun."""
     return [
         Amount(_value(match), Span(*match.span()), match["percent"] is not None)
         for match in _AMOUNT.finditer(text[:_LONGEST])
@@ -76,12 +77,12 @@ def amounts(text: str) -> list[Amount]:
 
 
 def forms(amount: Amount) -> list[float]:
-    """The numbers that an amount can be meant as: a percentage is a fraction, too."""
+    """Return the numbers that an amount can mean: a percentage is also a fraction."""
     return [amount.value, round(amount.value / 100, 10)] if amount.percent else [amount.value]
 
 
 def bare_amount(text: str) -> Amount | None:
-    """The amount that is all a text says, but for function words; a lone "one" is an amount, too."""
+    """Return the amount that is all a text says, apart from function words; here "one" is an amount, too."""
     found = amounts(text)
     if not found and (one := re.search(r"\bone\b", text, re.ASCII | re.IGNORECASE)):
         found = [Amount(1.0, Span(*one.span()))]
@@ -92,7 +93,7 @@ def bare_amount(text: str) -> Amount | None:
 
 
 def _is_pronoun(text: str, one: re.Match[str]) -> bool:
-    """Whether a "one" counts nothing: no noun follows, or a determiner stands before it."""
+    """Whether a "one" is a pronoun: no noun follows, or a determiner precedes it."""
     following = re.match(r"\s+(\w+)", text[one.end() :])
     noun = following is not None and content(following[1])
     return not noun or _BEFORE_PRONOUN.search(text[: one.start()]) is not None
@@ -124,3 +125,86 @@ def _digits(text: str) -> float:
     if _DECIMAL_COMMA.fullmatch(text):
         return float(text.replace(".", "").replace(",", "."))
     return float(re.sub("[^0-9.]", "", text))
+
+
+# Lengths of time: how long something is, by how much it moves, and in how long it will be.
+
+_MINUTE, _HOUR, _DAY = 60, 3_600, 86_400
+UNITS = {"second": 1, "sec": 1, "minute": _MINUTE, "min": _MINUTE, "hour": _HOUR, "hr": _HOUR, "h": _HOUR}
+UNITS |= {"day": _DAY, "week": 7 * _DAY}
+"""Seconds in each unit of time."""
+
+_LONGEST_SECONDS = 100 * 366 * _DAY
+"""A hundred years, in seconds: an upper limit that keeps dates within the calendar."""
+
+_FRACTIONS = {"half": 0.5, "quarter": 0.25, "three": 0.75}
+_HALF = r"\s+and\s+a\s+half"
+_LENGTH = re.compile(
+    rf"\b(?:(?:an?\s+)?(?P<fraction>half|quarter\s+of|three[\s-]quarters?\s+of)[\s-](?:an?\s+)?"
+    rf"|(?:an?\s+)?(?P<number>{NUMBER})(?P<half>{_HALF})?[\s-]?"
+    rf"|(?:an?|(?:next\s+)?(?:full|free))[\s-])(?P<unit>{'|'.join(UNITS)})s?\b(?P<more>{_HALF})?",
+    re.IGNORECASE,
+)
+_AND_MINUTES = re.compile(rf"\s+(?:and\s+)?({NUMBER})(?:\s+min(?:ute)?s?)?\b(?!\s*[\w%:])", re.IGNORECASE)
+"""The minutes after hours: an hour and ten, 1 hour 58 minutes."""
+
+_BEFORE_DISTANCE = re.compile(r"\b(?:in|within|next|last|past|the)\s+$", re.IGNORECASE)
+_AFTER_DISTANCE = re.compile(r"\s+(?:ago|from now|later|earlier)\b", re.IGNORECASE)
+_SOON = re.compile(r"\b(?:in|within)(?:\s+the\s+next)?\s+$", re.IGNORECASE)
+_DIRECTION = r"\b(later|earlier|sooner|forwards?|back)\b"
+_MOVED = re.compile(rf"\s+{_DIRECTION}", re.IGNORECASE)
+_MOVED_BY = re.compile(rf"{_DIRECTION}.*\bby\s+$", re.IGNORECASE)
+_BACKWARDS = ("earlier", "sooner", "forward", "forwards")
+"""A meeting that is brought forward is earlier, one that is pushed back is later."""
+
+
+class Duration(NamedTuple):
+    """A length of time, and its place."""
+
+    length: timedelta
+    span: Span
+
+
+def duration(text: str) -> Duration | None:
+    """Return the first length of time in a text; "in two hours" is a point in time, "twice a week" a rate."""
+    for found, match in _lengths(text):
+        (start, end) = found.span
+        distant = _BEFORE_DISTANCE.search(text[:start]) or _AFTER_DISTANCE.match(text, end)
+        if not distant and (match["number"] or _seconds(match) in (_MINUTE, _HOUR)):
+            return found
+    return None
+
+
+def shift(text: str) -> timedelta | None:
+    """Return by how much a text moves a time, such as "an hour later"; None if it moves none."""
+    for (length, span), _ in _lengths(text):
+        if moved := _MOVED.match(text, span.end) or _MOVED_BY.search(text[: span.start]):
+            return -length if moved[1].lower() in _BACKWARDS else length
+    return None
+
+
+def distance(text: str) -> Duration | None:
+    """Return the minutes or hours from now, as in "in two hours", with the preposition before them."""
+    for (length, span), match in _lengths(text):
+        if _seconds(match) in (_MINUTE, _HOUR) and (soon := _SOON.search(text[: span.start])):
+            return Duration(length, Span(soon.start(), span.end))
+    return None
+
+
+def _lengths(text: str) -> Iterator[tuple[Duration, re.Match[str]]]:
+    for match in _LENGTH.finditer(text):
+        amount = 1.0
+        if match["number"]:
+            amount = number(match["number"])
+        elif match["fraction"]:
+            amount = _FRACTIONS[re.split(r"\W", match["fraction"].lower())[0]]
+        amount += 0.5 if match["half"] or match["more"] else 0.0
+        seconds, end = amount * _seconds(match), match.end()
+        if seconds and seconds % _HOUR == 0 and (minutes := _AND_MINUTES.match(text, end)):
+            seconds, end = seconds + number(minutes[1]) * _MINUTE, minutes.end()
+        yield Duration(timedelta(seconds=min(seconds, _LONGEST_SECONDS)), Span(match.start(), end)), match
+
+
+def _seconds(match: re.Match[str]) -> int:
+    """Return the seconds in the unit of a length."""
+    return UNITS[match["unit"].lower()]

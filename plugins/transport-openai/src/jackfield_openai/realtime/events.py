@@ -175,6 +175,7 @@ class RealtimeEvents:
         return (Transcript("assistant", message["delta"], False, message["item_id"]),)
 
     def _transcript_done(self, message: Message) -> tuple[Event, ...]:
+        """Emit the complete transcript of an answer."""
         if self.filler.owns(message.get("response_id")):
             return _NO_EVENTS
         return (Transcript("assistant", message["transcript"], True, message["item_id"]),)
@@ -193,6 +194,7 @@ class RealtimeEvents:
         return _NO_EVENTS
 
     def _speech_started(self, message: Message) -> tuple[Event, ...]:  # noqa: ARG002
+        """Emit that the user has begun to speak."""
         self.responses.speech_started()
         self.filler.stop()
         return (SpeechStarted(),)
@@ -224,12 +226,14 @@ class RealtimeEvents:
         return _NO_EVENTS
 
     def _item_done(self, message: Message) -> tuple[Event, ...]:
+        """Note a completed function call."""
         item = message["item"]
         if is_finished_call(item):
             self._finished[item["call_id"]] = item
         return _NO_EVENTS
 
     def _done(self, message: Message) -> list[Event]:
+        """Emit the events for the end of a response."""
         if self.filler.owns(message["response"].get("id")):
             self.filler.ended()
             return usage(message["response"])

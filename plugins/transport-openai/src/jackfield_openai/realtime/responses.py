@@ -130,6 +130,7 @@ class ResponseScheduler:
 
 
 def _unless_past(moment: float | None, now: float) -> float | None:
+    """Return a time, or None if it is past."""
     return None if moment is None or now >= moment else moment
 
 

@@ -1,6 +1,6 @@
-// HTTP requests to the host, with token, session and one form of errors.
+// HTTP requests to the host, with the token, the session and one kind of error.
 
-const TOKEN = "jackfield.token";
+const TOKEN_KEY = "jackfield.token";
 
 /** A request that failed. */
 export class ApiError extends Error {
@@ -13,8 +13,8 @@ export class ApiError extends Error {
   }
 }
 
-/** The URL of a path of the host; the page may be served below a prefix. */
-export function address(path) {
+/** Returns the URL of a path of the host; the page may be served below a prefix. */
+export function hostUrl(path) {
   return new URL(path.replace(/^\//, ""), document.baseURI);
 }
 
@@ -27,66 +27,66 @@ export class Api extends EventTarget {
   session = null;
 
   get token() {
-    return sessionStorage.getItem(TOKEN);
+    return sessionStorage.getItem(TOKEN_KEY);
   }
 
   set token(value) {
-    if (value) sessionStorage.setItem(TOKEN, value);
-    else sessionStorage.removeItem(TOKEN);
+    if (value) sessionStorage.setItem(TOKEN_KEY, value);
+    else sessionStorage.removeItem(TOKEN_KEY);
     this.dispatchEvent(new Event("token"));
   }
 
-  /** The JSON at a path; `params` become the query. */
+  /** Gets JSON; `params` become the query. */
   get(path, { params = {}, ...options } = {}) {
-    const url = address(path);
+    const url = hostUrl(path);
     for (const [name, value] of Object.entries(params)) {
       if (value !== null && value !== undefined && value !== "") url.searchParams.set(name, value);
     }
     return this.#json(url, options);
   }
 
-  /** The JSON answer to a JSON body. */
+  /** Posts a JSON body; returns the JSON of the response. */
   post(path, body, options = {}) {
     const headers = { "Content-Type": "application/json", ...options.headers };
-    return this.#json(address(path), { ...options, method: "POST", body: JSON.stringify(body), headers });
+    return this.#json(hostUrl(path), { ...options, method: "POST", body: JSON.stringify(body), headers });
   }
 
   /**
-   * The answer itself, for what is no JSON; an `ApiError` when it is a failure. `session` names a session by its
-   * token, and is the one of this page when left out; null names none.
+   * Returns the response, also if it is not JSON; throws an `ApiError` for a failure. `session` is the token of a
+   * session: by default that of this page; null for none.
    */
   async request(url, { session = this.session, headers = {}, ...options } = {}) {
-    const said = new Headers(headers);
-    if (this.token) said.set("Authorization", `Bearer ${this.token}`);
-    if (session) said.set("Jackfield-Session", session);
-    let answer;
+    const allHeaders = new Headers(headers);
+    if (this.token) allHeaders.set("Authorization", `Bearer ${this.token}`);
+    if (session) allHeaders.set("Jackfield-Session", session);
+    let response;
     try {
-      answer = await fetch(url, { ...options, headers: said });
+      response = await fetch(url, { ...options, headers: allHeaders });
     } catch (error) {
       if (error.name === "AbortError") throw error;
       throw new ApiError(0, { message: "The host cannot be reached.", suggestion: "Try again in a moment." });
     }
-    if (!answer.ok) throw await this.#failure(answer);
-    return answer;
+    if (!response.ok) throw await this.#failure(response);
+    return response;
   }
 
   async #json(url, options) {
     return (await this.request(url, options)).json();
   }
 
-  async #failure(answer) {
+  async #failure(response) {
     let body = null;
     try {
-      body = await answer.json();
+      body = await response.json();
     } catch {
-      // It was not the host that answered; use the status.
+      // A proxy answered instead of the host; use the status.
     }
-    const told = body?.error ?? {};
-    const message = told.message ?? `The host answered with ${answer.status}.`;
-    const error = new ApiError(answer.status, { code: `http_${answer.status}`, ...told, message });
-    // A failed tool call has an answer besides the error.
+    const details = body?.error ?? {};
+    const message = details.message ?? `The host answered with ${response.status}.`;
+    const error = new ApiError(response.status, { code: `http_${response.status}`, ...details, message });
+    // A failed tool call has a result besides the error.
     error.body = body;
-    if (answer.status === 401) this.dispatchEvent(new CustomEvent("unauthorized", { detail: error }));
+    if (response.status === 401) this.dispatchEvent(new CustomEvent("unauthorized", { detail: error }));
     if (error.code === "banned") this.dispatchEvent(new CustomEvent("banned", { detail: error }));
     return error;
   }

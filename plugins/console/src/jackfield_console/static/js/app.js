@@ -22,7 +22,7 @@ const banner = new BanBanner(document.getElementById("banner"), () => {
 });
 
 let unmount = () => {};
-let shown = null;
+let shownView = null;
 
 /** Opens a view by its name and path, such as `registry/kb_search`. */
 function navigate(path) {
@@ -31,19 +31,19 @@ function navigate(path) {
 
 async function show() {
   const name = location.hash.replace(/^#\//, "").split("/")[0];
-  const wanted = Object.hasOwn(VIEWS, name) ? name : "chat";
-  if (wanted === shown) return;
-  shown = wanted;
-  const { title, load } = VIEWS[wanted];
+  const requested = Object.hasOwn(VIEWS, name) ? name : "chat";
+  if (requested === shownView) return;
+  shownView = requested;
+  const { title, load } = VIEWS[requested];
   for (const link of document.querySelectorAll(".views a")) {
-    const current = link.getAttribute("href") === `#/${wanted}`;
+    const current = link.getAttribute("href") === `#/${requested}`;
     if (current) link.setAttribute("aria-current", "page");
     else link.removeAttribute("aria-current");
   }
   document.title = `${title} · Jackfield`;
   unmount();
   unmount = () => {};
-  const root = element("div", { class: `view view-${wanted}` });
+  const root = element("div", { class: `view view-${requested}` });
   replace(main, root);
   try {
     const view = await load();

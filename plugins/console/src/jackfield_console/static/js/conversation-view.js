@@ -1,14 +1,14 @@
 // The conversation on the page: messages, tool calls, confirmations and forms in order.
 
 import { element, replace } from "./dom.js";
-import { Confirmation } from "./parts/confirmation-card.js";
+import { ConfirmationCard } from "./parts/confirmation-card.js";
 import { FormCard } from "./parts/form-card.js";
 import { MessageEntry, notice } from "./parts/message.js";
 import { Call, toolCard } from "./parts/tool-card.js";
 
 /**
- * Handles the messages of sockets and updates the list. `on` has `call(call, root)`, `custom(event, socket)` and
- * `changed()`.
+ * Handles the messages of sockets and updates the list. `callbacks` has `call(call, root)`, `custom(event, socket)`
+ * and `changed()`.
  */
 export class ConversationView {
   root = element("ol", { class: "conversation", "aria-live": "polite", "aria-label": "Conversation" });
@@ -16,37 +16,37 @@ export class ConversationView {
   #api;
   #sources;
   #openSource;
-  #on;
+  #callbacks;
   #answers = new Map();
   #calls = new Map();
   #confirmations = [];
   #forms = new Map();
   /** The sockets that have received all missed events: what they receive now is live. */
-  #live = new WeakSet();
-  #spoken = { user: [], assistant: [] };
+  #caughtUp = new WeakSet();
+  #utterances = { user: [], assistant: [] };
   #items = new Map();
-  #joined = null;
+  #resumedAnswer = null;
   #unclaimed = { user: null, assistant: null };
-  #waiting = [];
+  #unacknowledged = [];
   /** Whether a transcript has arrived since the user last started to speak. */
-  #heard = false;
-  #skew = Infinity;
+  #hasTranscript = false;
+  #clockSkew = Infinity;
 
-  constructor(api, sources, openSource, on) {
+  constructor(api, sources, openSource, callbacks) {
     this.#api = api;
     this.#sources = sources;
     this.#openSource = openSource;
-    this.#on = on;
+    this.#callbacks = callbacks;
   }
 
   get empty() {
     return !this.root.hasChildNodes();
   }
 
-  /** The transcript of a call, for the text session. */
-  spokenSince(index) {
+  /** Returns the transcript from an entry on, for the text session. */
+  transcriptSince(index) {
     return [...this.root.children].slice(index).filter((each) => each.dataset.speaker && !each.hidden)
-      .map((each) => `${each.dataset.speaker}: ${each.querySelector(".said").innerText}`).join("\n");
+      .map((each) => `${each.dataset.speaker}: ${each.querySelector(".message-text").innerText}`).join("\n");
   }
 
   clear() {
@@ -55,17 +55,17 @@ export class ConversationView {
     this.#calls.clear();
     this.#confirmations = [];
     this.#forms.clear();
-    this.#spoken = { user: [], assistant: [] };
+    this.#utterances = { user: [], assistant: [] };
     this.#items.clear();
-    this.#waiting = [];
+    this.#unacknowledged = [];
   }
 
   /** Shows a text of the user that the host has not echoed yet. */
-  said(text, connected) {
+  showSent(text, connected) {
     const entry = this.#addMessage("user", "text");
     entry.finish(text);
-    if (!connected) entry.remark("waiting for the connection");
-    this.#waiting.push(entry);
+    if (!connected) entry.setNote("waiting for the connection");
+    this.#unacknowledged.push(entry);
   }
 
   /** Adds an entry to the list. */
@@ -73,25 +73,24 @@ export class ConversationView {
     const { scrollHeight, scrollTop, clientHeight } = this.root.parentElement ?? {};
     this.root.append(node);
     if (scrollHeight - scrollTop - clientHeight < 160) node.scrollIntoView({ block: "end" });
-    this.#on.changed();
+    this.#callbacks.changed();
     return node;
   }
 
   /** Handles a message of the host. */
-  take(message, socket) {
-    if (message.at !== undefined) this.#skew = Math.min(this.#skew, Date.now() / 1000 - message.at);
-    const handle = this.#handlers[message.type];
-    if (handle) handle(message, socket);
-    this.#follow();
+  handle(message, socket) {
+    if (message.at !== undefined) this.#clockSkew = Math.min(this.#clockSkew, Date.now() / 1000 - message.at);
+    this.#handlers[message.type]?.(message, socket);
+    this.#scrollToEnd();
   }
 
   #handlers = {
     session: ({ partial }, socket) => {
-      this.#live.delete(socket);
+      this.#caughtUp.delete(socket);
       if (socket.mode === "voice") this.#restoreSpeech(partial?.text, socket);
       else if (partial) this.#answer(socket, partial.answer).write(0, partial.text);
     },
-    caught_up: (_, socket) => this.#live.add(socket),
+    caught_up: (_, socket) => this.#caughtUp.add(socket),
     reset: ({ reason }) => {
       if (this.empty) return;
       this.add(notice(reason === "expired"
@@ -105,27 +104,27 @@ export class ConversationView {
     turn_complete: () => this.#hideUnrecognised(),
     interrupted: () => this.#endInterrupted(),
     speech_stopped: (_, socket) => {
-      if (!this.#heard) this.#spoken.user.push(this.#addMessage("user", socket.mode));
+      if (!this.#hasTranscript) this.#utterances.user.push(this.#addMessage("user", socket.mode));
     },
-    tool_start: (event, socket) => this.#start(event, socket),
-    tool_progress: (event) => this.#call(event)?.take(event),
-    tool_decisions: (event) => this.#call(event)?.take(event),
+    tool_start: (event, socket) => this.#startCall(event, socket),
+    tool_progress: (event) => this.#call(event)?.handle(event),
+    tool_decisions: (event) => this.#call(event)?.handle(event),
     tool_complete: (event) => {
-      this.#sources.take(event.data);
-      this.#end(event, "done");
+      this.#sources.add(event.data);
+      this.#endCall(event, "done");
     },
     tool_error: (event) => {
-      this.#end(event, event.errorType === "CONFIRMATION_REQUIRED" ? "waiting" : event.state ?? "failed");
+      this.#endCall(event, event.errorType === "CONFIRMATION_REQUIRED" ? "waiting" : event.state ?? "failed");
     },
-    confirmation_required: (event, socket) => this.#ask(event, socket),
+    confirmation_required: (event, socket) => this.#addConfirmation(event, socket),
     confirmation_settled: (event) => {
       this.#confirmationOf(event)?.settle(event.approved);
-      this.#call(event)?.take(event);
+      this.#call(event)?.handle(event);
     },
-    form_request: (event, socket) => this.#askWithForm(event, socket),
+    form_request: (event, socket) => this.#addForm(event, socket),
     form_closed: ({ formId, submitted, values }) => this.#forms.get(formId)?.close(submitted, values),
     notification: ({ text, suggestion }) => this.add(notice(text, suggestion)),
-    custom: (event, socket) => this.#on.custom(event, socket),
+    custom: (event, socket) => this.#callbacks.custom(event, socket),
     error: (error) => this.#showError(error),
   };
 
@@ -148,48 +147,48 @@ export class ConversationView {
     return entry;
   }
 
-  /** An answer that continues after a tool call is shown after it, as it is after a reload. */
+  /** Moves an answer that continues after a tool call below the call, as it is after a reload. */
   #moveBehindCalls(entry) {
     if (!entry.complete && entry.root.matches(".assistant:has(~ .tool)")) this.root.append(entry.root);
   }
 
   #finishMessage({ speaker, text, answer, interrupted }, socket) {
-    let entry = this.#existing(speaker, text, answer, socket);
-    if (speaker === "user" && !entry) this.#heard = true;
+    let entry = this.#findEntry(speaker, text, answer, socket);
+    if (speaker === "user" && !entry) this.#hasTranscript = true;
     entry ??= this.#addMessage(speaker, socket.mode);
     if (socket.mode === "text") this.#moveBehindCalls(entry);
     if (speaker === "assistant" && answer) this.#answers.set(`${socket.session?.session}/${answer}`, entry);
     // Deltas that arrive after the complete message, such as after a reconnect, belong to it.
     const claimed = [...this.#items.values()].includes(entry);
     if (socket.mode === "voice" && !claimed) this.#unclaimed[speaker] = entry;
-    entry.remark("");
+    entry.setNote("");
     entry.finish(text, { interrupted });
   }
 
-  /** The entry of a message that is complete now. */
-  #existing(speaker, text, answer, socket) {
+  /** Finds the entry of a message that is complete now. */
+  #findEntry(speaker, text, answer, socket) {
     if (speaker === "assistant" && answer) {
       const written = this.#answers.get(`${socket.session?.session}/${answer}`);
       if (written) return written;
     }
     if (speaker === "user") {
-      const sent = this.#waiting.findIndex((each) => each.text === text);
-      if (sent >= 0) return this.#waiting.splice(sent, 1)[0];
+      const index = this.#unacknowledged.findIndex((each) => each.text === text);
+      if (index >= 0) return this.#unacknowledged.splice(index, 1)[0];
     }
-    return socket.mode === "voice" ? this.#spoken[speaker].shift() : null;
+    return socket.mode === "voice" ? this.#utterances[speaker].shift() : null;
   }
 
-  /** The speech that was interrupted by a reconnect is sent again. */
+  /** Replaces unfinished speech after a reconnect: the host sends it again. */
   #restoreSpeech(text, socket) {
-    for (const each of [...this.#spoken.user, ...this.#spoken.assistant]) each.root.remove();
-    this.#spoken = { user: [], assistant: [] };
+    for (const each of [...this.#utterances.user, ...this.#utterances.assistant]) each.root.remove();
+    this.#utterances = { user: [], assistant: [] };
     this.#items.clear();
-    this.#joined = text ? this.#addMessage("assistant", socket.mode) : null;
-    this.#joined?.write(0, text);
-    if (text) this.#spoken.assistant.push(this.#joined);
+    this.#resumedAnswer = text ? this.#addMessage("assistant", socket.mode) : null;
+    this.#resumedAnswer?.write(0, text);
+    if (text) this.#utterances.assistant.push(this.#resumedAnswer);
   }
 
-  /** A transcript while it is spoken; the complete `message` may arrive before the last piece. */
+  /** Shows speech while it is spoken; the complete `message` may arrive before the last delta. */
   #transcript({ speaker, text, final, item }, socket) {
     let entry = this.#items.get(item);
     if (!entry && this.#unclaimed[speaker]?.text.includes(text)) {
@@ -198,9 +197,9 @@ export class ConversationView {
       this.#items.set(item, entry);
     }
     if (!entry && !final) {
-      if (speaker === "user") this.#heard = true;
-      entry = this.#spoken[speaker].find((each) => !each.text || each === this.#joined);
-      if (!entry) this.#spoken[speaker].push(entry = this.#addMessage(speaker, socket.mode));
+      if (speaker === "user") this.#hasTranscript = true;
+      entry = this.#utterances[speaker].find((each) => !each.text || each === this.#resumedAnswer);
+      if (!entry) this.#utterances[speaker].push(entry = this.#addMessage(speaker, socket.mode));
       this.#items.set(item, entry);
     }
     if (!entry || entry.complete) return;
@@ -210,38 +209,38 @@ export class ConversationView {
 
   /** Removes speech that was not recognised. */
   #dropUnrecognised() {
-    this.#heard = false;
-    for (const each of this.#spoken.user) {
+    this.#hasTranscript = false;
+    for (const each of this.#utterances.user) {
       if (!each.text) each.root.remove();
     }
-    this.#spoken.user = this.#spoken.user.filter((each) => each.text);
+    this.#utterances.user = this.#utterances.user.filter((each) => each.text);
   }
 
-  /** Hides the place of a transcript that has not arrived. */
+  /** Hides entries whose transcript has not arrived. */
   #hideUnrecognised() {
-    for (const each of this.#spoken.user) each.root.hidden = !each.text;
+    for (const each of this.#utterances.user) each.root.hidden = !each.text;
   }
 
   /** Ends answers of which almost nothing was played. */
   #endInterrupted() {
-    for (const each of this.#spoken.assistant.splice(0)) each.finish(each.text, { interrupted: true });
+    for (const each of this.#utterances.assistant.splice(0)) each.finish(each.text, { interrupted: true });
   }
 
-  #start(event, socket) {
+  #startCall(event, socket) {
     const call = new Call(event, socket.mode);
     this.#calls.set(event.callId ?? `${event.tool} ${this.#calls.size}`, call);
     const root = toolCard(call, () => socket.send({ type: "cancel", callId: event.callId }));
     this.add(root);
-    this.#on.call(call, root);
+    this.#callbacks.call(call, root);
   }
 
   #call({ tool, callId }) {
     return this.#calls.get(callId) ?? [...this.#calls.values()].findLast((each) => !each.callId && each.tool === tool);
   }
 
-  /** The call has its outcome, so its confirmation closes. */
-  #end(event, state) {
-    this.#call(event)?.take(event);
+  /** Shows the outcome of a call, and closes its confirmation. */
+  #endCall(event, state) {
+    this.#call(event)?.handle(event);
     if (state !== "waiting") this.#confirmationOf(event)?.conclude(state);
   }
 
@@ -249,15 +248,15 @@ export class ConversationView {
     return this.#confirmations.findLast((each) => each.callId === callId && each.tool === tool);
   }
 
-  #ask(event, socket) {
-    const left = event.expiresAt - (Date.now() / 1000 - this.#skew);
+  #addConfirmation(event, socket) {
+    const seconds = event.expiresAt - (Date.now() / 1000 - this.#clockSkew);
     const decide = (approve) => socket.send({ type: approve ? "approve" : "decline", token: event.token });
-    const asked = new Confirmation(event, left, decide);
-    this.#confirmations.push(asked);
-    this.add(asked.root);
+    const card = new ConfirmationCard(event, seconds, decide);
+    this.#confirmations.push(card);
+    this.add(card.root);
   }
 
-  #askWithForm(event, socket) {
+  #addForm(event, socket) {
     const { formId } = event;
     const card = new FormCard(event, {
       submit: (values) => {
@@ -268,8 +267,8 @@ export class ConversationView {
     });
     this.#forms.set(formId, card);
     this.add(card.root);
-    // Do not take the focus from a text that the user is writing.
-    if (this.#live.has(socket) && !document.activeElement?.value) card.focus();
+    // Do not take the focus while the user is typing.
+    if (this.#caughtUp.has(socket) && !document.activeElement?.value) card.focus();
   }
 
   #showError({ code, message, suggestion, formId, faults }) {
@@ -283,7 +282,7 @@ export class ConversationView {
     this.add(notice(message, suggestion));
   }
 
-  #follow() {
+  #scrollToEnd() {
     const box = this.root.parentElement;
     if (box && box.scrollHeight - box.scrollTop - box.clientHeight < 160) box.scrollTop = box.scrollHeight;
   }

@@ -1,16 +1,16 @@
-// A session over a WebSocket: reconnects after every kind of loss, and delivers every event once.
+// A session over a WebSocket: reconnects automatically, and emits every event once.
 
-import { address } from "./api.js";
+import { hostUrl } from "./api.js";
 import { CLOSE_CODES, PROTOCOL } from "./protocol.js";
 
-const FIRST_PAUSE_MS = 250;
-const MAX_PAUSE_MS = 8000;
+const FIRST_DELAY_MS = 250;
+const MAX_DELAY_MS = 8000;
 
-/** How many audio frames are kept while there is no connection: 8 seconds in frames of 20 milliseconds. */
+/** How many audio frames are buffered while reconnecting: 8 seconds in frames of 20 milliseconds. */
 const MAX_FRAMES = 400;
 
-/** What the user reads when the socket does not reconnect by itself. */
-const SENTENCES = {
+/** What the user reads when the socket does not reconnect. */
+const CLOSE_TEXTS = {
   [CLOSE_CODES.ended]: "The session has ended.",
   [CLOSE_CODES.idle]: "The connection was closed because the session was idle.",
   [CLOSE_CODES.maxDuration]: "The session reached its maximum duration.",
@@ -23,7 +23,7 @@ const SENTENCES = {
 /**
  * One session. Events: `message` (detail: a message of the host), `audio` (detail: ArrayBuffer), `state`, `session`
  * (detail: the first message), `banned` (detail: message, retryAfter), `full` (detail: message), `closed` (detail:
- * code, sentence).
+ * code, text).
  *
  * `state` is one of closed, connecting, open, reconnecting.
  */
@@ -39,15 +39,15 @@ export class SessionSocket extends EventTarget {
   #storageKey;
   #webSocket = null;
   #lastEvent = 0;
-  #pause = FIRST_PAUSE_MS;
+  #delay = FIRST_DELAY_MS;
   #timer = null;
   #frames = [];
   #handover = null;
   /** Whether the socket should be connected. */
-  #wanted = false;
-  #opened = false;
+  #shouldConnect = false;
+  #wasOpened = false;
   #givenToken = null;
-  #refusal = null;
+  #rejection = null;
 
   /** The token of a text session is stored for this tab, so that a reload resumes the session. */
   constructor(api, mode) {
@@ -67,13 +67,13 @@ export class SessionSocket extends EventTarget {
   }
 
   /**
-   * Connects, unless it is connected: to an existing session by its `token`, or to a new one, which with `handover`
-   * takes over the pending request of the session with that token.
+   * Connects, unless it is already connected: to an existing session by its `token`, or to a new one. With `handover`,
+   * the new session takes over the pending request of the session with that token.
    */
   open({ token = null, handover = null } = {}) {
-    if (this.#wanted) return;
-    this.#wanted = true;
-    this.#opened = true;
+    if (this.#shouldConnect) return;
+    this.#shouldConnect = true;
+    this.#wasOpened = true;
     this.#givenToken = token;
     this.#handover = handover;
     this.#connect();
@@ -81,8 +81,8 @@ export class SessionSocket extends EventTarget {
 
   /** Connects now: a ban has ended, there is a token, or the user asks for it. */
   retry() {
-    if (!this.#opened) return;
-    this.#wanted = true;
+    if (!this.#wasOpened) return;
+    this.#shouldConnect = true;
     clearTimeout(this.#timer);
     if (!this.#webSocket) this.#connect();
   }
@@ -90,15 +90,15 @@ export class SessionSocket extends EventTarget {
   /** Ends the session and starts a new one. */
   startOver() {
     if (this.state === "open") this.send({ type: "end" });
-    this.#drop();
-    this.#forget();
+    this.#disconnect();
+    this.#forgetSession();
     this.open();
   }
 
   /** Ends the session. */
   end() {
     if (this.state === "open") this.send({ type: "end" });
-    this.#wanted = false;
+    this.#shouldConnect = false;
     if (this.state !== "open") this.#close(CLOSE_CODES.ended);
   }
 
@@ -126,7 +126,7 @@ export class SessionSocket extends EventTarget {
     return true;
   }
 
-  /** Sends an audio frame; while reconnecting, the last few seconds are kept. */
+  /** Sends an audio frame; while reconnecting, the last few seconds are buffered. */
   sendAudio(frame) {
     if (this.state === "open") {
       this.#webSocket.send(frame);
@@ -137,12 +137,12 @@ export class SessionSocket extends EventTarget {
   }
 
   #connect() {
-    const url = address(`ws/${this.#mode}`);
+    const url = hostUrl(`ws/${this.#mode}`);
     url.protocol = url.protocol === "https:" ? "wss:" : "ws:";
     const protocols = [PROTOCOL];
     if (this.#api.token) protocols.push(`jackfield.token.${base64url(this.#api.token)}`);
     this.#setState(this.session ? "reconnecting" : "connecting");
-    this.#refusal = null;
+    this.#rejection = null;
     const webSocket = new WebSocket(url, protocols);
     webSocket.binaryType = "arraybuffer";
     let opened = false;
@@ -176,22 +176,22 @@ export class SessionSocket extends EventTarget {
       if (message.id <= this.#lastEvent) return;
       this.#lastEvent = message.id;
     }
-    if (message.type === "session") this.#begin(message);
+    if (message.type === "session") this.#onSession(message);
     else if (message.type === "error" && message.code === "too_many_sessions") this.#emit("full", message);
-    else if (message.type === "error" && message.retryAfter !== undefined) this.#refusal = message;
+    else if (message.type === "error" && message.retryAfter !== undefined) this.#rejection = message;
     else if (message.type === "message") this.#acknowledge((sent) => sent.clientId === message.clientId);
     // A form that was refused or closed is not sent again; one with faults is, when the user has corrected it.
     else if (["error", "form_closed"].includes(message.type) && message.formId) {
       this.#acknowledge((sent) => sent.formId === message.formId);
     }
-    // What was sent just before the connection broke may have arrived: then its echo was among the missed events.
+    // Messages sent just before the connection broke may have arrived: then their echo was among the missed events.
     else if (message.type === "caught_up") this.#resend();
     this.#emit("message", message);
   }
 
-  #begin(message) {
+  #onSession(message) {
     this.session = message;
-    this.#pause = FIRST_PAUSE_MS;
+    this.#delay = FIRST_DELAY_MS;
     this.#handover = null;
     if (this.#storageKey) sessionStorage.setItem(this.#storageKey, message.token);
     this.#setState("open");
@@ -210,22 +210,22 @@ export class SessionSocket extends EventTarget {
   #onClose(code, opened) {
     this.#webSocket = null;
     if (code === CLOSE_CODES.unknownSession) {
-      // What the host has not received is sent in a new session.
-      this.#forget();
+      // Unacknowledged messages are sent in a new session.
+      this.#forgetSession();
       this.#emit("message", { type: "reset", reason: "unknown" });
-      if (this.#mode === "text" && this.#wanted) this.#connect();
+      if (this.#mode === "text" && this.#shouldConnect) this.#connect();
       else this.#close(code);
     } else if (code === CLOSE_CODES.banned) {
-      const detail = this.#refusal ?? { message: SENTENCES[code], retryAfter: 60 };
+      const detail = this.#rejection ?? { message: CLOSE_TEXTS[code], retryAfter: 60 };
       this.#close(code);
       this.#emit("banned", detail);
     } else if (code === CLOSE_CODES.tooManySessions && this.#mode === "voice") {
-      // With an open microphone, nobody waits until other sessions end.
+      // A call does not wait with an open microphone until other sessions end.
       this.#close(code);
-    } else if (code in SENTENCES) {
-      if (code === CLOSE_CODES.ended || code === CLOSE_CODES.maxDuration) this.#forget();
+    } else if (code in CLOSE_TEXTS) {
+      if (code === CLOSE_CODES.ended || code === CLOSE_CODES.maxDuration) this.#forgetSession();
       this.#close(code);
-    } else if (!this.#wanted) {
+    } else if (!this.#shouldConnect) {
       this.#close(CLOSE_CODES.ended);
     } else {
       this.#reconnect(opened);
@@ -234,12 +234,12 @@ export class SessionSocket extends EventTarget {
 
   #reconnect(opened) {
     this.#setState(this.session ? "reconnecting" : "connecting");
-    const wait = this.#refusal ? this.#refusal.retryAfter * 1000 : this.#pause * (0.5 + Math.random());
-    this.#pause = Math.min(this.#pause * 2, MAX_PAUSE_MS);
+    const wait = this.#rejection ? this.#rejection.retryAfter * 1000 : this.#delay * (0.5 + Math.random());
+    this.#delay = Math.min(this.#delay * 2, MAX_DELAY_MS);
     this.#timer = setTimeout(async () => {
       // A browser does not say why a handshake was refused; over HTTP the host does.
       if (!opened && !(await this.#isAdmitted())) return;
-      if (this.#wanted && !this.#webSocket) this.#connect();
+      if (this.#shouldConnect && !this.#webSocket) this.#connect();
     }, wait);
   }
 
@@ -256,21 +256,21 @@ export class SessionSocket extends EventTarget {
   }
 
   #close(code) {
-    this.#wanted = false;
+    this.#shouldConnect = false;
     this.#frames = [];
     this.#setState("closed");
-    this.#emit("closed", { code, sentence: SENTENCES[code] ?? "" });
+    this.#emit("closed", { code, text: CLOSE_TEXTS[code] ?? "" });
   }
 
-  #drop() {
+  #disconnect() {
     clearTimeout(this.#timer);
     const webSocket = this.#webSocket;
     this.#webSocket = null;
     webSocket?.close(1000);
-    this.#wanted = false;
+    this.#shouldConnect = false;
   }
 
-  #forget() {
+  #forgetSession() {
     this.session = null;
     this.#givenToken = null;
     this.#lastEvent = 0;

@@ -9,7 +9,7 @@ export class CallBar {
   #meter;
   #mute;
   #muted = false;
-  #words = element("span", { class: "call-state", role: "status" });
+  #state = element("span", { class: "call-state", role: "status" });
 
   constructor({ mute, hangUp }) {
     this.#meter = element("span", {
@@ -28,21 +28,21 @@ export class CallBar {
     });
     this.#showMute();
     this.root = element("div", { class: "call-bar", role: "group", "aria-label": "Call" },
-      element("span", { class: "call-dot", "aria-hidden": "true" }), this.#words, this.#meter, this.#mute,
+      element("span", { class: "call-dot", "aria-hidden": "true" }), this.#state, this.#meter, this.#mute,
       element("button", { type: "button", class: "danger row", on: { click: hangUp } }, icon("hangUp"), "Hang up"));
   }
 
   /** Shows the state of the call. */
-  say(words) {
-    if (this.#words.textContent !== words) this.#words.textContent = words;
-    this.root.dataset.state = words;
+  setState(label) {
+    if (this.#state.textContent !== label) this.#state.textContent = label;
+    this.root.dataset.state = label;
   }
 
   /** Shows a level from 0 to 1. */
-  level(value) {
-    const shown = Math.round(100 * Math.min(1, Math.sqrt(value) * 1.6));
-    this.#level.style.transform = `scaleX(${shown / 100})`;
-    this.#meter.setAttribute("aria-valuenow", String(shown));
+  setLevel(value) {
+    const percent = Math.round(100 * Math.min(1, Math.sqrt(value) * 1.6));
+    this.#level.style.transform = `scaleX(${percent / 100})`;
+    this.#meter.setAttribute("aria-valuenow", String(percent));
   }
 
   #showMute() {
@@ -53,19 +53,19 @@ export class CallBar {
   }
 }
 
-/** Explains why the browser will ask for the microphone; resolves to whether the user continues. */
+/** Explains why the browser asks for the microphone; resolves to whether the user continues. */
 export async function explainMicrophone(provider) {
   try {
     const { state } = await navigator.permissions.query({ name: "microphone" });
     if (state === "granted") return true;
   } catch {
-    // Some browsers cannot be asked; then the dialog is shown again.
+    // Some browsers do not support this query; then the dialog is shown each time.
   }
   return new Promise((resolve) => {
     const dialog = element("dialog", { "aria-label": "Microphone" },
       element("form", { method: "dialog", class: "stack" },
         element("h2", {}, "Your microphone"),
-        element("p", {}, "To talk, your browser will ask whether this page may use your microphone."),
+        element("p", {}, "To start the call, your browser asks whether this page may use your microphone."),
         element("p", {}, `During the call, your speech goes to this host and from there to ${provider}. `,
           "The host keeps a transcript, not the audio."),
         element("div", { class: "row end" },

@@ -4,14 +4,14 @@ import { element } from "../dom.js";
 import { MAX_TEXT_LENGTH } from "../protocol.js";
 import { icon } from "./icons.js";
 
-/** `say(text)` sends, `talk()` starts a call, `stop()` interrupts the answer. */
+/** `send(text)` sends, `call()` starts a call, `stop()` interrupts the answer. */
 export class Composer {
   #input;
   #send;
 
-  constructor({ say, talk, stop }) {
+  constructor({ send, call, stop }) {
     this.#input = element("textarea", {
-      id: "composer", rows: "1", maxlength: MAX_TEXT_LENGTH, placeholder: "Write a message",
+      id: "composer", rows: "1", maxlength: MAX_TEXT_LENGTH, placeholder: "Type a message",
       "aria-label": "Message", autocomplete: "off",
       on: {
         input: () => this.#grow(),
@@ -24,12 +24,12 @@ export class Composer {
       },
     });
     this.#send = element("button", { class: "primary icon", "aria-label": "Send", title: "Send (Enter)" }, icon("send"));
-    this.stop = element("button", {
+    this.stopButton = element("button", {
       type: "button", class: "icon", "aria-label": "Stop the answer", title: "Stop the answer", hidden: true,
       on: { click: stop },
     }, icon("stop"));
-    this.talk = element("button", {
-      type: "button", class: "icon", "aria-label": "Talk", title: "Talk by voice", on: { click: talk },
+    this.callButton = element("button", {
+      type: "button", class: "icon", "aria-label": "Start a call", title: "Start a voice call", on: { click: call },
     }, icon("microphone"));
     const form = element("form", {
       class: "composer",
@@ -40,10 +40,10 @@ export class Composer {
           if (!text) return;
           this.#input.value = "";
           this.#grow();
-          say(text);
+          send(text);
         },
       },
-    }, this.#input, this.stop, this.talk, this.#send);
+    }, this.#input, this.stopButton, this.callButton, this.#send);
     this.root = form;
   }
 

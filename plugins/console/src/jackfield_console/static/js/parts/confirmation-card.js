@@ -1,10 +1,11 @@
 // The card of a call that waits for confirmation: preview, arguments, deadline and two buttons.
 
-import { element, readable, replace } from "../dom.js";
+import { element, replace } from "../dom.js";
 import { countdown } from "./countdown.js";
+import { formatValue } from "./format.js";
 
 /** The text of a closed card, by the state of its call. */
-const SENTENCES = {
+const OUTCOMES = {
   declined: ["declined", "This was declined. Nothing was run."],
   expired: ["expired", "This has expired, and nothing was run. Ask again if you still want it."],
   in_doubt: ["approved", "This was approved. It may or may not have taken effect."],
@@ -14,35 +15,35 @@ const SENTENCES = {
 const APPROVED = ["approved", "This was approved. It runs once."];
 
 /** One confirmation; only a click calls `decide`. */
-export class Confirmation {
+export class ConfirmationCard {
   state = "open";
 
   /** `decide(approve)` returns whether the decision was sent; it expires in `seconds`. */
-  constructor(asked, seconds, decide) {
-    this.callId = asked.callId;
-    this.tool = asked.tool;
+  constructor(required, seconds, decide) {
+    this.callId = required.callId;
+    this.tool = required.tool;
     this.#decide = decide;
-    this.#foot = element("div", { class: "stack" });
+    this.#footer = element("div", { class: "stack" });
     this.#card = element("div", { class: "confirmation card", role: "group", "aria-label": "Confirmation" },
       element("div", { class: "row spread" },
-        element("span", { class: "hint" }, "May I?"), element("code", {}, asked.tool)),
-      ...preview(asked.preview),
-      details(asked.args),
-      this.#foot);
+        element("span", { class: "hint" }, "Approval needed"), element("code", {}, required.tool)),
+      ...preview(required.preview),
+      details(required.args),
+      this.#footer);
     this.root = element("li", {}, this.#card);
-    if (seconds > 0) this.#ask(seconds);
+    if (seconds > 0) this.#showButtons(seconds);
     else this.#expire();
   }
 
   #decide;
   #card;
-  #foot;
+  #footer;
   /** Whether the decision was sent and the host has not answered yet. */
-  #unanswered = false;
+  #awaitingHost = false;
 
   /** The host has recorded a decision, from this page or elsewhere. */
   settle(approved) {
-    this.#unanswered = false;
+    this.#awaitingHost = false;
     this.#end(approved ? "approved" : "declined",
       approved ? "You approved this. It runs once." : "You declined this. Nothing was run.");
   }
@@ -50,33 +51,33 @@ export class Confirmation {
   /** The call has an outcome. A decision that the user made here stays visible. */
   conclude(state) {
     if (this.state === "approved" || this.state === "declined") return;
-    this.#end(...(SENTENCES[state] ?? APPROVED));
+    this.#end(...(OUTCOMES[state] ?? APPROVED));
   }
 
   /** The host did not accept the decision; a card that is closed already says why. */
   refuse(message, suggestion) {
-    if (!this.#unanswered) return false;
-    this.#unanswered = false;
+    if (!this.#awaitingHost) return false;
+    this.#awaitingHost = false;
     if (this.state === "sent") this.#end("refused", `${message}${suggestion ? ` ${suggestion}` : ""}`);
     return true;
   }
 
-  #ask(seconds) {
-    const approve = element("button", { type: "button", class: "primary", on: { click: () => this.#say(true) } }, "Approve");
-    const decline = element("button", { type: "button", on: { click: () => this.#say(false) } }, "Decline");
-    replace(this.#foot, element("div", { class: "row" }, approve, decline,
+  #showButtons(seconds) {
+    const approve = element("button", { type: "button", class: "primary", on: { click: () => this.#send(true) } }, "Approve");
+    const decline = element("button", { type: "button", on: { click: () => this.#send(false) } }, "Decline");
+    replace(this.#footer, element("div", { class: "row" }, approve, decline,
       element("span", { class: "hint" }, "Expires in ", countdown(seconds, () => this.#expire()))));
   }
 
-  #say(approve) {
+  #send(approve) {
     if (this.state !== "open") return;
     if (!this.#decide(approve)) {
-      this.#foot.append(element("p", { class: "hint", role: "status" }, "No connection. Decide again after it is restored."));
+      this.#footer.append(element("p", { class: "hint", role: "status" }, "No connection. Decide again after it is restored."));
       return;
     }
     this.state = "sent";
-    this.#unanswered = true;
-    for (const button of this.#foot.querySelectorAll("button")) button.disabled = true;
+    this.#awaitingHost = true;
+    for (const button of this.#footer.querySelectorAll("button")) button.disabled = true;
   }
 
   #expire() {
@@ -86,10 +87,10 @@ export class Confirmation {
     }
   }
 
-  #end(state, sentence) {
+  #end(state, text) {
     this.state = state;
     this.#card.dataset.state = state;
-    replace(this.#foot, element("p", { role: "status", class: "outcome" }, sentence));
+    replace(this.#footer, element("p", { role: "status", class: "outcome" }, text));
   }
 }
 
@@ -105,5 +106,5 @@ function details(args) {
   if (!rows.length) return null;
   return element("details", {}, element("summary", {}, "Arguments"),
     element("dl", { class: "facts" },
-      rows.map(([name, value]) => [element("dt", {}, name), element("dd", {}, readable(value))])));
+      rows.map(([name, value]) => [element("dt", {}, name), element("dd", {}, formatValue(value))])));
 }

@@ -8,20 +8,20 @@ export class ConnectionBanner {
   #kind = null;
 
   /** The socket is reconnecting. */
-  lost(retry) {
+  showLost(retry) {
     if (!this.#kind) this.#show("lost", "Connection lost. Reconnecting; your messages are kept.", "Try now", retry);
   }
 
   /** The host has no free session: shown once, however often the socket retries. */
-  full(message, retry) {
+  showFull(message, retry) {
     if (this.#kind === "full") return;
-    const wayOut = "Close another window of this console, or wait: this one connects as soon as a session is free.";
-    this.#show("full", `${message} ${wayOut}`, "Try now", retry);
+    const advice = "Close another window of this console, or wait: this one connects as soon as a session is free.";
+    this.#show("full", `${message} ${advice}`, "Try now", retry);
   }
 
   /** The socket is closed until the user reconnects. */
-  closed(sentence, label, reconnect) {
-    this.#show("closed", sentence, label, () => {
+  showClosed(text, label, reconnect) {
+    this.#show("closed", text, label, () => {
       this.clear();
       reconnect();
     });
@@ -32,9 +32,9 @@ export class ConnectionBanner {
     replace(this.root);
   }
 
-  #show(kind, sentence, words, click) {
+  #show(kind, text, label, click) {
     this.#kind = kind;
-    replace(this.root, element("div", { class: "banner calm" }, element("span", {}, sentence),
-      element("button", { type: "button", class: "small", on: { click } }, words)));
+    replace(this.root, element("div", { class: "banner calm" }, element("span", {}, text),
+      element("button", { type: "button", class: "small", on: { click } }, label)));
   }
 }

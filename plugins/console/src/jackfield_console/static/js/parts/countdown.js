@@ -1,8 +1,9 @@
 // Countdowns, and the banner of a ban.
 
-import { clock, element, replace } from "../dom.js";
+import { element, replace } from "../dom.js";
+import { formatClock } from "./format.js";
 
-/** `<jf-countdown>`: shows the time until `until` (in milliseconds) and dispatches `over` at its end. */
+/** `<jf-countdown>`: shows the time until `until` (in milliseconds) and dispatches `end` at its end. */
 class Countdown extends HTMLElement {
   until = 0;
   #timer = null;
@@ -17,46 +18,46 @@ class Countdown extends HTMLElement {
   }
 
   #show() {
-    const left = (this.until - Date.now()) / 1000;
-    this.textContent = clock(left);
-    if (left > 0) return;
+    const seconds = (this.until - Date.now()) / 1000;
+    this.textContent = formatClock(seconds);
+    if (seconds > 0) return;
     clearInterval(this.#timer);
-    this.dispatchEvent(new Event("over"));
+    this.dispatchEvent(new Event("end"));
   }
 }
 
 customElements.define("jf-countdown", Countdown);
 
-/** A countdown of so many seconds. */
-export function countdown(seconds, over = () => {}) {
-  const made = element("jf-countdown", { role: "timer", on: { over } });
-  made.until = Date.now() + seconds * 1000;
-  return made;
+/** Creates a countdown; `end` is called at its end. */
+export function countdown(seconds, end = () => {}) {
+  const node = element("jf-countdown", { role: "timer", on: { end } });
+  node.until = Date.now() + seconds * 1000;
+  return node;
 }
 
 /** Shows that the user is banned, and for how long. */
 export class BanBanner {
   #root;
-  #over;
-  #said = "The assistant has ended the conversation.";
+  #onEnd;
+  #message = "The assistant has ended the conversation.";
 
-  /** `over` is called when the ban has ended. */
-  constructor(root, over) {
+  /** `onEnd` is called when the ban has ended. */
+  constructor(root, onEnd) {
     this.#root = root;
-    this.#over = over;
+    this.#onEnd = onEnd;
   }
 
   show(message, seconds) {
     // The assistant's own message stays when the host only repeats the ban.
-    if (message && !message.startsWith("You are banned")) this.#said = message;
+    if (message && !message.startsWith("You are banned")) this.#message = message;
     const end = () => {
       this.hide();
-      this.#over();
+      this.#onEnd();
     };
     replace(this.#root, element("div", { class: "banner" },
       element("strong", {}, "You are banned"),
-      element("span", {}, this.#said),
-      element("span", {}, "You may come back in ", countdown(seconds ?? 60, end), ".")));
+      element("span", {}, this.#message),
+      element("span", {}, "You can continue in ", countdown(seconds ?? 60, end), ".")));
     document.body.dataset.banned = "";
   }
 

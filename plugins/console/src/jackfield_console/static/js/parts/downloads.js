@@ -31,33 +31,33 @@ export class Downloads {
     return [...this.#cards.values()].some(({ state }) => ["running", "failed", "ready"].includes(state));
   }
 
-  /** Shows the downloads; a null `reason` means that the user is no operator, and hides them. */
+  /** Shows the downloads; a null `reason` means that the user is not an operator, and hides them. */
   async show(reason) {
     this.#reason = reason;
     clearTimeout(this.#timer);
-    if (reason === null) this.#take([]);
-    else await this.#look();
+    if (reason === null) this.#update([]);
+    else await this.#poll();
   }
 
-  async #look() {
+  async #poll() {
     clearTimeout(this.#timer);
-    const asked = this.#reason;
+    const reason = this.#reason;
     try {
       const { downloads } = await this.#api.get("downloads", { session: null });
       const complete = downloads.some(({ state }) => state === "complete");
-      const now = complete ? (await this.#api.get("status", { session: null })).providerChoice?.reason : asked;
+      const now = complete ? (await this.#api.get("status", { session: null })).providerChoice?.reason : reason;
       // Another session may be shown by now.
-      if (asked !== this.#reason) return;
-      this.#take(downloads.map((each) => ({ ...each, state: shownState(each, now !== asked) })));
+      if (reason !== this.#reason) return;
+      this.#update(downloads.map((each) => ({ ...each, state: shownState(each, now !== reason) })));
     } catch {
       // The host may be restarting; the bar stays.
     }
     if ([...this.#cards.values()].some(({ state }) => state === "running")) {
-      this.#timer = setTimeout(() => this.#look(), POLL_MS);
+      this.#timer = setTimeout(() => this.#poll(), POLL_MS);
     }
   }
 
-  #take(downloads) {
+  #update(downloads) {
     const shown = downloads.filter(({ state }) => state !== "used");
     for (const [name, card] of this.#cards) {
       if (shown.some((each) => each.name === name)) continue;
@@ -66,7 +66,7 @@ export class Downloads {
     }
     for (const download of shown) {
       if (!this.#cards.has(download.name)) {
-        const card = new Card({ start: () => this.#start(download.name), startOver: this.#startOver });
+        const card = new DownloadCard({ start: () => this.#start(download.name), startOver: this.#startOver });
         this.#cards.set(download.name, card);
         this.root.append(card.root);
       }
@@ -80,10 +80,10 @@ export class Downloads {
     try {
       await this.#api.post("downloads/start", { name }, { session: null });
     } catch (error) {
-      card.refuse([error.message, error.suggestion].filter(Boolean).join(" "));
+      card.showError([error.message, error.suggestion].filter(Boolean).join(" "));
       return;
     }
-    await this.#look();
+    await this.#poll();
     card.root.focus();
   }
 }
@@ -96,12 +96,12 @@ function shownState({ state, needsRestart }, isNew) {
 }
 
 /** One download. */
-class Card {
+class DownloadCard {
   root = element("div", { class: "download", tabindex: "-1", data: { testid: "download" } });
   hint = "";
   state = null;
   #bar = null;
-  #figures = null;
+  #progressText = null;
   #start;
   #startOver;
 
@@ -119,22 +119,22 @@ class Card {
       this.root.setAttribute("aria-label", `Download of ${download.label}`);
       replace(this.root, this.#content(download));
     }
-    if (this.state === "running") this.#move(download);
+    if (this.state === "running") this.#showProgress(download);
   }
 
   /** Shows why it did not start. */
-  refuse(sentence) {
+  showError(text) {
     this.root.querySelector("[role=alert]")?.remove();
-    this.root.append(element("p", { class: "problem", role: "alert" }, sentence));
+    this.root.append(element("p", { class: "problem", role: "alert" }, text));
   }
 
   #content({ state, label, sizeBytes, error }) {
     if (state === "running") {
       this.#bar = element("progress", { max: sizeBytes, "aria-label": `Download of ${label}` });
-      this.#figures = element("span", { class: "figures" });
+      this.#progressText = element("span", { class: "progress-text" });
       return [
         element("p", { role: "status" }, `Downloading ${label}. It continues if you leave this page.`),
-        element("div", { class: "progress" }, this.#bar, this.#figures),
+        element("div", { class: "progress" }, this.#bar, this.#progressText),
       ];
     }
     if (state === "failed") {
@@ -157,14 +157,14 @@ class Card {
     return this.#button(`Download ${label} (${size(sizeBytes)})`, this.#start);
   }
 
-  #move({ receivedBytes, sizeBytes }) {
+  #showProgress({ receivedBytes, sizeBytes }) {
     const received = Math.min(receivedBytes, sizeBytes);
     this.#bar.value = received;
-    this.#figures.textContent = `${Math.floor((100 * received) / sizeBytes)} % · ${megabytes(received)} of ${megabytes(sizeBytes)} MB`;
+    this.#progressText.textContent = `${Math.floor((100 * received) / sizeBytes)} % · ${megabytes(received)} of ${megabytes(sizeBytes)} MB`;
   }
 
-  #button(words, action) {
-    return element("button", { type: "button", class: "primary", on: { click: action } }, words);
+  #button(label, action) {
+    return element("button", { type: "button", class: "primary", on: { click: action } }, label);
   }
 }
 

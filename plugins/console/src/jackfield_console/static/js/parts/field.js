@@ -3,17 +3,17 @@
 import { element, replace } from "../dom.js";
 import { hints } from "./schema-hints.js";
 
-/** A value that cannot be read. */
-export class Unreadable extends Error {}
+/** Thrown when the input of a field is not a valid value. */
+export class InvalidValue extends Error {}
 
-let made = 0;
+let created = 0;
 
-/** A field: label, description, and a place for faults. */
+/** A form field with its label, description and fault. */
 export class Field {
   fault = element("p", { class: "fault", hidden: true });
 
   constructor(schema, { name, required = false }) {
-    this.id = `field-${++made}`;
+    this.id = `field-${++created}`;
     this.schema = schema;
     this.name = name;
     this.required = required;
@@ -21,8 +21,8 @@ export class Field {
     this.hint = element("p", { class: "hint", id: `${this.id}-hint` }, hints(schema));
   }
 
-  /** Wraps a control that has a label of its own. */
-  labelled(control) {
+  /** Creates the root for one control with a label. */
+  addLabel(control) {
     control.id = this.id;
     this.control = control;
     control.setAttribute("aria-describedby", `${this.hint.id} ${this.fault.id}`);
@@ -31,8 +31,8 @@ export class Field {
       element("label", { for: this.id }, this.title()), control, this.fault, this.hint);
   }
 
-  /** Wraps several controls. */
-  grouped(...children) {
+  /** Creates the root for a group of controls. */
+  addGroup(...children) {
     this.root = element("fieldset", { class: "field", data: { name: this.name }, "aria-describedby": this.fault.id },
       element("legend", {}, this.title()), this.fault, this.hint, children);
   }
@@ -41,18 +41,18 @@ export class Field {
     return [element("code", {}, this.name), this.required ? element("span", { class: "required" }, " required") : null];
   }
 
-  /** The field at a path below this one, and the rest of the path. */
-  at(path) {
+  /** Finds the field at a path below this one; returns it with the rest of the path. */
+  find(path) {
     return { field: this, rest: path };
   }
 
-  blame(message) {
+  showFault(message) {
     replace(this.fault, message);
     this.fault.hidden = false;
     this.control?.setAttribute("aria-invalid", "true");
   }
 
-  absolve() {
+  clearFaults() {
     this.fault.hidden = true;
     this.control?.removeAttribute("aria-invalid");
   }

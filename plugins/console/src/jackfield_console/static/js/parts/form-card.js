@@ -1,7 +1,8 @@
 // A form in the conversation: the user completes the arguments of a tool.
 
-import { element, readable, replace } from "../dom.js";
+import { element, replace } from "../dom.js";
 import { SchemaForm } from "./schema-form.js";
+import { formatValue } from "./format.js";
 
 /**
  * One form. `submit(values)` sends it and returns whether there is a connection; `dismiss()` returns whether the
@@ -16,15 +17,15 @@ export class FormCard {
   #values;
   #card;
   #fields;
-  #hint = element("span", { class: "hint" }, "Please complete");
+  #hint = element("span", { class: "hint" }, "Please complete this form");
   #body = element("div", { class: "stack" });
   #status = element("p", { class: "hint", role: "status" });
 
   constructor({ tool, description, parameters, values }, { submit, dismiss }) {
     this.#values = values;
     this.#form = new SchemaForm(parameters, values);
-    const send = element("button", { class: "primary" }, "Send");
-    const drop = element("button", { type: "button", on: { click: () => this.#dismiss(dismiss) } }, "Dismiss");
+    const sendButton = element("button", { class: "primary" }, "Send");
+    const dismissButton = element("button", { type: "button", on: { click: () => this.#dismiss(dismiss) } }, "Dismiss");
     this.#fields = element("form", {
       class: "stack", novalidate: true, "aria-label": `Arguments of ${tool}`,
       on: {
@@ -33,12 +34,12 @@ export class FormCard {
           this.#submit(submit);
         },
       },
-    }, this.#form.root, element("div", { class: "row" }, send, drop));
+    }, this.#form.root, element("div", { class: "row" }, sendButton, dismissButton));
     replace(this.#body, description && element("p", { class: "preview" }, description), this.#fields, this.#status);
     this.#card = element("div", { class: "form-card card", role: "group", "aria-label": `Form of ${tool}` },
       element("div", { class: "row spread" }, this.#hint, element("code", {}, tool)),
       this.#body);
-    this.#go("open");
+    this.#setState("open");
     this.root = element("li", {}, this.#card);
   }
 
@@ -50,7 +51,7 @@ export class FormCard {
   /** The form was closed, here or elsewhere; `values` are the submitted ones, if the host has them. */
   close(submitted, values) {
     this.#values = values ?? this.#values;
-    if (submitted) this.#end("submitted", "You sent this.", facts(this.#values));
+    if (submitted) this.#end("submitted", "You submitted this form.", facts(this.#values));
     else this.#end("dismissed", "This form was closed. Nothing was run.");
   }
 
@@ -58,9 +59,9 @@ export class FormCard {
   refuse(message, suggestion, faults) {
     if (this.state !== "sent" && this.state !== "open") return false;
     if (faults) {
-      this.#go("open");
+      this.#setState("open");
       this.#status.textContent = `${message} ${suggestion ?? ""}`.trim();
-      this.#form.blame(faults);
+      this.#form.showFaults(faults);
     } else {
       this.#end("refused", `${message} ${suggestion ?? ""}`.trim());
     }
@@ -72,38 +73,38 @@ export class FormCard {
     const values = this.#form.read();
     if (values === null) return;
     this.#values = values;
-    this.#go("sent");
+    this.#setState("sent");
     this.#status.textContent = submit(values) ? "Sending …" : "Waiting for the connection.";
   }
 
   #dismiss(dismiss) {
     if (this.state !== "open") return;
-    // It stays open until the host confirms: the message may be lost with the connection.
+    // The form stays open until the host confirms: the message may be lost with the connection.
     this.#status.textContent = dismiss() ? "Closing …" : "No connection. Dismiss it again after it is restored.";
   }
 
-  #go(state) {
+  #setState(state) {
     this.state = state;
     this.#card.dataset.state = state;
     this.#status.textContent = "";
     this.#fields.inert = state === "sent";
   }
 
-  #end(state, sentence, ...more) {
+  #end(state, text, ...children) {
     const { activeElement, body } = document;
     // A disabled control, such as during sending, has lost the focus to the page.
-    const wasHere = this.#card.contains(activeElement) || (this.state === "sent" && activeElement === body);
+    const hadFocus = this.#card.contains(activeElement) || (this.state === "sent" && activeElement === body);
     this.state = state;
     this.#card.dataset.state = state;
     this.#hint.textContent = state === "submitted" ? "Completed" : "Closed";
-    const outcome = element("p", { role: "status", class: "outcome", tabindex: "-1" }, sentence);
-    replace(this.#body, outcome, ...more);
-    if (wasHere) outcome.focus({ preventScroll: true });
+    const outcome = element("p", { role: "status", class: "outcome", tabindex: "-1" }, text);
+    replace(this.#body, outcome, ...children);
+    if (hadFocus) outcome.focus({ preventScroll: true });
   }
 }
 
 function facts(values) {
   const rows = Object.entries(values);
   return rows.length > 0 && element("dl", { class: "facts" },
-    rows.map(([name, value]) => [element("dt", {}, name), element("dd", {}, readable(value))]));
+    rows.map(([name, value]) => [element("dt", {}, name), element("dd", {}, formatValue(value))]));
 }

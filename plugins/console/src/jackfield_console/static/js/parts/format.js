@@ -1,7 +1,7 @@
-// How states, outcomes and errors read.
+// Texts for states, outcomes and errors, and the format of values, times and numbers.
 
-/** The states of a session. */
-export const STATES = {
+/** The labels of session states. */
+export const STATE_LABELS = {
   initializing: "connecting",
   ready: "ready",
   listening: "listening",
@@ -14,26 +14,88 @@ export const STATES = {
   banned: "banned",
 };
 
-/** The same in a text session. */
-export const TEXT_STATES = { ...STATES, listening: "ready", speaking: "writing" };
+/** The labels in a text session. */
+export const TEXT_STATE_LABELS = { ...STATE_LABELS, listening: "ready", speaking: "writing" };
 
-/** The states of a call that did not simply fail. */
-export const OUTCOMES = {
+/** The outcomes of calls that did not simply fail, by state. */
+export const OUTCOME_TEXTS = {
   running: "Still running.",
   declined: "Declined: it was not run.",
-  expired: "Expired: nobody decided in time, and it was not run.",
+  expired: "Expired: it was not confirmed in time, and not run.",
   in_doubt: "In doubt: it may or may not have taken effect.",
   never_run: "Not run: the host stopped before it took effect.",
-  unknown: "Not known now: the host's store is unavailable.",
+  unknown: "Unknown: the host's store is unavailable.",
 };
 
-/** Why a call could not start, and what the user can do. */
-export function whyNoCall(error) {
-  const sentences = {
+/** Explains why a voice call could not start, and what the user can do. */
+export function explainCallError(error) {
+  const texts = {
     NotAllowedError: ["The browser denied access to the microphone.", "Allow it in the browser's settings for this page, then try again."],
     NotFoundError: ["No microphone was found.", "Connect one, then try again."],
-    NotReadableError: ["The microphone is in use by another program.", "Close that, then try again."],
+    NotReadableError: ["The microphone is in use by another program.", "Close it, then try again."],
   };
   if (!navigator.mediaDevices) return ["The microphone needs a secure connection.", "Open this page over https, or on localhost."];
-  return sentences[error.name] ?? ["The call could not start.", error.message ?? ""];
+  return texts[error.name] ?? ["The call could not start.", error.message ?? ""];
+}
+
+/** Formats a value: text as it is, everything else as indented JSON. */
+export function formatValue(value) {
+  return typeof value === "string" ? value : JSON.stringify(value, null, 2);
+}
+
+/** Indents JSON text; text that is not JSON stays as it is. */
+export function formatJson(text) {
+  try {
+    return formatValue(JSON.parse(text));
+  } catch {
+    return text;
+  }
+}
+
+/** Formats milliseconds as a duration. */
+export function formatDuration(ms) {
+  if (ms < 1000) return `${Math.round(ms)} ms`;
+  if (ms < 60_000) return `${(ms / 1000).toFixed(1)} s`;
+  return formatClock(ms / 1000);
+}
+
+/** Formats seconds as `m:ss` or `h:mm:ss`. */
+export function formatClock(seconds) {
+  const whole = Math.max(0, Math.ceil(seconds));
+  const hours = Math.floor(whole / 3600);
+  const minutes = Math.floor((whole % 3600) / 60);
+  const rest = String(whole % 60).padStart(2, "0");
+  return hours ? `${hours}:${String(minutes).padStart(2, "0")}:${rest}` : `${minutes}:${rest}`;
+}
+
+/** Formats seconds since 1970 as a time, with the date unless it is today. */
+export function formatTime(seconds) {
+  const date = new Date(seconds * 1000);
+  const isToday = date.toDateString() === new Date().toDateString();
+  return isToday ? date.toLocaleTimeString() : date.toLocaleString();
+}
+
+/** Formats a number in short form. */
+export function formatNumber(value) {
+  const size = Math.abs(value);
+  if (size >= 1e6) return `${(value / 1e6).toFixed(1)}M`;
+  if (size >= 1e4) return `${Math.round(value / 1e3)}k`;
+  if (size >= 1e3) return `${(value / 1e3).toFixed(1)}k`;
+  if (size >= 100 || isWhole(value)) return String(Math.round(value));
+  return value.toFixed(1);
+}
+
+/** Formats a count with its noun. */
+export function formatCount(number, noun) {
+  return `${formatNumber(number)} ${noun}${number === 1 ? "" : "s"}`;
+}
+
+/** Formats numbers of one column: all with a decimal place, or none. */
+export function formatColumn(...values) {
+  const isShort = values.some((each) => Math.abs(each) >= 100) || values.every(isWhole);
+  return values.map((each) => (isShort ? formatNumber(Math.round(each)) : each.toFixed(1)));
+}
+
+function isWhole(value) {
+  return Number.isInteger(Math.round(value * 10) / 10);
 }

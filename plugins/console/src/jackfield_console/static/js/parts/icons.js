@@ -1,6 +1,6 @@
 // Icons, drawn with a few strokes each.
 
-const DRAWN = {
+const PATHS = {
   microphone: "M12 4a3 3 0 0 1 3 3v5a3 3 0 0 1-6 0V7a3 3 0 0 1 3-3zM5.5 11.5a6.5 6.5 0 0 0 13 0M12 18v3",
   muted: "M15 9.5V7a3 3 0 0 0-5.8-1M9 9v3a3 3 0 0 0 4.6 2.5M5.5 11.5a6.5 6.5 0 0 0 10.6 5M18.3 13a6.5 6.5 0 0 0 .2-1.5M12 18v3M4 4l16 16",
   hangUp: "M2.5 14c5.3-5.3 13.7-5.3 19 0l-2.8 2.8-3.7-1.8v-2.8a11 11 0 0 0-6 0V15l-3.7 1.8z",
@@ -9,17 +9,17 @@ const DRAWN = {
   stop: "M7 7h10v10H7z",
 };
 
-/** An icon by name; it says nothing to a screen reader, so its button has to. */
+/** Creates an icon by name; screen readers ignore it, so its button needs a label. */
 export function icon(name) {
-  const space = "http://www.w3.org/2000/svg";
-  const svg = document.createElementNS(space, "svg");
+  const namespace = "http://www.w3.org/2000/svg";
+  const svg = document.createElementNS(namespace, "svg");
   const attributes = {
     viewBox: "0 0 24 24", width: "20", height: "20", fill: "none", stroke: "currentColor", "stroke-width": "1.8",
     "stroke-linecap": "round", "stroke-linejoin": "round", "aria-hidden": "true",
   };
   for (const [key, value] of Object.entries(attributes)) svg.setAttribute(key, value);
-  const path = document.createElementNS(space, "path");
-  path.setAttribute("d", DRAWN[name]);
+  const path = document.createElementNS(namespace, "path");
+  path.setAttribute("d", PATHS[name]);
   svg.append(path);
   return svg;
 }

@@ -2,7 +2,7 @@
 
 import { element, replace, showSanitised } from "../dom.js";
 
-const NAMES = { user: "You", assistant: "Assistant" };
+const SPEAKER_NAMES = { user: "You", assistant: "Assistant" };
 
 /** One message of either speaker. */
 export class MessageEntry {
@@ -11,10 +11,10 @@ export class MessageEntry {
     this.speaker = speaker;
     this.#api = api;
     this.#decorate = decorate;
-    this.#body = element("div", { class: "said" });
+    this.#body = element("div", { class: "message-text" });
     this.#note = element("span", { class: "note" });
     this.root = element("li", { class: `message ${speaker}`, data: { speaker } },
-      element("div", { class: "who" }, NAMES[speaker], mode === "voice" && element("span", { class: "tag" }, "spoken"),
+      element("div", { class: "speaker" }, SPEAKER_NAMES[speaker], mode === "voice" && element("span", { class: "tag" }, "spoken"),
         this.#note),
       this.#body);
   }
@@ -31,16 +31,16 @@ export class MessageEntry {
     return this.#characters.join("");
   }
 
-  /** Writes a piece at an offset in characters, as the host counts them. */
+  /** Writes text at an offset in characters, as the host counts them. */
   write(offset, text) {
-    const piece = [...text];
-    const there = this.#characters.slice(offset, offset + piece.length);
-    if (there.join("") === text) return;
-    this.#characters = [...this.#characters.slice(0, offset), ...piece];
+    const characters = [...text];
+    const existing = this.#characters.slice(offset, offset + characters.length);
+    if (existing.join("") === text) return;
+    this.#characters = [...this.#characters.slice(0, offset), ...characters];
     this.#show();
   }
 
-  /** Appends a piece. */
+  /** Appends text. */
   add(text) {
     this.write(this.#characters.length, text);
   }
@@ -59,21 +59,21 @@ export class MessageEntry {
       showSanitised(this.#body, html);
       this.#body.classList.add("prose");
     } catch {
-      // Plain Markdown is readable, too.
+      // Unrendered Markdown is readable too.
     }
     this.#decorate(this.#body);
   }
 
   /** Shows a note next to the speaker, such as that the message waits for the connection. */
-  remark(words) {
-    this.#note.textContent = words;
+  setNote(text) {
+    this.#note.textContent = text;
   }
 
   #show() {
     this.#version += 1;
     this.#body.classList.remove("prose");
     this.root.hidden = false;
-    this.root.classList.toggle("coming", !this.complete);
+    this.root.classList.toggle("streaming", !this.complete);
     replace(this.#body, this.text || "…");
   }
 }

@@ -1,26 +1,26 @@
-// The fields of a form, one for each kind of JSON Schema. A field reads its value (undefined when it is left out)
-// and shows what is wrong with it.
+// The fields of a form, one for each kind of JSON Schema. A field returns its value (undefined if it is not set)
+// and shows its fault.
 
 import { element, replace } from "../dom.js";
-import { Field, Unreadable } from "./field.js";
-import { shown } from "./schema-hints.js";
+import { Field, InvalidValue } from "./field.js";
+import { displayValue } from "./schema-hints.js";
 
-/** A text. */
+/** A string. */
 export class TextField extends Field {
-  static inputs = { date: "date", email: "email", uri: "url" };
-  static samples = {
+  static inputTypes = { date: "date", email: "email", uri: "url" };
+  static examples = {
     "date-time": "2026-03-01T14:30:00+01:00", date: "2026-03-01", time: "14:30:00Z", email: "name@example.org",
     uri: "https://example.org", uuid: "123e4567-e89b-12d3-a456-426614174000", ipv4: "192.0.2.1", duration: "PT15M",
   };
 
-  constructor(schema, place) {
-    super(schema, place);
+  constructor(schema, options) {
+    super(schema, options);
     const long = (schema.maxLength ?? 0) > 200;
-    const sample = schema.default === undefined ? TextField.samples[schema.format] : `${schema.default} (default)`;
-    const properties = { placeholder: sample, autocomplete: "off", spellcheck: "false" };
-    this.labelled(long
+    const example = schema.default === undefined ? TextField.examples[schema.format] : `${schema.default} (default)`;
+    const properties = { placeholder: example, autocomplete: "off", spellcheck: "false" };
+    this.addLabel(long
       ? element("textarea", { rows: "3", ...properties })
-      : element("input", { type: TextField.inputs[schema.format] ?? "text", ...properties }));
+      : element("input", { type: TextField.inputTypes[schema.format] ?? "text", ...properties }));
   }
 
   read() {
@@ -32,12 +32,12 @@ export class TextField extends Field {
   }
 }
 
-/** A number, whole or not. */
+/** A number or an integer. */
 export class NumberField extends Field {
-  constructor(schema, place) {
-    super(schema, place);
+  constructor(schema, options) {
+    super(schema, options);
     const placeholder = schema.default === undefined ? null : `${schema.default} (default)`;
-    this.labelled(element("input", { type: "text", inputmode: "decimal", autocomplete: "off", placeholder }));
+    this.addLabel(element("input", { type: "text", inputmode: "decimal", autocomplete: "off", placeholder }));
   }
 
   read() {
@@ -45,8 +45,8 @@ export class NumberField extends Field {
     if (text === "") return undefined;
     const value = Number(text);
     if (!Number.isFinite(value)) {
-      this.blame("This is not a number.");
-      throw new Unreadable(this.name);
+      this.showFault("This is not a number.");
+      throw new InvalidValue(this.name);
     }
     return value;
   }
@@ -56,15 +56,15 @@ export class NumberField extends Field {
   }
 }
 
-/** One of some values; also yes and no. */
+/** One of several values, or yes and no. */
 export class ChoiceField extends Field {
-  constructor(schema, place) {
-    super(schema, place);
+  constructor(schema, options) {
+    super(schema, options);
     this.values = schema.const !== undefined ? [schema.const] : (schema.enum ?? [true, false]);
-    const words = schema.default === undefined ? "left out" : `left out: ${shown(schema.default)}`;
-    const none = this.required && schema.default === undefined ? "choose" : words;
-    this.labelled(element("select", {}, element("option", { value: "" }, `(${none})`),
-      this.values.map((value, index) => element("option", { value: String(index) }, shown(value)))));
+    const omitted = schema.default === undefined ? "not set" : `not set: ${displayValue(schema.default)}`;
+    const none = this.required && schema.default === undefined ? "choose" : omitted;
+    this.addLabel(element("select", {}, element("option", { value: "" }, `(${none})`),
+      this.values.map((value, index) => element("option", { value: String(index) }, displayValue(value)))));
   }
 
   read() {
@@ -77,16 +77,16 @@ export class ChoiceField extends Field {
   }
 }
 
-/** Some of a few values. */
-export class SeveralField extends Field {
-  constructor(schema, place) {
-    super(schema, place);
+/** Any of several values. */
+export class MultiChoiceField extends Field {
+  constructor(schema, options) {
+    super(schema, options);
     this.values = schema.items.enum;
     this.boxes = this.values.map((value, index) =>
       element("input", { type: "checkbox", id: `${this.id}-${index}` }));
-    this.grouped(element("div", { class: "row" }, this.values.map((value, index) =>
+    this.addGroup(element("div", { class: "row" }, this.values.map((value, index) =>
       element("span", { class: "choice" }, this.boxes[index],
-        element("label", { for: `${this.id}-${index}` }, shown(value))))));
+        element("label", { for: `${this.id}-${index}` }, displayValue(value))))));
   }
 
   read() {
@@ -101,21 +101,21 @@ export class SeveralField extends Field {
   }
 }
 
-/** Any number of values of one kind. */
+/** A list of values of one kind. */
 export class ListField extends Field {
   items = [];
 
-  constructor(schema, place, make) {
-    super(schema, place);
-    this.make = () => make(schema.items, { name: "", required: true });
+  constructor(schema, options, createField) {
+    super(schema, options);
+    this.createField = () => createField(schema.items, { name: "", required: true });
     this.list = element("ol", { class: "items" });
     this.add = element("button", { type: "button", class: "small", on: { click: () => this.#append().focus() } },
       `Add to ${this.name}`);
-    this.grouped(this.list, this.add);
+    this.addGroup(this.list, this.add);
   }
 
   #append() {
-    const field = this.make();
+    const field = this.createField();
     field.name = String(this.items.length + 1);
     replaceTitle(field, `${this.name} ${field.name}`);
     const row = element("li", {}, field.root, element("button", {
@@ -140,7 +140,7 @@ export class ListField extends Field {
   }
 
   read() {
-    // A row without a value was added and not filled in; the host decides what that means.
+    // The user added a row and did not fill it in; the host decides what that means.
     const values = readAll(this.items.map((item) => () => item.read() ?? ""));
     return values.length || this.required ? values : undefined;
   }
@@ -152,62 +152,62 @@ export class ListField extends Field {
     this.#limit();
   }
 
-  at([index, ...rest]) {
+  find([index, ...rest]) {
     const field = this.items[Number(index)];
-    return index !== undefined && field ? field.at(rest) : { field: this, rest: [index, ...rest].filter((x) => x !== undefined) };
+    return index !== undefined && field ? field.find(rest) : { field: this, rest: [index, ...rest].filter((x) => x !== undefined) };
   }
 
-  absolve() {
-    super.absolve();
-    for (const item of this.items) item.absolve();
+  clearFaults() {
+    super.clearFaults();
+    for (const item of this.items) item.clearFaults();
   }
 }
 
-/** Several values, each with a name. */
+/** An object: one field for each member. */
 export class ObjectField extends Field {
-  constructor(schema, place, make) {
-    super(schema, place);
+  constructor(schema, options, createField) {
+    super(schema, options);
     const required = new Set(schema.required ?? []);
-    // A frozen schema has lost the author's order; required fields come first.
+    // The registry does not keep the author's order; required fields come first.
     const names = Object.keys(schema.properties).sort((a, b) => required.has(b) - required.has(a));
-    this.members = names.map((name) => make(schema.properties[name], { name, required: required.has(name) }));
-    if (place.top) {
+    this.members = names.map((name) => createField(schema.properties[name], { name, required: required.has(name) }));
+    if (options.top) {
       this.root = element("div", { class: "fields" }, this.fault, this.members.map((member) => member.root));
     } else {
-      this.grouped(element("div", { class: "fields" }, this.members.map((member) => member.root)));
+      this.addGroup(element("div", { class: "fields" }, this.members.map((member) => member.root)));
     }
   }
 
   read() {
     const values = readAll(this.members.map((member) => () => member.read()));
-    const given = this.members.map((member, index) => [member.name, values[index]]).filter(([, value]) => value !== undefined);
-    return given.length || this.required ? Object.fromEntries(given) : undefined;
+    const entries = this.members.map((member, index) => [member.name, values[index]]).filter(([, value]) => value !== undefined);
+    return entries.length || this.required ? Object.fromEntries(entries) : undefined;
   }
 
   write(value) {
     for (const member of this.members) member.write(value?.[member.name]);
   }
 
-  at([name, ...rest]) {
+  find([name, ...rest]) {
     const member = this.member(name);
-    return member ? member.at(rest) : { field: this, rest: name === undefined ? [] : [name, ...rest] };
+    return member ? member.find(rest) : { field: this, rest: name === undefined ? [] : [name, ...rest] };
   }
 
   member(name) {
     return this.members.find((each) => each.name === name);
   }
 
-  absolve() {
-    super.absolve();
-    for (const member of this.members) member.absolve();
+  clearFaults() {
+    super.clearFaults();
+    for (const member of this.members) member.clearFaults();
   }
 }
 
-/** JSON, for what no other field can express. */
+/** JSON, for values that no other field can express. */
 export class JsonField extends Field {
-  constructor(schema, place) {
-    super(schema, place);
-    this.labelled(element("textarea", { rows: "4", class: "json", spellcheck: "false", placeholder: "JSON" }));
+  constructor(schema, options) {
+    super(schema, options);
+    this.addLabel(element("textarea", { rows: "4", class: "json", spellcheck: "false", placeholder: "JSON" }));
     this.root.querySelector("label").append(element("span", { class: "hint" }, " as JSON"));
   }
 
@@ -217,8 +217,8 @@ export class JsonField extends Field {
     try {
       return JSON.parse(text);
     } catch (error) {
-      this.blame(`This is not JSON: ${error.message}`);
-      throw new Unreadable(this.name);
+      this.showFault(`This is not JSON: ${error.message}`);
+      throw new InvalidValue(this.name);
     }
   }
 
@@ -243,6 +243,6 @@ function readAll(readers) {
 }
 
 function replaceTitle(field, title) {
-  const place = field.root.querySelector("label, legend");
-  replace(place, element("span", {}, title));
+  const label = field.root.querySelector("label, legend");
+  replace(label, element("span", {}, title));
 }

@@ -1,7 +1,7 @@
-// What a JSON Schema says about a value, in words.
+// Describes the constraints of a JSON Schema in text.
 
-/** A value as a person reads it in a list. */
-export function shown(value) {
+/** Formats a value for a list of choices. */
+export function displayValue(value) {
   if (value === true) return "yes";
   if (value === false) return "no";
   return typeof value === "string" ? value : JSON.stringify(value);
@@ -18,10 +18,10 @@ function characters(n) {
   return n === 1 ? "1 character" : `${n} characters`;
 }
 
-/** What is said below a field: its description, and the limits of its value. */
+/** Returns the hint below a field: its description, and the limits of its value. */
 export function hints(schema) {
   const limits = Object.entries(LIMITS).filter(([name]) => schema[name] !== undefined)
-    .map(([name, words]) => words(schema[name]));
+    .map(([name, describe]) => describe(schema[name]));
   if (schema.format) limits.unshift(schema.format);
   return [schema.description, limits.length ? ` (${limits.join(", ")})` : ""];
 }

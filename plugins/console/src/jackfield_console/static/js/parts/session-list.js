@@ -1,10 +1,10 @@
 // The list of sessions, and the transcript of one.
 
-import { ApiError, address } from "../api.js";
-import { element, moment, readable, replace } from "../dom.js";
-import { OUTCOMES } from "./format.js";
+import { ApiError, hostUrl } from "../api.js";
+import { element, replace } from "../dom.js";
+import { formatTime, formatValue, OUTCOME_TEXTS } from "./format.js";
 
-const FORMS = { markdown: ["Markdown", "md"], jsonl: ["JSON lines", "jsonl"] };
+const FORMATS = { markdown: ["Markdown", "md"], jsonl: ["JSON lines", "jsonl"] };
 
 /** A table of sessions; a click opens a transcript. */
 export class SessionList {
@@ -15,22 +15,22 @@ export class SessionList {
 
   constructor(api) {
     this.#api = api;
-    const heads = ["Session", "User", "Mode", "State", "Began", "Last said", "Turns", ""];
+    const headers = ["Session", "User", "Mode", "State", "Started", "Last message", "Turns", ""];
     this.root = element("section", { class: "card stack", "aria-labelledby": "sessions-title" },
       element("h2", { id: "sessions-title" }, "Conversations"), this.#note,
       element("div", { class: "scroll", tabindex: "0" }, element("table", {},
-        element("thead", {}, element("tr", {}, heads.map((head) =>
-          element(head ? "th" : "td", head ? { scope: "col", class: head === "Turns" ? "number" : null } : {}, head)))),
+        element("thead", {}, element("tr", {}, headers.map((header) =>
+          element(header ? "th" : "td", header ? { scope: "col", class: header === "Turns" ? "number" : null } : {}, header)))),
         this.#rows)),
       this.#dialog);
   }
 
   async refresh() {
     const { allUsers, complete, sessions } = await this.#api.get("sessions", { params: { limit: 50 } });
-    const whose = allUsers ? "Of all users" : "Your own";
-    const words = complete ? "" : `, the latest ${sessions.length}`;
+    const scope = allUsers ? "All users" : "Your conversations";
+    const limit = complete ? "" : `, the latest ${sessions.length}`;
     this.#note.textContent = sessions.length
-      ? `${whose}${words}. Transcripts are kept for 7 days.` : "No conversations yet. Start one under Chat.";
+      ? `${scope}${limit}. Transcripts are kept for 7 days.` : "No conversations yet. Start one under Chat.";
     // Not updated while it has the focus: a rebuilt button would lose it.
     if (this.#rows.contains(document.activeElement)) return;
     replace(this.#rows, sessions.map((each) => this.#row(each)));
@@ -43,73 +43,73 @@ export class SessionList {
     }, "Transcript");
     return element("tr", {},
       element("td", {}, element("code", { title: session.session }, session.session.slice(0, 8))),
-      element("td", {}, session.user ?? "nobody"), element("td", {}, session.mode),
-      element("td", {}, state(session)), element("td", {}, moment(session.beganAt)),
-      element("td", {}, moment(session.lastAt)), element("td", { class: "number" }, session.turns),
+      element("td", {}, session.user ?? "anonymous"), element("td", {}, session.mode),
+      element("td", {}, state(session)), element("td", {}, formatTime(session.beganAt)),
+      element("td", {}, formatTime(session.lastAt)), element("td", { class: "number" }, session.turns),
       element("td", {}, open));
   }
 
   async #open(session) {
     const lines = element("ol", { class: "lines", tabindex: "0", "aria-label": "Transcript" });
-    const said = element("p", { class: "hint", role: "status" });
+    const status = element("p", { class: "hint", role: "status" });
     replace(this.#dialog,
       element("div", { class: "stack" },
         element("div", { class: "row spread" },
           element("h2", { id: "transcript-title" }, "Transcript ", element("code", {}, session.session.slice(0, 8))),
           element("button", { type: "button", class: "plain small", on: { click: () => this.#dialog.close() } }, "Close")),
-        element("p", { class: "hint" }, `${session.user ?? "nobody"}, ${session.mode}, began ${moment(session.beganAt)}`),
-        lines, said,
-        element("div", { class: "row end" }, Object.entries(FORMS).map(([form, [words]]) =>
-          element("button", { type: "button", class: "small", on: { click: () => this.#save(session, form, said) } },
-            `Save as ${words}`)))));
+        element("p", { class: "hint" }, `${session.user ?? "anonymous"}, ${session.mode}, started ${formatTime(session.beganAt)}`),
+        lines, status,
+        element("div", { class: "row end" }, Object.entries(FORMATS).map(([format, [label]]) =>
+          element("button", { type: "button", class: "small", on: { click: () => this.#save(session, format, status) } },
+            `Save as ${label}`)))));
     this.#dialog.showModal();
     try {
-      const told = await this.#api.get(`sessions/${session.session}/transcript`);
-      replace(lines, told.lines.map(line));
-      if (!told.lines.length) said.textContent = "No messages.";
+      const transcript = await this.#api.get(`sessions/${session.session}/transcript`);
+      replace(lines, transcript.lines.map(line));
+      if (!transcript.lines.length) status.textContent = "No messages.";
     } catch (error) {
-      fail(error, said);
+      showError(error, status);
     }
   }
 
   /** Downloads with a request, because a link cannot carry the token. */
-  async #save(session, form, said) {
-    const url = address(`sessions/${session.session}/transcript`);
-    url.searchParams.set("format", form);
+  async #save(session, format, status) {
+    const url = hostUrl(`sessions/${session.session}/transcript`);
+    url.searchParams.set("format", format);
     try {
-      const answer = await this.#api.request(url);
-      const place = URL.createObjectURL(await answer.blob());
-      const link = element("a", { href: place, download: `session-${session.session}.${FORMS[form][1]}` });
+      const response = await this.#api.request(url);
+      const objectUrl = URL.createObjectURL(await response.blob());
+      const link = element("a", { href: objectUrl, download: `session-${session.session}.${FORMATS[format][1]}` });
       link.click();
-      setTimeout(() => URL.revokeObjectURL(place), 10_000);
+      setTimeout(() => URL.revokeObjectURL(objectUrl), 10_000);
     } catch (error) {
-      fail(error, said);
+      showError(error, status);
     }
   }
 }
 
-function fail(error, place) {
+function showError(error, target) {
   if (!(error instanceof ApiError)) throw error;
-  place.textContent = error.message;
+  target.textContent = error.message;
 }
 
 function state(session) {
-  const words = session.state.replaceAll("_", " ");
-  if (!session.live) return element("span", { class: "tag" }, RESTS[session.state] ?? words);
-  return element("span", { class: `tag ${session.connected ? "good" : "warn"}` }, session.connected ? words : `${words}, nobody connected`);
+  const label = session.state.replaceAll("_", " ");
+  if (!session.live) return element("span", { class: "tag" }, STORED_STATES[session.state] ?? label);
+  return element("span", { class: `tag ${session.connected ? "good" : "warn"}` }, session.connected ? label : `${label}, no client connected`);
 }
 
-const RESTS = { open: "can be resumed", ended: "over", expired: "transcript only" };
+const STORED_STATES = { open: "can be resumed", ended: "ended", expired: "transcript only" };
 
-const TOLD = {
-  tool_start: ({ tool, arguments: given }) => `calls ${tool} ${given}`,
+const EVENT_TEXTS = {
+  tool_start: ({ tool, arguments: args }) => `calls ${tool} ${args}`,
   tool_progress: ({ tool, message }) => `${tool}: ${message}`,
-  tool_complete: ({ tool, durationMs }) => `${tool} is done after ${Math.round(durationMs)} ms`,
+  tool_complete: ({ tool, durationMs }) => `${tool} finished after ${Math.round(durationMs)} ms`,
   tool_error: ({ tool, message, errorType, state, expired, inDoubt }) => {
     if (errorType === "CONFIRMATION_REQUIRED") {
       return `${tool} ${expired ? "was not approved in time" : inDoubt ? "is in doubt" : "waits for approval"}`;
     }
-    return OUTCOMES[state] ? `${tool}: ${OUTCOMES[state]}` : `${tool} failed: ${message}`;
+    return OUTCOME_TEXTS[state] ? `${tool}: ${OUTCOME_TEXTS[state]}` : `${tool} failed: ${message}`;
   },
   confirmation_required: ({ preview, expired, inDoubt }) =>
     `asks: ${preview}${expired ? " (expired)" : inDoubt ? " (in doubt)" : ""}`,
@@ -117,13 +117,13 @@ const TOLD = {
   notification: ({ text }) => text,
 };
 
-function line(told) {
-  const time = element("time", { class: "hint" }, new Date(told.at * 1000).toLocaleTimeString());
-  if (told.type === "message") {
-    return element("li", { class: told.speaker }, element("span", { class: "row spread" },
-      element("strong", {}, told.speaker), time),
-    element("p", {}, told.text, told.interrupted ? element("span", { class: "hint" }, " (interrupted)") : null));
+function line(event) {
+  const time = element("time", { class: "hint" }, new Date(event.at * 1000).toLocaleTimeString());
+  if (event.type === "message") {
+    return element("li", { class: event.speaker }, element("span", { class: "row spread" },
+      element("strong", {}, event.speaker), time),
+    element("p", {}, event.text, event.interrupted ? element("span", { class: "hint" }, " (interrupted)") : null));
   }
-  const words = TOLD[told.type]?.(told) ?? readable(told.fields ?? told.name ?? told.type);
-  return element("li", { class: "event" }, element("span", { class: "row spread" }, element("span", {}, words), time));
+  const text = EVENT_TEXTS[event.type]?.(event) ?? formatValue(event.fields ?? event.name ?? event.type);
+  return element("li", { class: "event" }, element("span", { class: "row spread" }, element("span", {}, text), time));
 }

@@ -1,6 +1,7 @@
 // Sources: records that tools found, and citations of them in answers.
 
-import { element, readable, replace, showSanitised } from "../dom.js";
+import { element, replace, showSanitised } from "../dom.js";
+import { formatValue } from "./format.js";
 
 /** A shorter title would match everywhere. */
 const MIN_TITLE_LENGTH = 4;
@@ -10,7 +11,7 @@ export class Sources {
   #records = new Map();
 
   /** Adds the records in the result of a tool. */
-  take(data) {
+  add(data) {
     const found = [data?.results, data?.records].flat().filter((each) => each && typeof each === "object");
     for (const each of found) {
       if (typeof each.id === "string" && typeof each.title === "string") {
@@ -32,17 +33,17 @@ export class Sources {
       }
     }
     if (!names.size) return;
-    const longest = [...names.keys()].sort((a, b) => b.length - a.length).map(escaped);
+    const longest = [...names.keys()].sort((a, b) => b.length - a.length).map(escapeRegExp);
     const pattern = new RegExp(`\\[?(?<![\\p{L}\\p{N}])(${longest.join("|")})(?![\\p{L}\\p{N}])\\]?`, "giu");
-    for (const text of texts(root)) split(text, pattern, names, open);
+    for (const text of textNodes(root)) insertCitations(text, pattern, names, open);
   }
 }
 
-function escaped(text) {
+function escapeRegExp(text) {
   return text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
 }
 
-function texts(root) {
+function textNodes(root) {
   const walker = document.createTreeWalker(root, NodeFilter.SHOW_TEXT);
   const found = [];
   while (walker.nextNode()) {
@@ -51,22 +52,22 @@ function texts(root) {
   return found;
 }
 
-function split(text, pattern, names, open) {
+function insertCitations(text, pattern, names, open) {
   const parts = [];
   let end = 0;
   for (const match of text.data.matchAll(pattern)) {
     const record = names.get(match[1].toLowerCase());
-    parts.push(text.data.slice(end, match.index), chip(record, match[1], open));
+    parts.push(text.data.slice(end, match.index), citation(record, match[1], open));
     end = match.index + match[0].length;
   }
   if (!parts.length) return;
   text.replaceWith(...parts, text.data.slice(end));
 }
 
-function chip(record, words, open) {
+function citation(record, text, open) {
   return element("button", {
     type: "button", class: "chip", title: `Source: ${record.title}`, on: { click: () => open(record) },
-  }, words);
+  }, text);
 }
 
 /** The side panel of a record; `kb_get` loads the complete record. */
@@ -75,17 +76,17 @@ export function sourcesPanel(api, record, close) {
   const facts = element("dl", { class: "facts" });
   const show = (known) => replace(facts, factsOf(known));
   show(record);
-  loadWhole(api, record).then(({ whole, html }) => {
-    show({ ...record, ...whole });
+  loadRecord(api, record).then(({ complete, html }) => {
+    show({ ...record, ...complete });
     if (html) {
       showSanitised(body, html);
       // The title is shown above.
       const first = body.firstElementChild;
       if (first?.matches("h1") && first.textContent === record.title) first.remove();
     }
-    if (!html) replace(body, element("p", {}, whole.text));
+    if (!html) replace(body, element("p", {}, complete.text));
   }).catch((error) => {
-    body.append(element("p", { class: "hint" }, `Only the passage that was found is available. ${error.message}`));
+    body.append(element("p", { class: "hint" }, `Only the excerpt is available. ${error.message}`));
   });
   return element("section", { class: "stack source", "aria-label": "Source" },
     element("div", { class: "row spread" },
@@ -94,26 +95,26 @@ export function sourcesPanel(api, record, close) {
     facts, body);
 }
 
-async function loadWhole(api, record) {
+async function loadRecord(api, record) {
   // In its own session, so that it does not use up the budget of the assistant.
-  const answer = await api.post("execute/kb_get", { arguments: { ids: [record.id] } }, { session: null });
-  const whole = answer.envelope?.data?.records?.[0];
-  if (!whole) throw new Error("The record no longer exists.");
-  const { html } = await api.post("render", { markdown: whole.text }).catch(() => ({ html: "" }));
-  return { whole, html };
+  const result = await api.post("execute/kb_get", { arguments: { ids: [record.id] } }, { session: null });
+  const complete = result.envelope?.data?.records?.[0];
+  if (!complete) throw new Error("The record no longer exists.");
+  const { html } = await api.post("render", { markdown: complete.text }).catch(() => ({ html: "" }));
+  return { complete, html };
 }
 
 function factsOf(record) {
   const shown = [
     ["Id", record.id],
-    ["Kind", record.type],
+    ["Type", record.type],
     ["Source", record.source_type],
     ["Updated", record.last_updated?.slice(0, 10)],
     ["Tags", record.tags?.join(", ")],
     ["Score", record.score === undefined ? null : `${Math.round(record.score * 100)} %`],
   ];
   const rows = shown.filter(([, value]) => value).map(([name, value]) => [
-    element("dt", {}, name), element("dd", {}, readable(value)),
+    element("dt", {}, name), element("dd", {}, formatValue(value)),
   ]);
   if (/^(https?|mailto):/.test(record.url ?? "")) {
     rows.push([element("dt", {}, "Address"),

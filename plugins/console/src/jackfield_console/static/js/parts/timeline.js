@@ -1,6 +1,7 @@
 // The tool calls of this conversation, with durations and budgets.
 
-import { duration, element, replace } from "../dom.js";
+import { element, replace } from "../dom.js";
+import { formatDuration } from "./format.js";
 
 /** The list of calls in the side panel. */
 export class Timeline {
@@ -18,7 +19,7 @@ export class Timeline {
     this.count += 1;
     this.#empty.hidden = true;
     const row = element("li");
-    const show = () => replace(row, line(call, reveal));
+    const show = () => replace(row, rowContent(call, reveal));
     call.addEventListener("change", show);
     show();
     this.#list.append(row);
@@ -31,30 +32,30 @@ export class Timeline {
   }
 }
 
-function line(call, reveal) {
-  const [words, colour] = call.words;
+function rowContent(call, reveal) {
+  const [label, colour] = call.label;
   const at = new Date(call.at * 1000).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", second: "2-digit" });
   return [
     element("div", { class: "row spread" },
       element("button", { type: "button", class: "link", on: { click: reveal } }, call.tool),
-      element("span", { class: `tag ${colour}` }, words)),
-    element("div", { class: "row spread hint" }, element("time", {}, at), element("span", {}, took(call))),
+      element("span", { class: `tag ${colour}` }, label)),
+    element("div", { class: "row spread hint" }, element("time", {}, at), element("span", {}, durationText(call))),
     bar(call),
   ];
 }
 
-function took(call) {
+function durationText(call) {
   if (!call.timed) return call.progress?.message ?? "";
-  return call.budgetMs ? `${duration(call.durationMs)} of ${duration(call.budgetMs)}` : duration(call.durationMs);
+  return call.budgetMs ? `${formatDuration(call.durationMs)} of ${formatDuration(call.budgetMs)}` : formatDuration(call.durationMs);
 }
 
 function bar(call) {
   if (!call.timed || !call.budgetMs) return null;
-  const most = Math.max(call.durationMs, call.budgetMs);
-  const made = element("div", { class: "spent-bar", "aria-hidden": "true" }, element("span"), element("i"));
-  made.classList.toggle("over", call.durationMs > call.budgetMs);
+  const longest = Math.max(call.durationMs, call.budgetMs);
+  const node = element("div", { class: "duration-bar", "aria-hidden": "true" }, element("span"), element("i"));
+  node.classList.toggle("over", call.durationMs > call.budgetMs);
   // Set by script, which the content security policy allows; style attributes it does not.
-  made.firstChild.style.width = `${Math.max(1.5, (100 * call.durationMs) / most)}%`;
-  made.lastChild.style.left = `${(100 * call.budgetMs) / most}%`;
-  return made;
+  node.firstChild.style.width = `${Math.max(1.5, (100 * call.durationMs) / longest)}%`;
+  node.lastChild.style.left = `${(100 * call.budgetMs) / longest}%`;
+  return node;
 }

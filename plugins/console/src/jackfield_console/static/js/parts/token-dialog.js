@@ -4,22 +4,22 @@ import { element } from "../dom.js";
 
 let open = null;
 
-/** Asks for a token; `why` is what the host said about the previous one. */
-export function askForToken(api, why = "") {
+/** Asks for a token; `reason` is the host's message about the previous one. */
+export function askForToken(api, reason = "") {
   if (open) return;
   const input = element("input", {
     id: "token-input", type: "password", autocomplete: "off", spellcheck: "false", required: true,
   });
   const form = element("form", { method: "dialog", class: "stack" },
-    element("h2", {}, "Who are you?"),
-    element("p", {}, why || "This host requires an access token. Ask the operator for one."),
+    element("h2", {}, "Access token"),
+    element("p", {}, reason || "This host requires an access token. Ask the operator for one."),
     element("label", { for: "token-input" }, "Token"),
     input,
-    element("p", { class: "hint" }, "An API key made with ", element("code", {}, "jackfield key NAME"),
+    element("p", { class: "hint" }, "An API key from ", element("code", {}, "jackfield key NAME"),
       ", or a JSON Web Token. It is kept in this tab until you close it."),
     element("div", { class: "row end" },
       element("button", { type: "button", on: { click: () => open.close() } }, "Not now"),
-      element("button", { class: "primary" }, "Come in")));
+      element("button", { class: "primary" }, "Sign in")));
   open = element("dialog", { "aria-label": "Token" }, form);
   form.addEventListener("submit", () => {
     api.token = input.value.trim();

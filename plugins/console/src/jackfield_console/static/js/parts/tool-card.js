@@ -1,13 +1,13 @@
 // One tool call, from start to outcome.
 
-import { duration, element, readable, readableJson, replace } from "../dom.js";
-import { decisionList } from "./policy-order.js";
-import { OUTCOMES } from "./format.js";
+import { element, replace } from "../dom.js";
+import { decisionList } from "./policies.js";
+import { formatDuration, formatJson, formatValue, OUTCOME_TEXTS } from "./format.js";
 
 /** What the error types mean, and which policy rejected the call. */
-const MEANINGS = {
-  VALIDATION: "The arguments were invalid; the model was told why.",
-  NOT_FOUND: "There is no such tool.",
+const ERROR_TEXTS = {
+  VALIDATION: "The arguments were invalid; the model knows why.",
+  NOT_FOUND: "The tool does not exist.",
   INTERNAL: "The tool failed.",
   MODE_RESTRICTED: "The mode policy rejected it: the tool is not available in this mode.",
   BUDGET_EXCEEDED: "The budget policy rejected it: this turn has used up its calls.",
@@ -16,7 +16,7 @@ const MEANINGS = {
   SESSION_INACTIVE: "The session that it needs has ended.",
   SESSION_ACTIVE: "The session that it would start exists already.",
   TRANSIENT: "A temporary failure; it may work later.",
-  PERMANENT: "It cannot work with this request.",
+  PERMANENT: "The request cannot succeed.",
   CONFLICT: "The data has changed meanwhile.",
   AUTH: "Access was denied.",
   RATE_LIMIT: "It was called too often.",
@@ -35,7 +35,7 @@ const STATES = {
 };
 
 /** What happens to a call in doubt. */
-const DOUBT = "The host stopped while the call ran. It is not repeated; an operator can check what happened and settle it.";
+const IN_DOUBT_HINT = "The host stopped while the call ran. It is not repeated; an operator can check what happened and settle it.";
 
 /** The state of a call, shown as a card in the conversation and as a row of the timeline. */
 export class Call extends EventTarget {
@@ -44,7 +44,7 @@ export class Call extends EventTarget {
   result = undefined;
   error = null;
   durationMs = null;
-  /** What each policy decided; not known for calls before this page was loaded. */
+  /** The decision of each policy; unknown for calls before the page was loaded. */
   decisions = null;
 
   constructor(started, mode) {
@@ -59,7 +59,7 @@ export class Call extends EventTarget {
   }
 
   /** Handles an event of the call. */
-  take(event) {
+  handle(event) {
     if (event.type === "tool_progress") {
       this.progress = event;
     } else if (event.type === "tool_decisions") {
@@ -82,7 +82,7 @@ export class Call extends EventTarget {
   }
 
   /** The label and colour of the state. */
-  get words() {
+  get label() {
     return STATES[this.state];
   }
 }
@@ -93,34 +93,34 @@ function stateOf({ errorType, state }) {
   return state in STATES ? state : "failed";
 }
 
-/** The card of a call; `cancel` is called when the user does not want to wait. */
+/** Creates the card of a call; `cancel` is called when the user cancels it. */
 export function toolCard(call, cancel) {
   const root = element("li", { class: "tool card", data: { tool: call.tool } });
   const show = () => {
     const open = root.querySelector("details")?.open ?? false;
     root.dataset.state = call.state;
-    replace(root, head(call, cancel), call.state === "running" && progress(call), problem(call), inside(call, open));
+    replace(root, header(call, cancel), call.state === "running" && progress(call), problem(call), details(call, open));
   };
   call.addEventListener("change", show);
   show();
   return root;
 }
 
-function head(call, cancel) {
-  const [words, colour] = call.words;
+function header(call, cancel) {
+  const [label, colour] = call.label;
   return element("div", { class: "row spread" },
     element("div", { class: "row" },
       element("code", { class: "tool-name" }, call.tool),
-      element("span", { class: `tag ${colour}` }, words),
-      call.timed && spent(call)),
+      element("span", { class: `tag ${colour}` }, label),
+      call.timed && durationTag(call)),
     call.state === "running" && call.callId &&
       element("button", { type: "button", class: "small plain", on: { click: cancel } }, "Cancel"));
 }
 
-function spent(call) {
+function durationTag(call) {
   const over = call.budgetMs && call.durationMs > call.budgetMs;
-  const words = call.budgetMs ? `${duration(call.durationMs)} of ${duration(call.budgetMs)}` : duration(call.durationMs);
-  return element("span", { class: over ? "spent over" : "spent" }, over ? `${words}, over budget` : words);
+  const text = call.budgetMs ? `${formatDuration(call.durationMs)} of ${formatDuration(call.budgetMs)}` : formatDuration(call.durationMs);
+  return element("span", { class: over ? "duration over" : "duration" }, over ? `${text}, over budget` : text);
 }
 
 function progress(call) {
@@ -132,24 +132,24 @@ function progress(call) {
 }
 
 function problem(call) {
-  if (OUTCOMES[call.state] && call.state !== "running") {
-    return element("div", { class: "tool-problem" }, element("p", {}, OUTCOMES[call.state]),
-      call.state === "in_doubt" && element("p", { class: "hint" }, DOUBT));
+  if (OUTCOME_TEXTS[call.state] && call.state !== "running") {
+    return element("div", { class: "tool-problem" }, element("p", {}, OUTCOME_TEXTS[call.state]),
+      call.state === "in_doubt" && element("p", { class: "hint" }, IN_DOUBT_HINT));
   }
   if (call.state !== "failed") return null;
   const { errorType, message, suggestion } = call.error;
   return element("div", { class: "tool-problem" },
-    element("p", {}, MEANINGS[errorType] ?? "It failed."),
+    element("p", {}, ERROR_TEXTS[errorType] ?? "It failed."),
     element("p", { class: "hint" }, `${message}${suggestion ? ` ${suggestion}` : ""} `, element("code", {}, errorType)));
 }
 
-function inside(call, open) {
+function details(call, open) {
   return element("details", { open },
     element("summary", {}, call.result === undefined ? "Arguments" : "Arguments and result"),
     call.description && element("p", { class: "hint" }, call.description),
-    labelled("Arguments", readableJson(call.arguments)),
-    call.result !== undefined && labelled("Result", readable(call.result)),
-    call.decisions && [element("div", { class: "label" }, "What each policy decided"), decisionList(call.decisions)]);
+    labelled("Arguments", formatJson(call.arguments)),
+    call.result !== undefined && labelled("Result", formatValue(call.result)),
+    call.decisions && [element("div", { class: "label" }, "Policy decisions"), decisionList(call.decisions)]);
 }
 
 function labelled(label, text) {

@@ -1,11 +1,11 @@
 // Try a tool: its arguments as a form, a governed call, and the outcome.
 
 import { ApiError } from "../api.js";
-import { duration, element, readable, replace } from "../dom.js";
-import { Confirmation } from "./confirmation-card.js";
-import { decisionList } from "./policy-order.js";
+import { element, replace } from "../dom.js";
+import { ConfirmationCard } from "./confirmation-card.js";
+import { decisionList } from "./policies.js";
 import { SchemaForm } from "./schema-form.js";
-import { OUTCOMES } from "./format.js";
+import { formatDuration, formatValue, OUTCOME_TEXTS } from "./format.js";
 
 /** Calls one tool as this user, under the same policies as a model. */
 export class ToolForm {
@@ -13,16 +13,16 @@ export class ToolForm {
   #tool;
   #form;
   #token = null;
-  #outcome = element("div", { class: "outcome-place", "aria-live": "polite" });
+  #outcome = element("div", { class: "call-result", "aria-live": "polite" });
   #run = element("button", { class: "primary" }, "Run");
-  #same = element("input", { type: "checkbox", id: "same-session" });
+  #reuseSession = element("input", { type: "checkbox", id: "same-session" });
 
   constructor(api, tool) {
     this.#api = api;
     this.#tool = tool;
     this.#form = new SchemaForm(tool.parameters);
-    this.root = element("section", { class: "card stack", "aria-labelledby": "trial-title" },
-      element("h2", { id: "trial-title" }, "Try it"),
+    this.root = element("section", { class: "card stack", "aria-labelledby": "try-title" },
+      element("h2", { id: "try-title" }, "Try it"),
       element("form", {
         class: "stack", novalidate: true, "aria-label": `Arguments of ${tool.toolId}`,
         on: {
@@ -32,10 +32,10 @@ export class ToolForm {
           },
         },
       },
-      Object.keys(tool.parameters.properties ?? {}).length ? null : element("p", { class: "hint" }, "It takes no arguments."),
+      Object.keys(tool.parameters.properties ?? {}).length ? null : element("p", { class: "hint" }, "This tool takes no arguments."),
       this.#form.root,
       element("div", { class: "row" }, this.#run,
-        element("span", { class: "choice" }, this.#same,
+        element("span", { class: "choice" }, this.#reuseSession,
           element("label", { for: "same-session" }, "Reuse the previous call's session and turn (its budgets apply)")))),
       this.#outcome);
   }
@@ -46,7 +46,7 @@ export class ToolForm {
     this.#run.disabled = true;
     replace(this.#outcome, element("p", { class: "hint", role: "status" }, `${this.#tool.toolId} is running …`));
     try {
-      this.#show(await this.#asked(args));
+      this.#show(await this.#execute(args));
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;
       replace(this.#outcome, element("p", { class: "card problem", role: "alert" }, error.message,
@@ -57,8 +57,8 @@ export class ToolForm {
   }
 
   /** The answer to the call, including failures of the tool or a policy. */
-  async #asked(args) {
-    const session = this.#same.checked ? this.#token : null;
+  async #execute(args) {
+    const session = this.#reuseSession.checked ? this.#token : null;
     try {
       // In one group, so that the calls of a session share a turn.
       const options = { session, headers: { "Jackfield-Turn": "trial" } };
@@ -74,53 +74,53 @@ export class ToolForm {
     const { envelope } = result;
     replace(this.#outcome,
       headline(envelope, result.duration, this.#tool.latencyBudgetMs),
-      result.confirmation ? this.#card(result.confirmation) : answer(envelope),
-      element("h3", {}, "What each policy decided"), decisionList(result.decisions),
+      result.confirmation ? this.#confirmationCard(result.confirmation) : resultView(envelope),
+      element("h3", {}, "Policy decisions"), decisionList(result.decisions),
       element("details", {}, element("summary", {}, "The envelope, as the model receives it"),
-        element("pre", { tabindex: "0" }, readable(envelope))));
+        element("pre", { tabindex: "0" }, formatValue(envelope))));
     const faults = envelope.error?.details?.errors;
-    if (envelope.error?.type === "VALIDATION" && faults) this.#form.blame(faults);
+    if (envelope.error?.type === "VALIDATION" && faults) this.#form.showFaults(faults);
   }
 
-  #card(asked) {
-    const after = element("div");
+  #confirmationCard(required) {
+    const resultArea = element("div");
     const decide = (approve) => {
-      this.#decided(card, asked.token, approve, after);
+      this.#decide(card, required.token, approve, resultArea);
       return true;
     };
-    const card = new Confirmation({ ...asked, callId: null }, asked.expiresAt - Date.now() / 1000, decide);
-    return element("div", { class: "stack" }, element("ul", { class: "plain-list" }, card.root), after);
+    const card = new ConfirmationCard({ ...required, callId: null }, required.expiresAt - Date.now() / 1000, decide);
+    return element("div", { class: "stack" }, element("ul", { class: "plain-list" }, card.root), resultArea);
   }
 
-  async #decided(card, token, approve, after) {
+  async #decide(card, token, approve, resultArea) {
     try {
       const path = `confirmations/${encodeURIComponent(token)}`;
       const settled = await this.#api.post(path, { approve }, { session: this.#token });
       card.settle(approve);
       const { envelope } = settled;
-      if (envelope) replace(after, headline(envelope, envelope.meta.duration, this.#tool.latencyBudgetMs), answer(envelope));
+      if (envelope) replace(resultArea, headline(envelope, envelope.meta.duration, this.#tool.latencyBudgetMs), resultView(envelope));
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;
       card.refuse(error.message, error.suggestion);
       const envelope = error.body?.envelope;
-      if (envelope) replace(after, headline(envelope, envelope.meta.duration, this.#tool.latencyBudgetMs), answer(envelope));
+      if (envelope) replace(resultArea, headline(envelope, envelope.meta.duration, this.#tool.latencyBudgetMs), resultView(envelope));
     }
   }
 }
 
 function headline({ ok, error, meta }, ms, budget) {
-  const waits = error?.type === "CONFIRMATION_REQUIRED";
-  const tone = ok ? "good" : waits || OUTCOMES[meta.state] ? "warn" : "bad";
-  const words = ok ? "Succeeded" : waits ? "Waits for your decision" : OUTCOMES[meta.state] ?? `Failed: ${error.type}`;
-  const time = `${duration(ms)} of ${duration(budget)}`;
-  return element("div", { class: "row headline" }, element("span", { class: `tag ${tone}`, role: "status" }, words),
+  const isWaiting = error?.type === "CONFIRMATION_REQUIRED";
+  const tone = ok ? "good" : isWaiting || OUTCOME_TEXTS[meta.state] ? "warn" : "bad";
+  const label = ok ? "Succeeded" : isWaiting ? "Waiting for your decision" : OUTCOME_TEXTS[meta.state] ?? `Failed: ${error.type}`;
+  const time = `${formatDuration(ms)} of ${formatDuration(budget)}`;
+  return element("div", { class: "row headline" }, element("span", { class: `tag ${tone}`, role: "status" }, label),
     element("span", { class: ms > budget ? "tag warn" : "hint" }, time));
 }
 
-function answer({ ok, data, error, intents }) {
+function resultView({ ok, data, error, intents }) {
   if (ok) {
-    return [element("pre", { tabindex: "0", class: "data", "aria-label": "Result" }, readable(data)),
-      intents?.length ? element("p", { class: "hint" }, `Asked for: ${intents.map((each) => each.type).join(", ")}`) : null];
+    return [element("pre", { tabindex: "0", class: "data", "aria-label": "Result" }, formatValue(data)),
+      intents?.length ? element("p", { class: "hint" }, `Intents: ${intents.map((each) => each.type).join(", ")}`) : null];
   }
   return element("div", { class: "card problem stack" }, element("p", {}, error.message),
     error.suggestion ? element("p", { class: "hint" }, error.suggestion) : null);

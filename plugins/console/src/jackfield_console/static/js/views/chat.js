@@ -11,8 +11,8 @@ import { Sources, sourcesPanel } from "../parts/sources.js";
 import { ConnectionBanner } from "../parts/connection-banner.js";
 import { notice } from "../parts/message.js";
 import { Timeline } from "../parts/timeline.js";
-import { STATES, TEXT_STATES, whyNoCall } from "../parts/format.js";
 import { VoiceCall } from "../voice/voice-call.js";
+import { explainCallError, STATE_LABELS, TEXT_STATE_LABELS } from "../parts/format.js";
 
 let view = null;
 
@@ -20,7 +20,7 @@ let view = null;
 export function mount(root, { api, socket }) {
   view ??= new ChatView(api, socket);
   root.append(view.root);
-  view.shown();
+  view.onShow();
   return () => view.root.remove();
 }
 
@@ -28,19 +28,19 @@ class ChatView {
   #api;
   #socket;
   #call = null;
-  #callBegan = 0;
+  #callStartIndex = 0;
   #state = "initializing";
-  /** Why the host accepts nothing from the user: `banned`, `full`, or null. */
-  #refused = null;
+  /** Why the host accepts no input: `banned`, `full`, or null. */
+  #blockedBy = null;
 
-  #word = element("span", { class: "state", data: { testid: "state" }, role: "status" });
-  #facts = element("span", { class: "hint facts-socket" });
+  #stateLabel = element("span", { class: "state", data: { testid: "state" }, role: "status" });
+  #sessionInfo = element("span", { class: "hint session-info" });
   #banner = new ConnectionBanner();
-  #calls = element("div");
-  /** Where a download is shown during a conversation. */
-  #meanwhile = element("div", { class: "meanwhile" });
+  #callArea = element("div");
+  /** Shows a download during a conversation. */
+  #downloadArea = element("div", { class: "download-area" });
   #side = element("aside", { class: "chat-side", "aria-label": "Activity and sources" });
-  #open = element("button", {
+  #sideButton = element("button", {
     type: "button", class: "small show-side", "aria-expanded": "false", on: { click: () => this.#showSide() },
   }, "Activity");
 
@@ -51,29 +51,29 @@ class ChatView {
     this.timeline = new Timeline();
     this.conversation = new ConversationView(api, this.sources, (record) => this.#showSource(record), {
       call: (call, card) => this.#addCall(call, card),
-      custom: (event, from) => this.#custom(event, from),
+      custom: (event, from) => this.#handleCustomEvent(event, from),
       changed: () => this.#showEmpty(),
     });
-    this.empty = new EmptyState((text) => this.#say(text));
+    this.empty = new EmptyState((text) => this.#sendText(text));
     this.downloads = new Downloads(api, {
       startOver: () => this.#startOver(),
       changed: () => this.#showDownloads(),
     });
     this.composer = new Composer({
-      say: (text) => this.#say(text),
-      talk: () => this.#talk(),
+      send: (text) => this.#sendText(text),
+      call: () => this.#startCall(),
       stop: () => this.#current.send({ type: "interrupt" }),
     });
     this.root = this.#layout();
     this.#listen(socket);
     socket.open();
-    this.#show();
+    this.#update();
   }
 
-  /** The view was added to the page. */
-  shown() {
+  /** Called when the view was added to the page. */
+  onShow() {
     this.#scroller.scrollTop = this.#scroller.scrollHeight;
-    // On a phone the keyboard would cover what there is to read.
+    // On a phone, the keyboard would cover the conversation.
     if (matchMedia("(pointer: fine)").matches) this.composer.focus();
   }
 
@@ -84,10 +84,10 @@ class ChatView {
     this.#scroller.append(this.empty.root, this.conversation.root);
     return element("div", { class: "chat" },
       element("section", { class: "chat-main", "aria-label": "Chat" },
-        element("div", { class: "chat-head" }, this.#word, this.#facts,
-          element("div", { class: "row" }, this.#open,
+        element("div", { class: "chat-head" }, this.#stateLabel, this.#sessionInfo,
+          element("div", { class: "row" }, this.#sideButton,
             element("button", { type: "button", class: "small", on: { click: () => this.#startOver() } }, "New", element("span", { class: "wide" }, " conversation")))),
-        this.#banner.root, this.#scroller, this.#meanwhile, this.#calls, this.composer.root),
+        this.#banner.root, this.#scroller, this.#downloadArea, this.#callArea, this.composer.root),
       this.#side);
   }
 
@@ -99,27 +99,27 @@ class ChatView {
   #listen(socket) {
     socket.addEventListener("message", ({ detail }) => {
       if (socket === this.#socket && ["session", "session_status"].includes(detail.type)) this.#state = detail.state;
-      this.conversation.take(detail, socket);
-      this.#show();
+      this.conversation.handle(detail, socket);
+      this.#update();
     });
-    socket.addEventListener("state", () => this.#show());
+    socket.addEventListener("state", () => this.#update());
     socket.addEventListener("closed", ({ detail }) => socket === this.#socket && this.#showClosed(detail));
-    socket.addEventListener("banned", () => this.#refuse("banned"));
+    socket.addEventListener("banned", () => this.#setBlocked("banned"));
     socket.addEventListener("full", ({ detail }) => this.#showFull(socket, detail));
-    for (const name of ["unbanned", "session"]) socket.addEventListener(name, () => this.#refuse(null));
+    for (const name of ["unbanned", "session"]) socket.addEventListener(name, () => this.#setBlocked(null));
   }
 
   /** Disables input for a reason, or enables it again. */
-  #refuse(reason) {
-    this.#refused = reason;
+  #setBlocked(reason) {
+    this.#blockedBy = reason;
     this.composer.enable(reason === null);
     if (reason === "banned") this.#banner.clear();
-    this.#show();
+    this.#update();
   }
 
-  #say(text) {
+  #sendText(text) {
     const socket = this.#current;
-    this.conversation.said(text, socket.state === "open");
+    this.conversation.showSent(text, socket.state === "open");
     socket.sendText(text);
   }
 
@@ -135,33 +135,33 @@ class ChatView {
     this.composer.focus();
   }
 
-  // What is shown
+  // Display
 
-  #show() {
+  #update() {
     const inCall = this.#call !== null;
     const state = this.#call?.state ?? this.#textState();
-    const words = (inCall ? STATES : TEXT_STATES)[state] ?? state;
-    if (this.#word.textContent !== words) this.#word.textContent = words;
-    this.#word.dataset.state = state;
-    this.#bar?.say(words);
+    const label = (inCall ? STATE_LABELS : TEXT_STATE_LABELS)[state] ?? state;
+    if (this.#stateLabel.textContent !== label) this.#stateLabel.textContent = label;
+    this.#stateLabel.dataset.state = state;
+    this.#callBar?.setState(label);
     const session = this.#current.session ?? this.#socket.session;
-    this.#facts.textContent = session
+    this.#sessionInfo.textContent = session
       ? `${session.provider} · ${inCall ? "voice" : "text"} · registry ${session.registry}`
       : "";
-    this.composer.stop.hidden = !["speaking", "executing_tool", "processing"].includes(state);
-    this.#showLost();
+    this.composer.stopButton.hidden = !["speaking", "executing_tool", "processing"].includes(state);
+    this.#showConnection();
     this.#showEmpty();
   }
 
   #textState() {
-    if (this.#refused) return this.#refused;
+    if (this.#blockedBy) return this.#blockedBy;
     if (this.#socket.state === "open") return this.#state;
     if (this.#socket.state === "closed") return "terminated";
     return this.#socket.session ? "reconnecting" : "initializing";
   }
 
-  #showLost() {
-    if (this.#current.state === "reconnecting") this.#banner.lost(() => this.#current.retry());
+  #showConnection() {
+    if (this.#current.state === "reconnecting") this.#banner.showLost(() => this.#current.retry());
     else if (this.#current.state === "open") this.#banner.clear();
   }
 
@@ -170,14 +170,14 @@ class ChatView {
       this.conversation.add(notice(message));
       return;
     }
-    this.#refuse("full");
-    this.#banner.full(message, () => socket.retry());
+    this.#setBlocked("full");
+    this.#banner.showFull(message, () => socket.retry());
   }
 
-  #showClosed({ code, sentence }) {
+  #showClosed({ code, text }) {
     // While the user is banned, another banner says so.
-    if (!sentence || code === CLOSE_CODES.banned || this.#refused === "banned") this.#banner.clear();
-    else this.#banner.closed(sentence, this.#socket.token ? "Continue here" : "New conversation", () => this.#socket.retry());
+    if (!text || code === CLOSE_CODES.banned || this.#blockedBy === "banned") this.#banner.clear();
+    else this.#banner.showClosed(text, this.#socket.token ? "Continue here" : "New conversation", () => this.#socket.retry());
   }
 
   #tools = null;
@@ -195,9 +195,9 @@ class ChatView {
 
   #showDownloads() {
     this.empty.hideHints(this.downloads.hints);
-    const place = this.conversation.empty ? this.empty.downloads : this.#meanwhile;
-    if (this.downloads.root.parentElement !== place) place.append(this.downloads.root);
-    this.#meanwhile.hidden = this.conversation.empty || !this.downloads.active;
+    const target = this.conversation.empty ? this.empty.downloads : this.#downloadArea;
+    if (this.downloads.root.parentElement !== target) target.append(this.downloads.root);
+    this.#downloadArea.hidden = this.conversation.empty || !this.downloads.active;
   }
 
   #addCall(call, card) {
@@ -210,12 +210,12 @@ class ChatView {
   }
 
   #countCalls() {
-    this.#open.textContent = this.timeline.count ? `Activity (${this.timeline.count})` : "Activity";
+    this.#sideButton.textContent = this.timeline.count ? `Activity (${this.timeline.count})` : "Activity";
   }
 
   #showSide() {
     const open = this.root.classList.toggle("side-open");
-    this.#open.setAttribute("aria-expanded", String(open));
+    this.#sideButton.setAttribute("aria-expanded", String(open));
   }
 
   #showSource(record) {
@@ -232,17 +232,17 @@ class ChatView {
 
   // Events of tools
 
-  #custom({ name, fields, at }, socket) {
+  #handleCustomEvent({ name, fields, at }, socket) {
     if (name === "voice_session_start" && socket === this.#socket) this.#offerCall(fields.pendingRequest);
     else if (name === "chat_message") this.conversation.add(notice(fields.text));
-    else if (name === "ban") this.#ban(fields, at);
+    else if (name === "ban") this.#showBan(fields, at);
     else this.conversation.add(notice(`${name}: ${JSON.stringify(fields)}`));
   }
 
-  #ban({ until, message }, at) {
-    const left = until - at - Math.max(0, Date.now() / 1000 - at);
-    if (left <= 0) return;
-    this.#socket.dispatchEvent(new CustomEvent("banned", { detail: { message, retryAfter: left } }));
+  #showBan({ until, message }, at) {
+    const seconds = until - at - Math.max(0, Date.now() / 1000 - at);
+    if (seconds <= 0) return;
+    this.#socket.dispatchEvent(new CustomEvent("banned", { detail: { message, retryAfter: seconds } }));
   }
 
   #offerCall(request) {
@@ -251,10 +251,10 @@ class ChatView {
       on: {
         click: async () => {
           start.disabled = true;
-          if (!(await this.#talk(this.#socket.token))) start.disabled = false;
+          if (!(await this.#startCall(this.#socket.token))) start.disabled = false;
         },
       },
-    }, "Start talking");
+    }, "Start the call");
     this.conversation.add(element("li", { class: "card offer" },
       element("strong", {}, "Continue by voice?"),
       request && element("p", {}, `The call starts with your request: “${request}”`),
@@ -263,39 +263,39 @@ class ChatView {
 
   // Calls
 
-  #bar = null;
+  #callBar = null;
 
-  async #talk(handover = null) {
+  async #startCall(handover = null) {
     if (this.#call) return false;
     const provider = this.#socket.session?.provider ?? "the provider";
     if (!(await explainMicrophone(provider))) return false;
     const call = new VoiceCall(this.#api);
     this.#call = call;
-    this.#callBegan = this.conversation.root.children.length;
-    this.#bar = new CallBar({ mute: (muted) => call.mute(muted), hangUp: () => call.hangUp() });
-    replace(this.#calls, this.#bar.root);
-    this.composer.talk.hidden = true;
+    this.#callStartIndex = this.conversation.root.children.length;
+    this.#callBar = new CallBar({ mute: (muted) => call.mute(muted), hangUp: () => call.hangUp() });
+    replace(this.#callArea, this.#callBar.root);
+    this.composer.callButton.hidden = true;
     this.#listen(call.socket);
-    call.addEventListener("level", ({ detail }) => this.#bar?.level(detail));
-    call.addEventListener("change", () => this.#show());
-    call.addEventListener("ended", ({ detail }) => this.#callOver(call, detail));
+    call.addEventListener("level", ({ detail }) => this.#callBar?.setLevel(detail));
+    call.addEventListener("change", () => this.#update());
+    call.addEventListener("ended", ({ detail }) => this.#onCallEnded(call, detail));
     call.socket.addEventListener("banned", ({ detail }) => {
       this.#socket.dispatchEvent(new CustomEvent("banned", { detail }));
     });
-    this.#show();
+    this.#update();
     try {
-      const direct = handover === null && (await this.#direct());
+      const direct = handover === null && (await this.#supportsWebRtc());
       await call.start({ direct, handover });
       return true;
     } catch (error) {
-      this.conversation.add(notice(...whyNoCall(error)));
+      this.conversation.add(notice(...explainCallError(error)));
       call.hangUp();
       return false;
     }
   }
 
-  /** Whether browser and provider support calls over WebRTC. */
-  async #direct() {
+  /** Returns whether browser and provider support calls over WebRTC. */
+  async #supportsWebRtc() {
     if (!("RTCPeerConnection" in window)) return false;
     try {
       return (await this.#api.get("status", { session: null })).browserCalls === true;
@@ -304,23 +304,23 @@ class ChatView {
     }
   }
 
-  #callOver(call, sentence) {
+  #onCallEnded(call, text) {
     if (call !== this.#call) return;
     this.#call = null;
-    this.#bar = null;
-    replace(this.#calls);
+    this.#callBar = null;
+    replace(this.#callArea);
     this.#banner.clear();
-    this.composer.talk.hidden = false;
-    if (call.begun) this.conversation.add(notice("The call has ended.", sentence.replace(/^The session has ended\.$/, "")));
-    this.#handBack();
-    this.#show();
+    this.composer.callButton.hidden = false;
+    if (call.wasConnected) this.conversation.add(notice("The call has ended.", text.replace(/^The session has ended\.$/, "")));
+    this.#sendCallTranscript();
+    this.#update();
   }
 
   /** Gives the text session the transcript of the call. */
-  #handBack() {
-    const said = this.conversation.spokenSince(this.#callBegan);
-    if (!said) return;
-    const before = "Transcript of a voice call since then:\n";
-    this.#socket.send({ type: "context", text: before + said.slice(-(MAX_CONTEXT_LENGTH - before.length)) });
+  #sendCallTranscript() {
+    const transcript = this.conversation.transcriptSince(this.#callStartIndex);
+    if (!transcript) return;
+    const prefix = "Transcript of a voice call since then:\n";
+    this.#socket.send({ type: "context", text: prefix + transcript.slice(-(MAX_CONTEXT_LENGTH - prefix.length)) });
   }
 }

@@ -1,17 +1,18 @@
 // Operations: metrics, calls in doubt, sessions and the audit.
 
 import { ApiError } from "../api.js";
-import { clock, duration, element, replace } from "../dom.js";
-import { AuditTail } from "../parts/audit-tail.js";
-import { TrendChart, brief, many, percentileBar } from "../parts/chart.js";
-import { DoubtfulCalls } from "../parts/doubtful-calls.js";
+import { element, replace } from "../dom.js";
+import { AuditLog } from "../parts/audit-log.js";
+import { TrendChart, percentileBar } from "../parts/chart.js";
+import { InDoubtCalls } from "../parts/in-doubt-calls.js";
 import { SessionList } from "../parts/session-list.js";
-import { style } from "../styles.js";
+import { loadStylesheet } from "../styles.js";
+import { formatClock, formatCount, formatDuration, formatNumber } from "../parts/format.js";
 
-const EVERY_MS = 4000;
+const POLL_MS = 4000;
 
 /** Sessions are loaded less often than metrics, because each is read from the store. */
-const SESSIONS_EVERY = 3;
+const SESSIONS_POLL_INTERVAL = 3;
 
 /** The charts: title, unit, total or gauge, and whether it is shown per minute. */
 const CHARTS = [
@@ -20,28 +21,28 @@ const CHARTS = [
   ["Errors", "per minute", "errors", true],
   ["Refusals", "per minute", "refusals", true],
   ["Loops", "per minute", "loops", true],
-  ["Tokens of answers", "per minute", "tokens", true],
+  ["Answer tokens", "per minute", "tokens", true],
 ];
 
 /** Shows the view, and updates it while it is visible. */
 export function mount(root, { api }) {
   const view = new OperationsView(root, api);
   let timer = null;
-  let gone = false;
-  const look = async () => {
+  let unmounted = false;
+  const poll = async () => {
     clearTimeout(timer);
     if (!document.hidden) await view.refresh();
     clearTimeout(timer);
-    if (!gone) timer = setTimeout(look, EVERY_MS);
+    if (!unmounted) timer = setTimeout(poll, POLL_MS);
   };
-  document.addEventListener("visibilitychange", look);
-  api.addEventListener("token", look);
-  style("operations").then(look);
+  document.addEventListener("visibilitychange", poll);
+  api.addEventListener("token", poll);
+  loadStylesheet("operations").then(poll);
   return () => {
-    gone = true;
+    unmounted = true;
     clearTimeout(timer);
-    document.removeEventListener("visibilitychange", look);
-    api.removeEventListener("token", look);
+    document.removeEventListener("visibilitychange", poll);
+    api.removeEventListener("token", poll);
   };
 }
 
@@ -49,45 +50,45 @@ class OperationsView {
   #api;
   #charts = CHARTS.map(([title, unit]) => new TrendChart(title, unit));
   #uptime = element("p", { class: "hint" });
-  #figures;
-  #trouble = element("div");
+  #metrics;
+  #problems = element("div");
   #tools = element("tbody");
   #decisions = element("div");
-  #doubts;
+  #inDoubtCalls;
   #sessions;
   #audit;
-  #looks = 0;
+  #polls = 0;
 
   constructor(root, api) {
     this.#api = api;
-    this.#doubts = new DoubtfulCalls(api);
+    this.#inDoubtCalls = new InDoubtCalls(api);
     this.#sessions = new SessionList(api);
-    this.#audit = new AuditTail(api);
-    const heads = ["Tool", "Calls", "Errors", "Late", "P50", "P95", "P99", "Budget", "Against its budget"];
-    this.#figures = element("div", { class: "stack" },
-      element("div", { class: "figures" }, this.#charts.map((chart) => chart.root)),
+    this.#audit = new AuditLog(api);
+    const headers = ["Tool", "Calls", "Errors", "Late", "P50", "P95", "P99", "Budget", "Compared with the budget"];
+    this.#metrics = element("div", { class: "stack" },
+      element("div", { class: "metrics" }, this.#charts.map((chart) => chart.root)),
       element("section", { class: "card stack", "aria-labelledby": "latency-title" },
         element("h2", { id: "latency-title" }, "Tools"),
         element("div", { class: "scroll", tabindex: "0" }, element("table", {},
-          element("thead", {}, element("tr", {}, heads.map(heading))), this.#tools))),
+          element("thead", {}, element("tr", {}, headers.map(heading))), this.#tools))),
       element("section", { class: "card stack", "aria-labelledby": "decisions-title" },
         element("h2", { id: "decisions-title" }, "Policy interventions"), this.#decisions));
     replace(root, element("div", { class: "operations stack" },
-      element("div", { class: "row spread" }, element("h1", {}, "Operations"), this.#uptime), this.#trouble,
-      this.#doubts.root, this.#figures, this.#sessions.root, this.#audit.root));
+      element("div", { class: "row spread" }, element("h1", {}, "Operations"), this.#uptime), this.#problems,
+      this.#inDoubtCalls.root, this.#metrics, this.#sessions.root, this.#audit.root));
   }
 
   async refresh() {
-    const listed = this.#looks++ % SESSIONS_EVERY === 0;
-    const troubles = await Promise.all([
-      this.#attempt(this.#doubts.root, () => this.#doubts.refresh()),
-      this.#attempt(this.#figures, () => this.#showFigures()),
-      listed && this.#attempt(this.#sessions.root, () => this.#sessions.refresh()),
+    const withSessions = this.#polls++ % SESSIONS_POLL_INTERVAL === 0;
+    const results = await Promise.all([
+      this.#attempt(this.#inDoubtCalls.root, () => this.#inDoubtCalls.refresh()),
+      this.#attempt(this.#metrics, () => this.#showMetrics()),
+      withSessions && this.#attempt(this.#sessions.root, () => this.#sessions.refresh()),
       this.#attempt(this.#audit.root, () => this.#audit.refresh()),
     ]);
-    const words = [...new Set(troubles.filter(Boolean))];
-    if (words.join() === this.#trouble.textContent) return;
-    replace(this.#trouble, words.map((each) => element("p", { class: "card problem", role: "status" }, each)));
+    const problems = [...new Set(results.filter(Boolean))];
+    if (problems.join() === this.#problems.textContent) return;
+    replace(this.#problems, problems.map((each) => element("p", { class: "card problem", role: "status" }, each)));
   }
 
   /** Hides a section that is not available to this user or on this host; returns the reason. */
@@ -103,14 +104,14 @@ class OperationsView {
     }
   }
 
-  async #showFigures() {
+  async #showMetrics() {
     const stats = await this.#api.get("stats");
     const { sessions, turns } = stats.totals;
-    this.#uptime.textContent = `up for ${clock(stats.uptime)}, ${many(sessions, "session")} and ${many(turns, "turn")} since`;
+    this.#uptime.textContent = `up for ${formatClock(stats.uptime)}, ${formatCount(sessions, "session")} and ${formatCount(turns, "turn")} since the start`;
     CHARTS.forEach(([, , name, byMinute], index) => {
       const now = name === "open" ? stats.open : stats.totals[name];
       const points = byMinute ? rates(stats.samples, name) : stats.samples.map((each) => ({ at: each.at, value: each[name] }));
-      this.#charts[index].update(brief(now), points);
+      this.#charts[index].update(formatNumber(now), points);
     });
     replace(this.#tools, stats.tools.length ? stats.tools.map(toolRow)
       : element("tr", {}, element("td", { colspan: "9", class: "hint" }, "No tool has been called yet.")));
@@ -132,7 +133,7 @@ function toolRow(tool) {
   // A call that waits for confirmation has not failed; the policy interventions count it.
   const failed = Object.entries(tool.errors).filter(([kind]) => kind !== "CONFIRMATION_REQUIRED")
     .map(([kind, count]) => element("span", { class: "tag bad" }, `${kind} ${count}`));
-  const time = (ms) => element("td", { class: "number" }, ms === undefined ? "" : duration(ms));
+  const time = (ms) => element("td", { class: "number" }, ms === undefined ? "" : formatDuration(ms));
   return element("tr", {},
     element("td", {}, element("code", {}, tool.tool)), element("td", { class: "number" }, tool.calls),
     element("td", {}, failed.length ? element("div", { class: "row" }, failed) : "none"),
@@ -142,8 +143,8 @@ function toolRow(tool) {
 
 const NUMBERS = new Set(["Calls", "Late", "P50", "P95", "P99", "Budget", "Times"]);
 
-function heading(words) {
-  return element("th", { scope: "col", class: NUMBERS.has(words) ? "number" : null }, words);
+function heading(text) {
+  return element("th", { scope: "col", class: NUMBERS.has(text) ? "number" : null }, text);
 }
 
 function decisionTable(decisions) {

@@ -1,25 +1,26 @@
 // The registry: tools, withheld tools with their reasons, policies, plugins and changes.
 
 import { ApiError } from "../api.js";
-import { duration, element, readable, replace, showSanitised } from "../dom.js";
-import { difference } from "../parts/diff.js";
-import { policyOrder } from "../parts/policy-order.js";
+import { element, replace, showSanitised } from "../dom.js";
+import { registryDiff } from "../parts/registry-diff.js";
+import { policyOrder } from "../parts/policies.js";
 import { ToolForm } from "../parts/tool-form.js";
-import { style } from "../styles.js";
+import { loadStylesheet } from "../styles.js";
+import { formatDuration, formatValue } from "../parts/format.js";
 
-const HERE = "registry";
+const VIEW = "registry";
 
 /** Shows the view; the address names the tool: `#/registry/kb_search`. */
 export function mount(root, { api }) {
   const view = new RegistryView(root, api);
-  const follow = () => view.follow();
-  const again = () => view.load();
-  addEventListener("hashchange", follow);
-  api.addEventListener("token", again);
+  const showSelected = () => view.showSelected();
+  const reload = () => view.load();
+  addEventListener("hashchange", showSelected);
+  api.addEventListener("token", reload);
   view.load();
   return () => {
-    removeEventListener("hashchange", follow);
-    api.removeEventListener("token", again);
+    removeEventListener("hashchange", showSelected);
+    api.removeEventListener("token", reload);
   };
 }
 
@@ -29,9 +30,9 @@ class RegistryView {
   #registry = null;
   #tools = [];
   #prompts = [];
-  #shown = null;
+  #selected = null;
   #list = element("nav", { class: "tool-list", "aria-label": "Tools" });
-  #pane = element("div", { class: "tool-pane" });
+  #detail = element("div", { class: "tool-pane" });
 
   constructor(root, api) {
     this.#root = root;
@@ -41,7 +42,7 @@ class RegistryView {
   async load() {
     try {
       const [registry, { tools, prompts }] = await Promise.all(
-        [this.#api.get("registry"), this.#api.get("tools"), style("registry"), style("forms")]);
+        [this.#api.get("registry"), this.#api.get("tools"), loadStylesheet("registry"), loadStylesheet("forms")]);
       this.#registry = registry;
       this.#tools = tools;
       this.#prompts = prompts;
@@ -49,17 +50,17 @@ class RegistryView {
       replace(this.#root, problem(error));
       return;
     }
-    this.#shown = null;
-    replace(this.#root, element("div", { class: "registry" }, this.#list, this.#pane));
+    this.#selected = null;
+    replace(this.#root, element("div", { class: "registry" }, this.#list, this.#detail));
     this.#showList();
-    this.follow();
+    this.showSelected();
   }
 
   /** Shows the tool or page that the address names. */
-  follow() {
+  showSelected() {
     const [view, name = ""] = location.hash.replace(/^#\//, "").split("/").map(decodeURIComponent);
-    if (view !== HERE || !this.#registry || name === this.#shown) return;
-    this.#shown = name;
+    if (view !== VIEW || !this.#registry || name === this.#selected) return;
+    this.#selected = name;
     this.#root.firstChild.classList.toggle("chosen", name !== "");
     for (const link of this.#list.querySelectorAll("a")) {
       if (link.dataset.tool === name) link.setAttribute("aria-current", "true");
@@ -77,7 +78,7 @@ class RegistryView {
     });
     const withheld = Object.entries(this.#registry.withheld);
     replace(this.#list,
-      element("a", { href: `#/${HERE}`, data: { tool: "" }, class: "entry about" }, element("strong", {}, "Registry"),
+      element("a", { href: `#/${VIEW}`, data: { tool: "" }, class: "entry about" }, element("strong", {}, "Registry"),
         element("span", { class: "hint" }, this.#registry.version)),
       filter,
       element("h2", {}, `Offered (${this.#tools.length})`),
@@ -88,25 +89,25 @@ class RegistryView {
       ] : null);
   }
 
-  #filter(words) {
+  #filter(text) {
     for (const item of this.#list.querySelectorAll("li")) {
-      item.hidden = !item.textContent.toLowerCase().includes(words);
+      item.hidden = !item.textContent.toLowerCase().includes(text);
     }
   }
 
   async #showOverview() {
-    const told = this.#registry;
+    const registry = this.#registry;
     const changes = element("div", {}, element("p", { class: "hint" }, "…"));
-    replace(this.#pane,
-      element("h1", {}, "Registry ", element("code", {}, told.version)),
+    replace(this.#detail,
+      element("h1", {}, "Registry ", element("code", {}, registry.version)),
       facts({
-        Deployment: told.deployment, Built: moment(told.builtAt), Commit: told.gitCommit?.slice(0, 12) ?? "none",
-        Kernel: told.kernel, Content: told.contentHash.slice(0, 23),
+        Deployment: registry.deployment, Built: formatDate(registry.builtAt), Commit: registry.gitCommit?.slice(0, 12) ?? "none",
+        Kernel: registry.kernel, Content: registry.contentHash.slice(0, 23),
       }),
       section("Changes", changes),
       section("Policies",
         element("p", { class: "hint" }, "Policies run in this order; any can reject the call."),
-        policyOrder(told.chain)),
+        policyOrder(registry.chain)),
       section("Prompt of a session",
         element("p", { class: "hint" }, "Estimated at four characters per token. A guide that is not in the prompt is sent with the first error of its tool."),
         table(["Mode", "Tokens", "Budget", "Declarations", "Guides in the prompt"], this.#prompts.map((prompt) =>
@@ -115,42 +116,42 @@ class RegistryView {
           this.#tools.filter((tool) => tool.tokens).map((tool) => [link(tool.toolId), count(tool.tokens.declaration),
             count(tool.tokens.summary), count(tool.tokens.guide), tool.tokens.guideInPrompt.join(", ") || "no"]))),
       section("Tools and their distributions", table(["Tool", "Version", "Distribution", "Its version"],
-        told.tools.map((tool) => [link(tool.toolId), tool.version, tool.distribution, tool.distributionVersion]))),
+        registry.tools.map((tool) => [link(tool.toolId), tool.version, tool.distribution, tool.distributionVersion]))),
       section("Plugins", table(["Plugin", "Distribution", "Version", "Offers"],
-        told.plugins.map((plugin) => [plugin.name, plugin.distribution, plugin.distributionVersion, offers(plugin.offers)]))));
-    replace(changes, await this.#difference());
+        registry.plugins.map((plugin) => [plugin.name, plugin.distribution, plugin.distributionVersion, offers(plugin.offers)]))));
+    replace(changes, await this.#loadChanges());
   }
 
-  async #difference() {
+  async #loadChanges() {
     try {
-      return difference(await this.#api.get("registry/diff"));
+      return registryDiff(await this.#api.get("registry/diff"));
     } catch (error) {
-      return error.code === "no_previous" ? difference(null) : problem(error);
+      return error.code === "no_previous" ? registryDiff(null) : problem(error);
     }
   }
 
   #showWithheld(name) {
-    const part = this.#registry.tools.find((tool) => tool.toolId === name);
-    replace(this.#pane, back(), element("h1", {}, name),
+    const tool = this.#registry.tools.find((tool) => tool.toolId === name);
+    replace(this.#detail, back(), element("h1", {}, name),
       element("div", { class: "card problem stack", role: "status" },
         element("p", {}, element("strong", {}, "Withheld. "), `It ${this.#registry.withheld[name]}.`),
         element("p", { class: "hint" }, "Models do not see it, and calls to it are rejected. ",
           "Install or configure what it needs, build the registry, and restart the host.")),
-      part ? facts({ Version: part.version, Distribution: `${part.distribution} ${part.distributionVersion}` }) : null);
+      tool ? facts({ Version: tool.version, Distribution: `${tool.distribution} ${tool.distributionVersion}` }) : null);
   }
 
   async #showTool(name) {
-    replace(this.#pane, back(), element("h1", {}, name), element("p", { class: "hint" }, "…"));
+    replace(this.#detail, back(), element("h1", {}, name), element("p", { class: "hint" }, "…"));
     let tool;
     try {
       tool = await this.#api.get(`tools/${encodeURIComponent(name)}`);
     } catch (error) {
-      if (this.#shown === name) replace(this.#pane, back(), problem(error));
+      if (this.#selected === name) replace(this.#detail, back(), problem(error));
       return;
     }
-    if (this.#shown !== name) return;
+    if (this.#selected !== name) return;
     const guide = element("div", { class: "prose" });
-    replace(this.#pane, back(),
+    replace(this.#detail, back(),
       element("header", { class: "stack" }, element("h1", {}, tool.toolId), element("p", {}, tool.description), tags(tool)),
       element("div", { class: "columns" },
         new ToolForm(this.#api, tool).root,
@@ -161,40 +162,40 @@ class RegistryView {
     this.#render(tool.guide, guide);
   }
 
-  async #render(markdown, place) {
+  async #render(markdown, target) {
     try {
       const { html } = await this.#api.post("render", { markdown });
-      showSanitised(place, html);
-      for (const block of place.querySelectorAll("pre, table")) block.tabIndex = 0;
+      showSanitised(target, html);
+      for (const block of target.querySelectorAll("pre, table")) block.tabIndex = 0;
     } catch {
       // Plain Markdown is better than nothing.
-      replace(place, element("pre", { tabindex: "0" }, markdown));
+      replace(target, element("pre", { tabindex: "0" }, markdown));
     }
   }
 }
 
-function entry(id, words, kind = "") {
-  return element("li", {}, element("a", { href: `#/${HERE}/${encodeURIComponent(id)}`, class: `entry ${kind}`, data: { tool: id } },
-    element("strong", {}, id), element("span", { class: "hint" }, words)));
+function entry(id, text, kind = "") {
+  return element("li", {}, element("a", { href: `#/${VIEW}/${encodeURIComponent(id)}`, class: `entry ${kind}`, data: { tool: id } },
+    element("strong", {}, id), element("span", { class: "hint" }, text)));
 }
 
 function link(id) {
-  return element("a", { href: `#/${HERE}/${encodeURIComponent(id)}` }, id);
+  return element("a", { href: `#/${VIEW}/${encodeURIComponent(id)}` }, id);
 }
 
 function back() {
-  return element("a", { href: `#/${HERE}`, class: "back" }, "← All tools");
+  return element("a", { href: `#/${VIEW}`, class: "back" }, "← All tools");
 }
 
 function tags(tool) {
-  const confirmation = { true: "asks first", false: null, policy: "asks by policy" }[String(tool.requiresConfirmation)];
+  const confirmation = { true: "needs confirmation", false: null, policy: "confirmation by policy" }[String(tool.requiresConfirmation)];
   return element("div", { class: "row" },
     element("span", { class: "tag accent" }, tool.category),
     element("span", { class: `tag ${tool.sideEffects === "writes" ? "warn" : ""}` }, tool.sideEffects === "none" ? "no side effects" : tool.sideEffects.replace("_", " ")),
     confirmation ? element("span", { class: "tag warn" }, confirmation) : null,
     tool.allowedModes.map((mode) => element("span", { class: "tag" }, mode)),
     element("span", { class: "tag" }, tool.idempotent ? "idempotent" : "not idempotent"),
-    element("span", { class: "tag" }, `budget ${duration(tool.latencyBudgetMs)}, at most ${duration(tool.timeoutMs)}`),
+    element("span", { class: "tag" }, `budget ${formatDuration(tool.latencyBudgetMs)}, at most ${formatDuration(tool.timeoutMs)}`),
     tool.requires.map((name) => element("span", { class: "tag" }, `needs ${name}`)),
     tool.tokens ? element("span", { class: "hint" }, cost(tool.tokens)) : null,
     element("span", { class: "hint" }, `${tool.version}, from ${tool.distribution} ${tool.distributionVersion}`));
@@ -209,9 +210,9 @@ function facts(named) {
     Object.entries(named).map(([name, value]) => element("div", {}, element("dt", {}, name), element("dd", {}, value))));
 }
 
-function table(heads, rows) {
+function table(headers, rows) {
   return element("div", { class: "scroll", tabindex: "0" }, element("table", {},
-    element("thead", {}, element("tr", {}, heads.map((head) => element("th", { scope: "col" }, head)))),
+    element("thead", {}, element("tr", {}, headers.map((header) => element("th", { scope: "col" }, header)))),
     element("tbody", {}, rows.map((cells) => element("tr", {}, cells.map((cell) => element("td", {}, cell)))))));
 }
 
@@ -221,7 +222,7 @@ function offers(named) {
 }
 
 function schema(title, value) {
-  return element("details", {}, element("summary", {}, title), element("pre", { tabindex: "0" }, readable(value)));
+  return element("details", {}, element("summary", {}, title), element("pre", { tabindex: "0" }, formatValue(value)));
 }
 
 function count(number) {
@@ -233,7 +234,7 @@ function cost(tokens) {
   return `${count(tokens.declaration)} tokens declared, guide of ${count(tokens.guide)} ${where}`;
 }
 
-function moment(text) {
+function formatDate(text) {
   return new Date(text).toLocaleString();
 }
 

@@ -1,6 +1,6 @@
 // The microphone and the speaker of a call.
 
-const RATE = 24_000;
+const SAMPLE_RATE = 24_000;
 
 const CONSTRAINTS = { echoCancellation: true, noiseSuppression: true, autoGainControl: true, channelCount: 1 };
 
@@ -11,24 +11,24 @@ export class VoiceAudio {
   #context;
   #playback;
   #item = "";
-  #dropped = "";
+  #droppedItem = "";
 
   static async open({ onFrame, onPlayback }) {
-    const made = new VoiceAudio();
-    made.stream = await navigator.mediaDevices.getUserMedia({ audio: CONSTRAINTS });
+    const audio = new VoiceAudio();
+    audio.stream = await navigator.mediaDevices.getUserMedia({ audio: CONSTRAINTS });
     try {
-      await made.#connect(onFrame, onPlayback);
+      await audio.#connect(onFrame, onPlayback);
     } catch (error) {
-      made.close();
+      audio.close();
       throw error;
     }
-    return made;
+    return audio;
   }
 
   async #connect(onFrame, onPlayback) {
     let source;
     try {
-      this.#context = new AudioContext({ sampleRate: RATE, latencyHint: "interactive" });
+      this.#context = new AudioContext({ sampleRate: SAMPLE_RATE, latencyHint: "interactive" });
       source = this.#context.createMediaStreamSource(this.stream);
     } catch {
       // Some browsers refuse a microphone in a context of another sample rate; then the worklets resample.
@@ -48,26 +48,26 @@ export class VoiceAudio {
     await this.#context.resume();
   }
 
-  /** The frames that follow belong to this item. */
+  /** Sets the item of the following frames. */
   startItem(item) {
     this.#item = item;
   }
 
   /** Queues a frame; frames of an item that was dropped are ignored. */
   play(pcm) {
-    if (this.#item && this.#item !== this.#dropped) {
+    if (this.#item && this.#item !== this.#droppedItem) {
       this.#playback.port.postMessage({ item: this.#item, pcm }, [pcm]);
     }
   }
 
-  /** No more frames follow for now. */
+  /** Plays what is buffered: no more frames follow for now. */
   finish() {
     this.#playback.port.postMessage({ last: true });
   }
 
   /** Stops at once and drops the queue: the user speaks. */
   drop() {
-    this.#dropped = this.#item;
+    this.#droppedItem = this.#item;
     this.#playback.port.postMessage({ drop: true });
   }
 

@@ -2,20 +2,20 @@
 
 import { Resampler } from "./resampler.js";
 
-const RATE = 24_000;
+const SAMPLE_RATE = 24_000;
 
-/** The samples to buffer before playback starts, against late frames: 40 milliseconds. */
-const HEAD_START = 0.04;
+/** How much is buffered before playback starts, in case frames are late. */
+const HEAD_START_SECONDS = 0.04;
 
 /** How often playback is reported. */
-const REPORT = 0.15;
+const REPORT_SECONDS = 0.15;
 
 class Playback extends AudioWorkletProcessor {
-  #resampler = new Resampler(RATE, sampleRate);
+  #resampler = new Resampler(SAMPLE_RATE, sampleRate);
   #queue = [];
-  #waiting = 0;
+  #buffered = 0;
   #playing = false;
-  #since = 0;
+  #sinceReport = 0;
   #item = "";
   #played = 0;
 
@@ -26,7 +26,7 @@ class Playback extends AudioWorkletProcessor {
 
   process(_, [output]) {
     const out = output[0];
-    if (!this.#playing && this.#waiting >= HEAD_START * sampleRate) this.#playing = true;
+    if (!this.#playing && this.#buffered >= HEAD_START_SECONDS * sampleRate) this.#playing = true;
     if (this.#playing) this.#fill(out);
     for (const channel of output.slice(1)) channel.set(out);
     return true;
@@ -35,52 +35,52 @@ class Playback extends AudioWorkletProcessor {
   #add({ item, pcm, last }) {
     if (last) {
       // No more frames follow for now: play what is buffered, however little.
-      if (this.#waiting) this.#playing = true;
+      if (this.#buffered) this.#playing = true;
       return;
     }
     const samples = Float32Array.from(new Int16Array(pcm), (value) => value / 32_768);
-    const ready = this.#resampler.take(samples);
-    this.#queue.push({ item, samples: ready, at: 0 });
-    this.#waiting += ready.length;
+    const resampled = this.#resampler.process(samples);
+    this.#queue.push({ item, samples: resampled, offset: 0 });
+    this.#buffered += resampled.length;
   }
 
   #fill(out) {
-    let place = 0;
-    while (place < out.length && this.#queue.length) {
+    let index = 0;
+    while (index < out.length && this.#queue.length) {
       const first = this.#queue[0];
-      if (first.item !== this.#item) this.#turnTo(first.item);
-      const count = Math.min(out.length - place, first.samples.length - first.at);
-      out.set(first.samples.subarray(first.at, first.at + count), place);
-      first.at += count;
-      place += count;
+      if (first.item !== this.#item) this.#startItem(first.item);
+      const count = Math.min(out.length - index, first.samples.length - first.offset);
+      out.set(first.samples.subarray(first.offset, first.offset + count), index);
+      first.offset += count;
+      index += count;
       this.#played += count;
-      if (first.at === first.samples.length) this.#queue.shift();
+      if (first.offset === first.samples.length) this.#queue.shift();
     }
-    this.#waiting -= place;
-    this.#since += place;
-    if (!this.#queue.length) this.#rest();
-    else if (this.#since >= REPORT * sampleRate) this.#report();
+    this.#buffered -= index;
+    this.#sinceReport += index;
+    if (!this.#queue.length) this.#stop();
+    else if (this.#sinceReport >= REPORT_SECONDS * sampleRate) this.#report();
   }
 
-  #turnTo(item) {
+  #startItem(item) {
     if (this.#item) this.#report();
     this.#item = item;
     this.#played = 0;
   }
 
-  #rest() {
+  #stop() {
     this.#playing = false;
     this.#report();
   }
 
   #drop() {
     this.#queue = [];
-    this.#waiting = 0;
-    this.#rest();
+    this.#buffered = 0;
+    this.#stop();
   }
 
   #report() {
-    this.#since = 0;
+    this.#sinceReport = 0;
     const ms = Math.floor((1000 * this.#played) / sampleRate);
     this.port.postMessage({ item: this.#item, ms, playing: this.#playing });
   }

@@ -1,50 +1,50 @@
 // Resamples audio with a short windowed sinc: good enough for speech, and cheap.
 
-const REACH = 8;
+const HALF_WIDTH = 8;
 
-/** Converts samples from one rate to another, piece by piece and without seams. */
+/** Converts samples from one rate to another, block by block and without gaps. */
 export class Resampler {
   #step;
   #cutoff;
-  #reach;
-  #kept;
-  #at;
+  #halfWidth;
+  #buffer;
+  #position;
 
   constructor(from, to) {
     this.#step = from / to;
     // When downsampling, filter out what the lower rate cannot carry.
     this.#cutoff = Math.min(1, to / from);
-    this.#reach = Math.ceil(REACH / this.#cutoff);
-    this.#kept = new Float32Array(2 * this.#reach);
-    this.#at = this.#reach;
+    this.#halfWidth = Math.ceil(HALF_WIDTH / this.#cutoff);
+    this.#buffer = new Float32Array(2 * this.#halfWidth);
+    this.#position = this.#halfWidth;
   }
 
-  /** The next piece. */
-  take(samples) {
+  /** Resamples the next block. */
+  process(samples) {
     if (this.#step === 1) return samples;
-    const all = new Float32Array(this.#kept.length + samples.length);
-    all.set(this.#kept);
-    all.set(samples, this.#kept.length);
-    const made = [];
-    while (this.#at + this.#reach < all.length) {
-      made.push(this.#sample(all, this.#at));
-      this.#at += this.#step;
+    const all = new Float32Array(this.#buffer.length + samples.length);
+    all.set(this.#buffer);
+    all.set(samples, this.#buffer.length);
+    const output = [];
+    while (this.#position + this.#halfWidth < all.length) {
+      output.push(this.#sample(all, this.#position));
+      this.#position += this.#step;
     }
-    const drop = Math.max(0, Math.floor(this.#at) - this.#reach);
-    this.#kept = all.slice(drop);
-    this.#at -= drop;
-    return Float32Array.from(made);
+    const drop = Math.max(0, Math.floor(this.#position) - this.#halfWidth);
+    this.#buffer = all.slice(drop);
+    this.#position -= drop;
+    return Float32Array.from(output);
   }
 
-  #sample(all, at) {
-    const first = Math.max(0, Math.ceil(at - this.#reach));
-    const last = Math.min(all.length - 1, Math.floor(at + this.#reach));
+  #sample(all, position) {
+    const first = Math.max(0, Math.ceil(position - this.#halfWidth));
+    const last = Math.min(all.length - 1, Math.floor(position + this.#halfWidth));
     let sum = 0;
-    for (let place = first; place <= last; place += 1) {
-      const away = place - at;
-      const window = 0.5 + 0.5 * Math.cos((Math.PI * away) / this.#reach);
-      const x = Math.PI * away * this.#cutoff;
-      sum += all[place] * window * (x === 0 ? 1 : Math.sin(x) / x);
+    for (let index = first; index <= last; index += 1) {
+      const distance = index - position;
+      const window = 0.5 + 0.5 * Math.cos((Math.PI * distance) / this.#halfWidth);
+      const x = Math.PI * distance * this.#cutoff;
+      sum += all[index] * window * (x === 0 ? 1 : Math.sin(x) / x);
     }
     return sum * this.#cutoff;
   }

@@ -4,26 +4,26 @@ import { SessionSocket } from "../session-socket.js";
 import { VoiceAudio } from "./audio.js";
 import { WebRtcPeer } from "./webrtc.js";
 
-/** One call. Events: `level` (detail: 0 to 1), `change` (what it is doing), `ended` (detail: why, in a sentence). */
+/** One call. Events: `level` (detail: 0 to 1), `change` (of its state), `ended` (detail: the reason). */
 export class VoiceCall extends EventTarget {
   #api;
   #audio = null;
   #peer = null;
   #playing = false;
   #state = "initializing";
-  #over = false;
+  #hasEnded = false;
 
   /** Whether the call was connected. */
-  begun = false;
+  wasConnected = false;
 
   constructor(api) {
     super();
     this.#api = api;
     this.socket = new SessionSocket(api, "voice");
-    this.socket.addEventListener("message", ({ detail }) => this.#take(detail));
+    this.socket.addEventListener("message", ({ detail }) => this.#handle(detail));
     this.socket.addEventListener("audio", ({ detail }) => this.#audio?.play(detail));
-    this.socket.addEventListener("state", () => this.#change());
-    this.socket.addEventListener("closed", ({ detail }) => this.#end(detail.sentence));
+    this.socket.addEventListener("state", () => this.#notifyChange());
+    this.socket.addEventListener("closed", ({ detail }) => this.#end(detail.text));
   }
 
   /**
@@ -46,7 +46,7 @@ export class VoiceCall extends EventTarget {
     this.socket.open({ token: await this.#peer.call(this.#audio.stream) });
   }
 
-  /** What the call is doing, as the host names it. */
+  /** The state of the call, as the host names it. */
   get state() {
     if (this.socket.state !== "open") return this.socket.session ? "reconnecting" : "initializing";
     // The model finishes long before playback does: show what the user hears.
@@ -62,38 +62,38 @@ export class VoiceCall extends EventTarget {
     this.#end("");
   }
 
-  #take(message) {
+  #handle(message) {
     if (message.type === "audio") this.#audio.startItem(message.item);
     else if (message.type === "speech_started" || message.type === "interrupted") this.#audio.drop();
     else if (message.type === "turn_complete") this.#audio.finish();
     else if (message.type === "session_status" || message.type === "session") this.#state = message.state;
     else return;
-    if (message.type === "session") this.#join();
-    this.#change();
+    if (message.type === "session") this.#onSession();
+    this.#notifyChange();
   }
 
-  #join() {
-    // After a reconnect, nothing tells whether the host is still attached to the call at the provider.
-    if (this.begun && this.#peer) this.#end("The call was cut off. Call again to continue.");
-    this.begun = true;
+  #onSession() {
+    // After a reconnect, the page cannot know whether the host is still attached to the call at the provider.
+    if (this.wasConnected && this.#peer) this.#end("The call was cut off. Call again to continue.");
+    this.wasConnected = true;
   }
 
   #reportPlayback(item, ms, playing) {
     if (item) this.socket.send({ type: "playback", item, ms });
     this.#playing = playing;
-    this.#change();
+    this.#notifyChange();
   }
 
-  #end(sentence) {
-    if (this.#over) return;
-    this.#over = true;
+  #end(reason) {
+    if (this.#hasEnded) return;
+    this.#hasEnded = true;
     this.#peer?.close();
     this.#audio?.close();
     if (this.socket.state === "open") this.socket.end();
-    this.dispatchEvent(new CustomEvent("ended", { detail: sentence }));
+    this.dispatchEvent(new CustomEvent("ended", { detail: reason }));
   }
 
-  #change() {
+  #notifyChange() {
     this.dispatchEvent(new Event("change"));
   }
 }

@@ -1,0 +1,96 @@
+// Calls in doubt, and the two ways to settle them.
+
+import { ApiError } from "../api.js";
+import { element, replace } from "../dom.js";
+import { formatJson, formatTime } from "./format.js";
+
+const EXPLANATION = "The host stopped while these calls were running, so they may or may not have taken effect. They are "
+  + "not run again. Find out what happened, for example in the system that the tool writes to, and record it here.";
+
+const OUTCOMES = {
+  true: { button: "It ran", question: "ran", result: "it ran" },
+  false: { button: "It did not run", question: "did not run", result: "it did not run" },
+};
+
+/** The list of calls in doubt; hidden while there are none. */
+export class InDoubtCalls {
+  /** Takes up no space without children. */
+  root = element("div", { class: "stack" });
+
+  #api;
+  #items = element("ul", { class: "plain-list stack" });
+  #note = element("p", { class: "hint" });
+  #result = null;
+  #dialog = element("dialog", { "aria-labelledby": "settle-title" });
+  #section = element("section", { class: "card stack", "aria-labelledby": "in-doubt-title" },
+    element("h2", { id: "in-doubt-title" }, "Calls in doubt"), element("p", {}, EXPLANATION), this.#items, this.#note, this.#dialog);
+
+  constructor(api) {
+    this.#api = api;
+  }
+
+  async refresh({ forced = false } = {}) {
+    // Not updated while it has the focus: a rebuilt button would lose it.
+    if (!forced && this.#section.contains(document.activeElement)) return;
+    const { calls, complete } = await this.#api.get("calls");
+    if (!forced && this.#dialog.open) return;
+    replace(this.#items, calls.map((call) => this.#item(call)));
+    this.#note.textContent = complete ? "" : `These are the oldest ${calls.length}; there are more.`;
+    this.#note.hidden = complete;
+    replace(this.root, calls.length > 0 && this.#section, this.#result);
+  }
+
+  #item(call) {
+    return element("li", { class: "stack in-doubt-call", data: { key: call.key } },
+      element("div", { class: "row spread" },
+        element("div", { class: "row" }, element("code", { class: "tool-name" }, call.tool),
+          element("span", { class: "tag warn" }, "in doubt")),
+        element("span", { class: "hint" }, `${call.user ?? "anonymous"}, started ${formatTime(call.beganAt)}, session `,
+          element("code", { title: call.session }, call.session.slice(0, 8)))),
+      callArguments(call),
+      element("div", { class: "row" }, [true, false].map((ran) =>
+        element("button", { type: "button", class: "small", on: { click: () => this.#confirm(call, ran) } },
+          OUTCOMES[ran].button))));
+  }
+
+  /** Asks for confirmation, because the record is final. */
+  #confirm(call, ran) {
+    const { button, question } = OUTCOMES[ran];
+    const record = element("button", { type: "button", class: "primary", on: { click: () => this.#settle(call, ran, record) } },
+      `Record: ${button.toLowerCase()}`);
+    replace(this.#dialog, element("div", { class: "stack" },
+      element("h2", { id: "settle-title" }, "Record that ", element("code", {}, call.tool), ` ${question}?`),
+      callArguments(call),
+      element("p", {}, "This becomes the outcome of the call, also for the assistant. "
+        + "The audit records it with your name. It cannot be changed."),
+      element("div", { class: "row end" },
+        element("button", { type: "button", on: { click: () => this.#dialog.close() } }, "Cancel"), record)));
+    this.#dialog.showModal();
+  }
+
+  async #settle(call, ran, button) {
+    button.disabled = true;
+    try {
+      await this.#api.post("calls/settle", { key: call.key, ran });
+      this.#showResult(element("span", {}, element("code", {}, call.tool), ` is settled: ${OUTCOMES[ran].result}.`));
+    } catch (error) {
+      if (!(error instanceof ApiError)) throw error;
+      this.#showResult(element("span", {}, element("code", {}, call.tool), `: ${error.message}`));
+    }
+    this.#dialog.close();
+    await this.refresh({ forced: true }).catch((error) => {
+      // The next update shows what is wrong.
+      if (!(error instanceof ApiError)) throw error;
+    });
+  }
+
+  #showResult(content) {
+    this.#result = element("p", { class: "card", role: "status" }, content);
+    replace(this.root, this.#section, this.#result);
+  }
+}
+
+function callArguments(call) {
+  const label = `Arguments of ${call.tool}`;
+  return element("pre", { tabindex: "0", role: "group", "aria-label": label }, formatJson(call.arguments));
+}

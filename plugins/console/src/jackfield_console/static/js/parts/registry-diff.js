@@ -1,0 +1,26 @@
+// The changes between two registries.
+
+import { element } from "../dom.js";
+
+const TONES = { major: "bad", minor: "warn", patch: "" };
+
+/** Shows the changes; `diff` is null if there is no other registry. */
+export function registryDiff(diff) {
+  if (!diff) {
+    return element("p", { class: "hint" }, "There is no earlier registry. ",
+      element("code", {}, "jackfield build"), " keeps the previous registry when something has changed.");
+  }
+  const explanation = diff.waiting
+    ? "A newer registry has been built. These changes take effect after a restart of the host."
+    : "The changes of the last build.";
+  return element("div", { class: "stack" },
+    element("p", {}, element("code", {}, diff.from), " → ", element("code", {}, diff.to)),
+    element("p", { class: "hint" }, explanation),
+    element("ul", { class: "changes" }, diff.changes.map(change)),
+    diff.changes.length ? null : element("p", {}, "No changes that affect sessions."));
+}
+
+function change({ subject, what, bump }) {
+  return element("li", {}, subject ? element("code", {}, subject) : null, element("span", {}, what),
+    bump ? element("span", { class: `tag ${TONES[bump]}` }, bump === "major" ? "major: breaking" : bump) : null);
+}

@@ -1,0 +1,233 @@
+"""Grounding: arguments are values that the user's words give; nothing else is passed to a tool."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import jsonschema_rs
+
+from jackfield_local.agent.codes import find_codes
+from jackfield_local.agent.message import UserMessage
+from jackfield_local.agent.texts import check_text, guess_texts, introduced, is_brief, is_search, unexplained
+from jackfield_local.agent.times import ground_times
+from jackfield_local.agent.tools import CODES, TEMPORAL, Tool, ToolParameter, ValueType
+from jackfield_local.agent.values import find_all, find_numbers, find_value, is_choice_in
+from jackfield_local.language.datetimes import read_time
+from jackfield_local.language.questions import asks_for_facts, has_pronoun, is_continuation
+from jackfield_local.language.text import GAP, blanked, content, stem, stems
+
+_COPIED = 0.6
+"""The share of the user's own words from which a text counts as said."""
+
+_LONGEST_QUERY = 1000
+_PLACE = re.compile(r"\bin (?:the )?(\w+)", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class GroundedArguments:
+    """The arguments that were found, the first that is missing, and what cannot be used."""
+
+    args: Mapping[str, Any]
+    missing: ToolParameter | None = None
+    unusable: str = ""
+    """What the user named in a form that the parameter does not take, such as a name for an address."""
+
+    guessed: frozenset[str] = frozenset()
+    """The arguments that are likely rather than certain; a tool that writes must not get them."""
+
+    @property
+    def certain(self) -> dict[str, Any]:
+        """The arguments that were not guessed."""
+        return {name: value for name, value in self.args.items() if name not in self.guessed}
+
+    def has_values(self, zone: str) -> bool:
+        """Whether any argument is certain; the user's own time zone, which was not said, is none."""
+        return any(value != zone for value in self.certain.values())
+
+
+def ground(
+    tool: Tool, hints: Mapping[str, Any] | None, message: UserMessage, base: Mapping[str, Any] | None = None
+) -> GroundedArguments:
+    """Return the arguments of a call that the words give.
+
+    `hints` are what the model wrote, which is checked against the words; without a model, texts and optional
+    times are guessed. `base` are the arguments of an open question or call, which the words change.
+    """
+    base = base or {}
+    guesses = hints is None
+    hints = {name: value for name, value in (hints or {}).items() if not _is_empty(value)}
+    if is_search(tool) and (guesses or asks_for_facts(message.text)):
+        # Every filter and every rewritten word can hide the answer.
+        return GroundedArguments({**base, tool.required[0].name: _query(tool.required[0], message)})
+    times = _temporal_hints(tool, message) if guesses else hints
+    found: dict[str, Any] = {**ground_times(tool, times, message, base)}
+    found |= _typed(tool, hints, message, base)
+    guessed = _drop_weaker(tool, hints, found, message, base)
+    if guesses:
+        likely = guess_texts(tool, message, [*found.values()])
+        likely = {name: value for name, value in likely.items() if name not in base or is_brief(tool, name)}
+        guessed |= likely.keys() - found.keys()
+        found = likely | found
+    unusable, refused = _unusable(tool, hints, found, message)
+    args = _valid(tool, {**base, **_extended(tool, found, base)})
+    missing = next((each for each in tool.required if each.name not in args), refused)
+    return GroundedArguments(args, missing, unusable, frozenset(guessed & args.keys()))
+
+
+def _is_empty(value: Any) -> bool:
+    return value in (None, "", [], {})
+
+
+def _query(parameter: ToolParameter, message: UserMessage) -> str:
+    """Return a question as asked; "and on Fridays?" or "what is her number?" with the topic."""
+    said = " ".join(message.text.split())
+    when = read_time(said, message.now) if is_continuation(said) else None
+    only_time = when is not None and not content(blanked(said, when.spans).replace(GAP, " "))
+    if message.topic and (has_pronoun(said) or only_time):
+        said = f"{said.rstrip('?!. ')} ({message.topic})?"
+    return said[: int(parameter.schema.get("maxLength") or _LONGEST_QUERY)]
+
+
+def _typed(
+    tool: Tool, hints: Mapping[str, Any], message: UserMessage, base: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return the values of all types other than times and guessed texts."""
+    # A number completes what is missing; where nothing is, it replaces the one before.
+    lacking = {each.type for each in tool.required if each.name not in base}
+    known = base.keys() if lacking & {ValueType.NUMBER, ValueType.DURATION} else ()
+    found = find_numbers(tool, hints, message, known)
+    for value_type in CODES - {ValueType.ZONE}:
+        alike = [each for each in tool.parameters if each.type is value_type and not each.many]
+        alike = [each for each in alike if not hints or each.name in hints or each.name not in base]
+        found |= find_codes(alike, tool, hints, message) if alike else {}
+    for parameter in tool.parameters:
+        if parameter.name not in found and parameter.type not in TEMPORAL:
+            value = _value(tool, parameter, hints.get(parameter.name), message)
+            if not _is_empty(value):
+                found[parameter.name] = value
+    return found
+
+
+def _temporal_hints(tool: Tool, message: UserMessage) -> dict[str, str]:
+    """Return the words for each parameter that a time in them is for: required, or the first of its type."""
+    timed = [each for each in tool.parameters if each.type in TEMPORAL]
+    first = {each.type: each for each in reversed(timed)}
+    if read_time(message.text, message.now) is None:
+        return {}
+    return {
+        each.name: message.text for each in timed if each.required or first[each.type] is each or each.ends
+    }
+
+
+def _value(tool: Tool, parameter: ToolParameter, hint: Any, message: UserMessage) -> Any:
+    if parameter.type is ValueType.RECORDS:
+        records = [dict(each) for each in message.records]
+        return records if parameter.required and _is_valid(parameter, records) else None
+    find_one = check_text if parameter.type is ValueType.TEXT else find_value
+    if not parameter.many:
+        return find_one(tool, parameter, hint, message)
+    members = find_all(parameter, message) if hint is None else _members(hint)
+    kept = [find_one(tool, parameter, each, message) for each in members]
+    return [each for place, each in enumerate(kept) if each is not None and each not in kept[:place]]
+
+
+def _drop_weaker(
+    tool: Tool, hints: Mapping[str, Any], found: dict[str, Any], message: UserMessage, base: Mapping[str, Any]
+) -> set[str]:
+    """Delete values that earlier ones outweigh; return the names of those that are only likely."""
+    guessed, repeated = set(), _repeated(tool, found, message)
+    for parameter in tool.parameters:
+        name, value = parameter.name, found.get(parameter.name)
+        if value is None or parameter.many:
+            continue
+        hinted = name in hints
+        pointed_at = parameter.type is ValueType.IDENTIFIER and not hinted and str(value) not in message.text
+        inferred = (
+            parameter.type is ValueType.CHOICE and not hinted and not is_choice_in(value, stems(message.text))
+        )
+        composed = parameter.type is ValueType.TEXT and not (
+            value in message.full_text or message.share(value) >= _COPIED
+        )
+        own_zone = parameter.type is ValueType.ZONE and value == message.zone
+        if name in repeated or (name in base and (inferred or own_zone)):
+            del found[name]
+        elif pointed_at or inferred or composed:
+            guessed.add(name)
+    return guessed
+
+
+def _repeated(tool: Tool, found: Mapping[str, Any], message: UserMessage) -> set[str]:
+    """Return the texts whose words are another value already: what was said once gives one value.
+
+    Of two required values, the one that the examples introduce this way stays.
+    """
+    texts = {
+        each: found[each.name].lower()
+        for each in tool.parameters
+        if each.type is ValueType.TEXT and isinstance(found.get(each.name), str)
+    }
+    repeated = set()
+    for parameter, value in texts.items():
+        rivals = [each for each in texts if each is not parameter and each.required >= parameter.required]
+        others = sum(value in texts[each] for each in rivals)
+        said_once = others and message.everything.lower().count(value) <= others
+        if said_once and not (parameter.required and introduced(tool, parameter, message, value)):
+            repeated.add(parameter.name)
+    return repeated
+
+
+def _unusable(
+    tool: Tool, hints: Mapping[str, Any], found: dict[str, Any], message: UserMessage
+) -> tuple[str, ToolParameter | None]:
+    """Return a name that the user gave for an address, identifier or place, with its parameter."""
+    strange = unexplained(tool, message, found.values())
+    lacking = any(each.name not in found for each in tool.required)
+    for parameter in tool.parameters:
+        if parameter.type is ValueType.ZONE and found.get(parameter.name) == message.zone:
+            # The time of a place that is not known must not be told as the user's own.
+            named = [each for each in _PLACE.findall(message.text) if stem(each) in strange]
+            if named:
+                del found[parameter.name]
+                return named[0], parameter
+        has_form = parameter.type in (ValueType.EMAIL, ValueType.IDENTIFIER, ValueType.URL)
+        if not has_form or not (lacking or parameter.required):
+            continue  # A call that is complete does without an option.
+        hinted, usable = _members(hints.get(parameter.name)), _members(found.get(parameter.name))
+        for each in map(str, hinted):
+            name = message.verbatim(each.partition("@")[0]) or (each if has_pronoun(message.text) else "")
+            if name and len(usable) < len(hinted) and each.lower() not in map(str.lower, map(str, usable)):
+                return name, parameter
+    return "", None
+
+
+def _members(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [] if value is None else [value]
+
+
+def _extended(tool: Tool, found: dict[str, Any], base: Mapping[str, Any]) -> dict[str, Any]:
+    """Add new members of a list to those that it has already."""
+    lists = [each.name for each in tool.parameters if each.many and each.name in base and each.name in found]
+    new = {name: [each for each in found[name] if each not in base[name]] for name in lists}
+    return found | {name: [*base[name], *members] for name, members in new.items()}
+
+
+def _valid(tool: Tool, args: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments that the schema allows, without those that only repeat a default."""
+    known = ((name, value, tool.parameter(name)) for name, value in args.items())
+    return {
+        name: value
+        for name, value, each in known
+        if each is not None
+        and _is_valid(each, value)
+        and (each.required or value != each.schema.get("default"))
+    }
+
+
+def _is_valid(parameter: ToolParameter, value: Any) -> bool:
+    try:
+        return jsonschema_rs.is_valid(dict(parameter.schema), value)
+    except ValueError:  # A schema that refers to something that is not there.
+        return False

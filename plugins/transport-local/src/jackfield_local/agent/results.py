@@ -1,0 +1,352 @@
+"""Describes results in words, from their data alone; combines several searches for one question."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import tzinfo
+from typing import Any
+
+import numpy as np
+from jackfield_embeddings import Vectors
+
+from jackfield_local.agent.message import Embed
+from jackfield_local.agent.tools import CODES, Tool, ToolParameter, ValueType
+from jackfield_local.agent.values import is_choice_in
+from jackfield_local.language.datetimes import readable, span
+from jackfield_local.language.questions import asks_for_facts
+from jackfield_local.language.text import (
+    MOST_SENTENCES,
+    content,
+    name_words,
+    plain,
+    sentences,
+    spoken_name,
+    stems,
+    untitled,
+)
+
+_EVIDENCE = 12
+"""Records that are searched for the sentence that answers."""
+
+_WORDS, _RANK = 0.5, 0.3
+"""What a sentence gains by the question's words, and by the rank of its record in the search."""
+
+_GOOD, _GOOD_SPOKEN = 0.6, 0.8
+"""The score of a second sentence in the answer, at least, as a share of the first one's."""
+
+_LISTED, _LISTED_SPOKEN = 10, 3
+_LONGEST_LINE = 200
+_LONGEST_PASSAGE = 1200
+_MACHINES = frozenset(
+    ("id", "ids", "uid", "uuid", "hash", "etag", "token", "cursor", "epoch", "score", "iso", "ms")
+)
+_TITLES = ("title", "name", "subject", "label")
+_ABOUT = (*_TITLES, "type", "kind", "category")
+_CUT = ("\u2026", "...")
+
+Record = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class ResponseStyle:
+    """How answers are given in a session."""
+
+    spoken: bool
+    zone: tzinfo
+    embed: Embed
+
+
+def describe_result(data: Any, question: str, style: ResponseStyle) -> str:
+    """Describe a result in words."""
+    if isinstance(data, Mapping):
+        told = _object(data, question, style)
+    elif isinstance(data, list):
+        told = _list("", data, question, style)
+    else:
+        told = _line(data, style)
+    return told.strip() or "Done."
+
+
+def describe_failure(error: Mapping[str, Any]) -> str:
+    """Describe an error: what happened and what to do."""
+    text = str(error.get("message") or "The call failed.").strip()
+    told = text if text.endswith((".", "!", "?")) else f"{text}."
+    if error.get("partialSideEffects"):
+        told += " It is not known whether it took effect."
+    return f"{told} {error['suggestion']}" if error.get("suggestion") else told
+
+
+def ask_for(parameter: ToolParameter, unusable: str = "") -> str:
+    """Ask for one value, in the words of its description."""
+    if unusable:
+        return f"What is the {parameter.type.value} of {unusable}?"
+    told = re.sub(r"\bthe user('s)?\b", lambda match: "your" if match.group(1) else "you", parameter.summary)
+    told = re.split(r", |: ", told, maxsplit=1)[0]
+    if parameter.type in CODES:
+        told = re.sub(r"^.*?\bcode of\s+", "", told)
+    if not re.match(r"(?:how|when|where|who|whom|whose|which|what|whether|the|an?)\b", told, re.IGNORECASE):
+        told = f"the {parameter.spoken} ({told})" if told else f"the {parameter.spoken}"
+    low, high = parameter.schema.get("minimum"), parameter.schema.get("maximum")
+    options = f" (from {low} to {high})" if low is not None and high is not None else ""
+    if parameter.choices:
+        options = f" ({', '.join(map(str, parameter.choices))})"
+    return f"Please tell me {told[:1].lower()}{told[1:]}{options}."
+
+
+def records_in(data: Any) -> tuple[Record, ...]:
+    """Return the records of a result, to which the user can refer afterwards."""
+    if isinstance(data, Mapping):
+        data = next((value for value in data.values() if _is_records(value)), [data] if "id" in data else [])
+    return tuple(data[:_LISTED]) if _is_records(data) else ()
+
+
+def describe_values(args: Mapping[str, Any], style: ResponseStyle) -> str:
+    """Return all arguments as a person reads them, for consent."""
+    return ", ".join(f"{spoken_name(name)}: {_line(value, style)}" for name, value in args.items())
+
+
+def title_of(record: Record) -> str:
+    """Return the title of a record."""
+    return next((plain(str(record[key])) for key in _TITLES if record.get(key)), "")
+
+
+def score_of(record: Record) -> float:
+    """Return the score that the search gave a record; 0 if it gave none."""
+    score = record.get("score")
+    return float(score) if isinstance(score, int | float) else 0.0
+
+
+def best_record(question: str, records: Sequence[Record], style: ResponseStyle) -> Record | None:
+    """Return the record from which a question is answered."""
+    best = _best_sentences(question, records, style)
+    return best[0] if best else None
+
+
+def is_cut_off(record: Record) -> bool:
+    """Whether the text of a record is only a part of it."""
+    body = _body(record).strip()
+    return body.endswith(_CUT) or body.startswith(_CUT)
+
+
+def _is_records(value: Any) -> bool:
+    return isinstance(value, list) and bool(value) and all(isinstance(each, Mapping) for each in value)
+
+
+def _object(data: Record, question: str, style: ResponseStyle) -> str:
+    if isinstance(data.get("say"), str) and data["say"].strip():
+        return str(data["say"])
+    parts = [_passage(data, question, style)]
+    parts += [_list(key, value, question, style) for key, value in data.items() if _is_records(value)]
+    if not any(parts):
+        empty = [spoken_name(key) for key, value in data.items() if value == []]
+        told = _values(data, style)
+        return told if told or not empty else f"Nothing was found: no {', '.join(empty)}."
+    # Sentences that a tool adds to its result for the reader.
+    parts += [
+        _line(value, style)
+        for value in data.values()
+        if isinstance(value, list) and all(isinstance(each, str) and " " in each for each in value)
+    ]
+    return (" " if style.spoken else "\n\n").join(filter(None, parts))
+
+
+def _passage(data: Record, question: str, style: ResponseStyle) -> str:
+    """Return the long text of a result, or the sentence in it that answers; empty if it has none."""
+    body = _body(data, 2)
+    if len(sentences(body)) > 2 and asks_for_facts(question):
+        return _evidence([data], question, style)
+    return readable(_shortened(body, _LONGEST_PASSAGE), style.zone)
+
+
+def _shortened(text: str, longest: int) -> str:
+    return text if len(text) <= longest else f"{text[:longest].rsplit(' ', 1)[0]} ..."
+
+
+def _list(key: str, items: Sequence[Any], question: str, style: ResponseStyle) -> str:
+    if not items:
+        return "Nothing was found."
+    if _is_records(items) and all(_body(each) and title_of(each) for each in items):
+        return _evidence(items, question, style)
+    most = _LISTED_SPOKEN if style.spoken else _LISTED
+    lines = [line for each in items[:most] if (line := _line(each, style))]
+    more = max(0, len(items) - most)
+    label = f"{spoken_name(key).capitalize()}:" if key else ""
+    if style.spoken:
+        return f"{label} {'; '.join(lines)}{f', and {more} more' if more else ''}.".strip()
+    numbered = [f"{place}. {line}" for place, line in enumerate(lines, 1)]
+    return "\n".join(filter(None, (label, *numbered, f"({more} more)" if more else "")))
+
+
+def _body(record: Record, least: int = 4) -> str:
+    """Return the longest text of a record, if it has more than a few words."""
+    texts = [value for key, value in record.items() if isinstance(value, str) and key not in _TITLES]
+    longest = max(texts, key=len, default="")
+    return longest if len(longest.split()) > least else ""
+
+
+def _evidence(items: Sequence[Record], question: str, style: ResponseStyle) -> str:
+    """Return the sentences that answer a question, with their source, and the other titles."""
+    if len(items) == 1 and not asks_for_facts(question) and not style.spoken:
+        return f"{_shortened(_body(items[0]), _LONGEST_PASSAGE)}{_source(items[0], style)}"
+    best = _best_sentences(question, items, style)
+    if best is None:
+        return "; ".join(title_of(each) for each in items[:_LISTED])
+    record, told = best
+    answer = f"{' '.join(told)}{_source(record, style)}"
+    others = [f"- {title_of(each)}{_mark(each)}" for each in items[:_LISTED] if each is not record]
+    return answer if style.spoken or not others else "\n".join((answer, "\nAlso found:", *others))
+
+
+def _source(record: Record, style: ResponseStyle) -> str:
+    named = title_of(record) or str(record.get("path") or record.get("url") or "")
+    if not named:
+        return ""
+    return f" That is from {named}." if style.spoken else f"\n\nSource: {named}{_mark(record)}"
+
+
+def _mark(record: Record) -> str:
+    return f" [{record['id']}]" if isinstance(record.get("id"), str) else ""
+
+
+def _best_sentences(
+    question: str, records: Sequence[Record], style: ResponseStyle
+) -> tuple[Record, list[str]] | None:
+    """Return the record that answers a question best, and its one or two best sentences in order."""
+    records = records[:_EVIDENCE]
+    found = [
+        (place, sentence)
+        for place, record in enumerate(records)
+        for each in _whole_sentences(_body(record), title_of(record))[:MOST_SENTENCES]
+        if len(sentence := plain(each)) > 2 and not sentence.endswith("?")
+    ]
+    if not found:
+        return None
+    near = style.embed([sentence for _, sentence in found]) @ style.embed([question or " "])[0]
+    places = [place for place, _ in found]
+    score = near + _WORDS * _shared_words(question, found, records) + _RANK * _ranks(records)[places]
+    first = int(np.argmax(score))
+    least = (_GOOD_SPOKEN if style.spoken else _GOOD) * score[first]
+    rivals = [place for place in np.argsort(-score) if places[place] == places[first]]
+    kept = sorted({first, *(each for each in rivals[:2] if score[each] >= least)})
+    return records[places[first]], [found[each][1] for each in kept]
+
+
+def _whole_sentences(body: str, title: str) -> list[str]:
+    """Return the sentences of a text; those that a search has cut only if there are no others."""
+    found = sentences(untitled(body.removeprefix("\u2026"), title))
+    begins = 1 if body.startswith("\u2026") and found and found[0][:1].islower() else 0
+    ends = len(found) - 1 if body.endswith(_CUT) else len(found)
+    return found[begins:ends] or found
+
+
+def _shared_words(question: str, found: Sequence[tuple[int, str]], records: Sequence[Record]) -> Vectors:
+    """Return the share of the question's words in each sentence, with its record's title and type."""
+    asked = set(content(question))
+    about = [set(content(" ".join(str(each.get(key, "")) for key in _ABOUT))) for each in records]
+    known = [len(asked & (about[place] | set(content(sentence)))) for place, sentence in found]
+    return np.array(known, np.float32) / np.float32(max(1, len(asked)))
+
+
+def _ranks(records: Sequence[Record]) -> Vectors:
+    """Return the score that the search gave each record, from 0 to 1."""
+    scores = np.array([score_of(each) for each in records], np.float32)
+    return scores / scores.max() if scores.max() > 0 else np.linspace(1, 0, len(records), dtype=np.float32)
+
+
+def _line(value: Any, style: ResponseStyle) -> str:
+    """Return a value on one line."""
+    if isinstance(value, Mapping):
+        title = title_of(value)
+        start, end = value.get("start"), value.get("end")
+        if isinstance(start, str) and isinstance(end, str):
+            value = {key: each for key, each in value.items() if key not in ("start", "end")}
+            title = ", ".join(filter(None, (title, span(start, end, style.zone))))
+        rest = _values({key: each for key, each in value.items() if key not in _TITLES}, style)
+        return " - ".join(filter(None, (title, rest.rstrip("."))))[:_LONGEST_LINE]
+    if isinstance(value, list):
+        return "; ".join(filter(None, (_line(each, style) for each in value[:_LISTED])))
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return "" if value is None else readable(str(value), style.zone)
+
+
+def _values(data: Record, style: ResponseStyle) -> str:
+    """Return the members of an object that people read, as "name: value"."""
+    told = [
+        f"{spoken_name(key)}: {text}"
+        for key, value in data.items()
+        if not _MACHINES & set(name_words(key)) and (text := _line(value, style))
+    ]
+    text = ", ".join(told).rstrip(".")
+    return f"{text[:1].upper()}{text[1:]}." if text else ""
+
+
+# Several searches for one question, and from the best result to the whole text.
+
+_OWN = re.compile(r"\b(?:i|me|my|mine|we|our)\b", re.IGNORECASE)
+
+
+def searches(tool: Tool, args: Mapping[str, Any], question: str, most: int) -> list[dict[str, Any]]:
+    """Return the arguments of all searches for a question: as usual, narrowed to what it names, elsewhere.
+
+    A choice with a default is a place to look in; the answer may be in another one.
+    """
+    found = [dict(args)]
+    choices = [each for each in tool.parameters if each.type is ValueType.CHOICE and not each.many]
+    choices = [each for each in choices if not each.required and each.name not in args]
+    said = stems(question)
+    for parameter in choices:
+        found += [{**args, parameter.name: each} for each in parameter.choices if is_choice_in(each, said)]
+    for parameter in choices:
+        places = [each for each in parameter.choices if each != parameter.schema.get("default")]
+        if "default" in parameter.schema:
+            places.sort(key=lambda each: _is_own(parameter, each) != bool(_OWN.search(question)))
+            found += [{**args, parameter.name: each} for each in places]
+    return [each for place, each in enumerate(found) if each not in found[:place]][:most]
+
+
+def _is_own(parameter: ToolParameter, choice: Any) -> bool:
+    """Whether the description says that a place is the user's own."""
+    clauses = re.split(r"[,;:.]", parameter.description)
+    return any("user" in stems(each) and is_choice_in(choice, stems(each)) for each in clauses)
+
+
+def merged(searched: Sequence[Mapping[str, Any]], results: Sequence[Any], question: str) -> Any:
+    """Merge the data of several searches: every record once, with the score of its best search.
+
+    A search that was narrowed to what the question names is as good as the best one: its scores are raised.
+    """
+    best = max((score_of(each) for data in results for each in records_in(data)), default=0.0)
+    records: dict[str, Mapping[str, Any]] = {}
+    for args, data in zip(searched, results, strict=True):
+        found = records_in(data)
+        own = max(map(score_of, found), default=0.0)
+        raised = best / own if own and _is_narrowed(args, question) else 1.0
+        for record in found:
+            key, score = str(record.get("id", len(records))), score_of(record) * raised
+            if key not in records or score_of(records[key]) < score:
+                records[key] = {**record, "score": score}
+    first = next((data for data in results if isinstance(data, Mapping)), {})
+    key = next((name for name, value in first.items() if isinstance(value, list)), "results")
+    return {**first, key: sorted(records.values(), key=score_of, reverse=True)}
+
+
+def _is_narrowed(args: Mapping[str, Any], question: str) -> bool:
+    chosen = [value for value in args.values() if isinstance(value, str) and value != question]
+    return any(is_choice_in(each, stems(question)) for each in chosen)
+
+
+def fetch_record(
+    tools: Iterable[Tool], search: Tool, record: Mapping[str, Any]
+) -> tuple[Tool, dict[str, Any]] | None:
+    """Return the call that fetches a whole record, of a tool that takes the ids of the search."""
+    for tool in tools:
+        needed = tool.required
+        if tool.writes or tool.confirmed:
+            continue
+        if len(needed) == 1 and needed[0].type is ValueType.IDENTIFIER and search.id in needed[0].description:
+            found = record.get("id")
+            return (tool, {needed[0].name: [found] if needed[0].many else found}) if found else None
+    return None

@@ -1,0 +1,315 @@
+"""Speech input: detects the user's turns, and transcribes them while they last and when they end."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+from collections import deque
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from enum import Enum, auto
+from itertools import takewhile
+
+import numpy as np
+import samplerate  # type: ignore[import-not-found]
+from jackfield.transport.events import SpeechStopped, Transcript
+from jackfield.transport.protocol import VoiceSettings
+from jackfield.transport.queue import EventQueue
+
+from jackfield_local.voice.engines import (
+    FRAME,
+    FRAME_MS,
+    HEARING_RATE,
+    SPEAKING_RATE,
+    Samples,
+    SpeechEngines,
+)
+
+_log = logging.getLogger(__name__)
+
+LONGEST_CHUNK = (
+    SPEAKING_RATE  # Bytes classified at once, half a second, so that other sessions are not held up.
+)
+MOST_CHUNKS = 100  # Two seconds, as a browser sends them; then the sender waits.
+GONE_SECONDS = 1.0  # Without audio for this long during speech, the microphone counts as closed.
+DRAFT_EVERY = 21  # Frames of new speech between two drafts: two thirds of a second.
+
+SURE = 0.5  # Speech begins with frames of at least this probability,
+STILL = 0.35  # and continues with these.
+ONSET = 3  # Likely frames, out of one more, that begin speech: a click or a breath has fewer.
+LEAST = 5  # Fewer likely frames than these are no speech.
+BEFORE = 10  # Frames kept from before the beginning: the first consonant is seldom likely speech.
+AFTER = 5  # Frames of silence that make a pause, and are kept at the end of speech.
+LONGEST_MS = 60_000  # The longest turn, which limits the memory that it takes.
+SOONEST = 7  # Fewest frames of silence that end a complete turn; else two fifths of the usual.
+SILENCES_MS = (200, 5000)  # Limits of the silence that ends a turn, whatever the settings say.
+
+_NOT_COMPARED = re.compile(r"[^\w']+")
+
+
+class TurnEvent(Enum):
+    """A change in the user's turn."""
+
+    BEGAN = auto()
+    PAUSED = auto()
+    """A short silence; nothing is added to the turn's speech if it lasts."""
+    ENDED = auto()
+
+
+class TurnDetector:
+    """Detects the user's turns in one stream, frame by frame."""
+
+    def __init__(self, silence_ms: int) -> None:
+        least, most = SILENCES_MS
+        self._patience = max(AFTER, -(-min(max(silence_ms, least), most) // FRAME_MS))
+        self._before: deque[tuple[Samples, bool]] = deque(maxlen=BEFORE + ONSET)
+        self._frames: list[Samples] = []
+        self._likely = 0
+        self._silent = 0
+        self._complete = False
+        self.speaking = False
+        """Whether the user's turn is in progress."""
+
+    def feed(self, frame: Samples, likelihood: float) -> TurnEvent | None:
+        """Take the next frame of the stream; return what changes with it."""
+        if not self.speaking:
+            return self._listen(frame, likelihood)
+        self._frames.append(frame)
+        if likelihood >= STILL:
+            self._likely += 1
+            self._silent = 0
+            self._complete = False
+        else:
+            self._silent += 1
+        if self._silent >= self._enough or len(self._frames) * FRAME_MS >= LONGEST_MS:
+            return self.end()
+        return TurnEvent.PAUSED if self._silent == AFTER and self._likely >= LEAST else None
+
+    def mark_complete(self) -> None:
+        """Note that the words before this pause are complete: less silence then ends the turn."""
+        self._complete = self._silent > 0
+
+    @property
+    def _enough(self) -> int:
+        return (
+            min(self._patience, max(SOONEST, self._patience * 2 // 5)) if self._complete else self._patience
+        )
+
+    def end(self) -> TurnEvent:
+        """End the turn now, as when the microphone was closed."""
+        self.speaking = False
+        self._before.clear()
+        return TurnEvent.ENDED
+
+    @property
+    def length(self) -> int:
+        """Frames of speech in the turn, without the silence after them; 0 if it was only a noise."""
+        return len(self._frames) - max(0, self._silent - AFTER) if self._likely >= LEAST else 0
+
+    def speech(self) -> Samples:
+        """Return the speech of the turn so far, or of the one that ended last."""
+        return np.concatenate(self._frames[: self.length])
+
+    def _listen(self, frame: Samples, likelihood: float) -> TurnEvent | None:
+        self._before.append((frame, likelihood >= SURE))
+        recent = list(self._before)[-ONSET - 1 :]
+        if sum(likely for _, likely in recent) < ONSET:
+            return None
+        self._frames = [each for each, _ in self._before]
+        self._likely, self._silent, self._complete = ONSET, 0, False
+        self.speaking = True
+        return TurnEvent.BEGAN
+
+
+class Resampler:
+    """Converts 24 kHz to 16 kHz; the result does not depend on how the stream is cut."""
+
+    def __init__(self) -> None:
+        # Flat up to 6 kHz, above which the recogniser hears nothing; it looks ahead two milliseconds.
+        self._filter = samplerate.Resampler("sinc_fastest", channels=1)
+
+    def feed(self, pcm: bytes) -> Samples:
+        """Return the samples that are complete with this piece of the stream."""
+        samples = np.frombuffer(pcm, "<i2").astype(np.float32)
+        made = self._filter.process(samples, HEARING_RATE / SPEAKING_RATE)
+        # The filter can overshoot the loudest sample; wrapped around, that would be a loud click.
+        clipped: Samples = np.clip(np.rint(made), -32768, 32767).astype(np.int16)
+        return clipped
+
+
+class PartialTranscript:
+    """Turns drafts of one turn, each of more speech than the last, into words that stay.
+
+    The newest words of a draft are often wrong, as their sound is cut short. So a word is shown when two
+    drafts in a row agree on it.
+    """
+
+    def __init__(self) -> None:
+        self._last: list[str] = []
+        self._shown = 0
+
+    def add(self, text: str) -> str:
+        """Return the words that can be shown now, after those shown before; empty if there are none."""
+        words = text.split()
+        compared = [_NOT_COMPARED.sub("", word).lower() for word in words]
+        same = takewhile(lambda pair: pair[0] == pair[1], zip(self._last, compared, strict=False))
+        agreed = len(list(same))
+        self._last = compared
+        new = words[self._shown : agreed]
+        begin = " " if self._shown and new else ""
+        self._shown = max(self._shown, agreed)
+        return begin + " ".join(new)
+
+
+class SpeechInput:
+    """The audio input of one connection; `run` processes it.
+
+    `began` is called when the user begins to speak, and `heard` with the words of each turn, which are empty
+    if none were recognised.
+    """
+
+    def __init__(
+        self,
+        engines: SpeechEngines,
+        voice: VoiceSettings,
+        events: EventQueue,
+        began: Callable[[], Awaitable[None]],
+        heard: Callable[[str], Awaitable[None]],
+    ) -> None:
+        self._engine = engines.transcribe
+        self._detector = engines.detector()
+        self._transcribes = voice.transcribe
+        self._events = events
+        self._began = began
+        self._heard = heard
+        self._resampler = Resampler()
+        self._turns = TurnDetector(voice.silence_ms)
+        self._item = 0
+        self._audio: asyncio.Queue[bytes] = asyncio.Queue(MOST_CHUNKS)
+        self._rest: Samples = np.zeros(0, np.int16)
+        self._partial = PartialTranscript()
+        self._draft: asyncio.Task[str] | None = None
+        self._draft_frames = 0
+        self._ending: list[asyncio.Task[None]] = []
+        self._closed = False
+
+    @property
+    def busy(self) -> bool:
+        """Whether the user is speaking, or a turn is still being transcribed."""
+        return self._turns.speaking or bool(self._ending)
+
+    async def add(self, pcm: bytes) -> None:
+        """Add a piece of the stream; wait while the queue is full."""
+        for place in range(0, len(pcm), LONGEST_CHUNK):
+            if not self._closed:
+                await self._audio.put(pcm[place : place + LONGEST_CHUNK])
+
+    def discard(self) -> bool:
+        """Discard the turns that are being transcribed; return whether there were any."""
+        ending, self._ending = self._ending, []
+        for task in ending:
+            task.cancel()
+        return bool(ending)
+
+    async def run(self) -> None:
+        """Detect and transcribe turns until cancelled."""
+        try:
+            while True:
+                await self._listen()
+        finally:
+            self._closed = True
+            self._drop_draft()
+            self.discard()
+            with suppress(asyncio.QueueEmpty):
+                while True:  # Senders that wait for room are released.
+                    self._audio.get_nowait()
+
+    async def _listen(self) -> None:
+        try:
+            async with asyncio.timeout(GONE_SECONDS if self._turns.speaking else None):
+                chunk = await self._audio.get()
+        except TimeoutError:
+            await self._act(self._turns.end())
+            return
+        for frame, likelihood in await asyncio.to_thread(self._classify, chunk):
+            await self._act(self._turns.feed(frame, likelihood))
+        self._audio.task_done()
+
+    def _classify(self, chunk: bytes) -> list[tuple[Samples, float]]:
+        samples = np.concatenate((self._rest, self._resampler.feed(chunk)))
+        whole = len(samples) // FRAME * FRAME
+        self._rest = samples[whole:]
+        return [(frame, self._detector(frame.tobytes())) for frame in samples[:whole].reshape(-1, FRAME)]
+
+    async def _act(self, moment: TurnEvent | None) -> None:
+        if moment is TurnEvent.BEGAN:
+            self._item += 1
+            self._partial, self._draft_frames = PartialTranscript(), 0
+            await self._began()
+        elif moment is TurnEvent.PAUSED:
+            # If the silence lasts, the words are known already when it ends the turn.
+            self._begin_draft()
+        elif moment is TurnEvent.ENDED:
+            if self._turns.length != self._draft_frames:
+                self._begin_draft()
+            draft, self._draft = self._draft, None
+            before = self._ending[-1:]
+            self._events.put_nowait(SpeechStopped())
+            self._ending.append(asyncio.create_task(self._end_turn(self._item, draft, before)))
+        elif self._turns.speaking and self._transcribes and self._is_draft_due:
+            self._begin_draft()
+
+    @property
+    def _is_draft_due(self) -> bool:
+        # A long turn is drafted less often, as each draft costs more.
+        enough = self._turns.length >= self._draft_frames * 5 // 4 + DRAFT_EVERY
+        return enough and (self._draft is None or self._draft.done())
+
+    def _begin_draft(self) -> None:
+        self._drop_draft()
+        self._draft_frames = self._turns.length
+        if self._draft_frames:
+            self._draft = asyncio.create_task(self._drafted(self._turns.speech(), self._partial))
+
+    def _drop_draft(self) -> None:
+        if self._draft is not None:
+            self._draft.cancel()
+            self._draft = None
+
+    async def _drafted(self, speech: Samples, partial: PartialTranscript) -> str:
+        text = await self._transcribe(speech)
+        if partial is self._partial and self._turns.speaking:
+            if _is_question(text) and len(speech) == self._turns.length * FRAME:
+                # After a question the user waits for the answer; after a statement there may be more.
+                self._turns.mark_complete()
+            if piece := partial.add(text):
+                await self._write(piece, self._item, final=False)
+        return text
+
+    async def _end_turn(
+        self, item: int, draft: asyncio.Task[str] | None, before: list[asyncio.Task[None]]
+    ) -> None:
+        """Report the words of a turn, after those of the turn before."""
+        if before:
+            await asyncio.wait(before)
+        text = await draft if draft is not None else ""
+        if text:
+            await self._write(text, item, final=True)
+        self._ending.pop(0)
+        await self._heard(text)
+
+    async def _write(self, text: str, item: int, *, final: bool) -> None:
+        if self._transcribes:
+            await self._events.put(Transcript("user", text, final=final, item=f"user-{item}"))
+
+    async def _transcribe(self, speech: Samples) -> str:
+        try:
+            return await asyncio.to_thread(self._engine, speech)
+        except Exception:  # noqa: BLE001 - an engine may fail in its own way; the connection stays open
+            _log.exception("speech could not be transcribed")
+            return ""
+
+
+def _is_question(text: str) -> bool:
+    return text.rstrip().endswith("?") and len(text.split()) > 2

@@ -1,0 +1,75 @@
+"""Answers from result data: the sentence that answers, lists as lists, and nothing only machines need."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from jackfield_local.agent.agent import embed_phrases
+from jackfield_local.agent.results import ResponseStyle, describe_failure, describe_result
+from local_requests import ZONE
+
+READ = ResponseStyle(spoken=False, zone=ZONE, embed=embed_phrases)
+HEARD = ResponseStyle(spoken=True, zone=ZONE, embed=embed_phrases)
+RECORDS = [
+    {
+        "id": "doc:prices",
+        "title": "Shop prices",
+        "score": 0.8,
+        "snippet": "The shop sells prints and frames. A poster in A2 costs 35 euros. "
+        "Ask Mia Okoro for discounts. The shop opens at 10:00 on weekdays.",
+    },
+    {"id": "doc:paper", "title": "Paper", "score": 0.4, "snippet": "We print on matte paper of 200 grams."},
+]
+
+
+@pytest.mark.parametrize(
+    ("question", "sentence"),
+    [
+        ("how much is a poster?", "A poster in A2 costs 35 euros."),
+        ("who gives discounts?", "Ask Mia Okoro for discounts."),
+        ("when does the shop open?", "The shop opens at 10:00 on weekdays."),
+        ("what paper do we print on?", "We print on matte paper of 200 grams."),
+    ],
+)
+def test_the_answering_sentence_comes_first_with_its_source(question: str, sentence: str) -> None:
+    said = describe_result({"results": RECORDS}, question, READ)
+    assert sentence in said.partition("\n\nSource: ")[0]
+    source = "Paper [doc:paper]" if "paper" in question else "Shop prices [doc:prices]"
+    assert f"Source: {source}" in said
+    heard = describe_result({"results": RECORDS}, question, HEARD)
+    assert heard == f"{sentence} That is from {source.partition(' [')[0]}."
+
+
+def test_a_list_result_becomes_a_numbered_list() -> None:
+    slots = [
+        {"start": "2026-11-17T09:00:00+01:00", "end": f"2026-11-17T{n}:00:00+01:00"} for n in range(10, 23)
+    ]
+    said = describe_result({"available_slots": slots}, "when am I free?", READ)
+    assert said.startswith("Available slots:\n1. Tue 17 Nov, 09:00 to 10:00\n2. Tue 17 Nov, 09:00 to 11:00\n")
+    assert said.endswith("(3 more)")
+
+
+def test_plain_values_are_described_without_machine_fields() -> None:
+    data: dict[str, Any] = {
+        "status": "created",
+        "uid": "0f8b4c6d",
+        "title": "Dentist",
+        "invited": [],
+        "meeting_url": None,
+    }
+    assert describe_result(data, "", READ) == "Status: created, title: Dentist."
+    assert describe_result({"each": 21.5, "currency": "EUR"}, "", READ) == "Each: 21.5, currency: EUR."
+
+
+def test_an_empty_result_is_reported_as_nothing_found() -> None:
+    assert describe_result({"results": []}, "who?", READ) == "Nothing was found: no results."
+    assert describe_result([], "who?", READ) == "Nothing was found."
+    assert describe_result(None, "", READ) == "Done."
+
+
+def test_an_error_says_what_happened_and_what_to_do() -> None:
+    error = {"message": "The calendar refused", "suggestion": "Sign in again.", "partialSideEffects": True}
+    assert describe_failure(error) == (
+        "The calendar refused. It is not known whether it took effect. Sign in again."
+    )
