@@ -102,7 +102,7 @@ class Observers(tuple[Observer, ...]):
         for observer in self:
             try:
                 observer.call_finished(call, response)
-            except BaseException as error:  # noqa: BLE001 - somebody else's code
+            except BaseException as error:  # noqa: BLE001 - third-party code
                 _observer_failed(observer, "call_finished", error)
 
     def session_opened(self, session: Session, *, prompt_tokens: int, declaration_tokens: int) -> None:
@@ -112,7 +112,7 @@ class Observers(tuple[Observer, ...]):
                 observer.session_opened(
                     session, prompt_tokens=prompt_tokens, declaration_tokens=declaration_tokens
                 )
-            except BaseException as error:  # noqa: BLE001 - somebody else's code
+            except BaseException as error:  # noqa: BLE001 - third-party code
                 _observer_failed(observer, "session_opened", error)
 
     def turn_began(self, session: Session) -> None:
@@ -120,7 +120,7 @@ class Observers(tuple[Observer, ...]):
         for observer in self:
             try:
                 observer.turn_began(session)
-            except BaseException as error:  # noqa: BLE001 - somebody else's code
+            except BaseException as error:  # noqa: BLE001 - third-party code
                 _observer_failed(observer, "turn_began", error)
 
     def session_ended(self, session: Session) -> None:
@@ -128,7 +128,7 @@ class Observers(tuple[Observer, ...]):
         for observer in self:
             try:
                 observer.session_ended(session)
-            except BaseException as error:  # noqa: BLE001 - somebody else's code
+            except BaseException as error:  # noqa: BLE001 - third-party code
                 _observer_failed(observer, "session_ended", error)
 
 

@@ -28,7 +28,7 @@ Message = ClientMessage | HostMessage
 _M = TypeVar("_M", bound=HostMessage)
 
 _LOGGED = ("type", "id", "at")
-"""What an event has besides the fields it was published with."""
+"""The members of a logged event besides the fields it was published with."""
 
 _JSON_TYPES: Mapping[Any, tuple[type, ...]] = {float: (float, int), Sequence: (list,), Mapping: (dict,)}
 

@@ -36,9 +36,9 @@ class FormTransport:
         """Return the name of the schema adapter for its tools."""
         return "forms"
 
-    async def connect(self, opening: ConnectionConfig) -> Connection:
+    async def connect(self, config: ConnectionConfig) -> Connection:
         """Open a connection."""
-        self.connections.append(_Connection(opening))
+        self.connections.append(_Connection(config))
         return self.connections[-1]
 
     async def close(self) -> None:
@@ -48,8 +48,8 @@ class FormTransport:
 class _Connection:
     resume = None
 
-    def __init__(self, opening: ConnectionConfig) -> None:
-        self.opening = opening
+    def __init__(self, config: ConnectionConfig) -> None:
+        self.config = config
         self.received: list[tuple[str, Any]] = []
         """What the user sent, each entry with its kind: `text` or `form`."""
         self._events: asyncio.Queue[Event] = asyncio.Queue()
@@ -65,7 +65,7 @@ class _Connection:
         tool, _, values = rest.partition(" ")
         if command != "form":
             self._say(f"You said: {text}")
-        elif not self.opening.forms:
+        elif not self.config.forms:
             self._say(f"Which values shall I use for {tool}?")
         else:
             self._put(TextDelta("Please complete the form."))

@@ -66,7 +66,7 @@ class ErrorTests:
         for refusal, code in _REFUSALS:
             async with harness.serve(harness.mode, _answers, refusals=[refusal] * 10) as served:
                 try:
-                    connection = await served.transport.connect(harness.opening)
+                    connection = await served.transport.connect(harness.config)
                 except TransportError as error:
                     expect_equal(error.code, code, f"the code for status {refusal.status}")
                     if refusal.retry_after:
@@ -117,7 +117,7 @@ class ErrorTests:
         async with harness.serve(harness.mode, _answers) as served:
             transport = served.transport
         try:
-            connection = await transport.connect(replace(harness.opening))
+            connection = await transport.connect(replace(harness.config))
         except TransportError as error:
             expect_equal(error.code, "network", "the code without a server")
         else:

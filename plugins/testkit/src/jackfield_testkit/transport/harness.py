@@ -169,7 +169,7 @@ class TransportHarness:
     close_codes: dict[int, str]
 
     @property
-    def opening(self) -> ConnectionConfig:
+    def config(self) -> ConnectionConfig:
         """The configuration of a new connection."""
         declarations = {tool: self.declare(self.mode, tool, schema) for tool, schema in TOOLS.items()}
         return ConnectionConfig(self.mode, INSTRUCTIONS, declarations)
@@ -178,9 +178,9 @@ class TransportHarness:
     async def connect(
         self, *scripts: Script, split: int = 0, delay: float = 0.0, **changes: Any
     ) -> AsyncIterator[ScriptedConnection]:
-        """Connect to a model that plays the script; `changes` are fields of the opening."""
+        """Connect to a model that plays the script; `changes` are fields of the config."""
         async with self.serve(self.mode, *scripts, split=split, delay=delay) as served:
-            connection = await served.transport.connect(replace(self.opening, **changes))
+            connection = await served.transport.connect(replace(self.config, **changes))
             collector = EventCollector(connection)
             try:
                 yield ScriptedConnection(connection, collector, served)

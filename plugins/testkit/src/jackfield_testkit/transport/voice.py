@@ -135,7 +135,7 @@ class VoiceTests:
             await model.ends_speaking()
 
         async with harness.serve(harness.mode, script) as served:
-            connection = await served.transport.connect(harness.opening)
+            connection = await served.transport.connect(harness.config)
             await connection.send_text("Tell me a story.")
             await asyncio.sleep(0.2)
             received: list[Audio] = []
