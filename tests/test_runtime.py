@@ -135,14 +135,14 @@ def test_a_reload_loads_the_frozen_code_or_changes_nothing(site: Any) -> None:
 
     first = said()
     handler = (package / "handler.py").read_text()
-    (package / "handler.py").write_text(handler.replace("Answer one call", "Answer anew"))
+    (package / "handler.py").write_text(handler.replace("Run one call", "Run another call"))
     with pytest.raises(RegistryError, match="not what was frozen"):
         registry.reload()
     assert said() == first
     frozen()
     registry.reload()
     version, doc = said()
-    assert (version, doc[:11]) == (Registry.load(settings.registry).version, "Answer anew")
+    assert (version, doc[:11]) == (Registry.load(settings.registry).version, "Run another")
     settings.registry.write_text("{}")
     with pytest.raises(SnapshotError, match="not a registry"):
         registry.reload()
@@ -539,7 +539,7 @@ def test_call_asks_for_confirmation_in_the_terminal(
         ),
         (["call", "fab_words", TEXT, "--mode", "loud"], 2, "'loud'"),
         (["call", "fab_words", TEXT, "--registry", "gone.json"], 1, "run `jackfield build`"),
-        (["call", "fab_words", TEXT, "--session", "s" * 2000], 2, "it has 2000 characters, and may have 200"),
+        (["call", "fab_words", TEXT, "--session", "s" * 2000], 2, "it has 2000 characters; the maximum is 200"),
         (["call", "fab_words", TEXT, "--user", "\udcff"], 2, "it is not UTF-8"),
     ],
 )

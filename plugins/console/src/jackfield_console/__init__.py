@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from jackfield import hookimpl
 from jackfield.offers import EndpointOffer
+from jackfield.settings import NoSettings
 
 if TYPE_CHECKING:
     from starlette.routing import BaseRoute
-
-
-@dataclass(frozen=True, slots=True)
-class NoSettings:
-    """The endpoints of the console have no settings besides `enabled`."""
 
 
 @hookimpl

@@ -134,7 +134,7 @@ class ToolParameter:
         return items if self.many and isinstance(items, Mapping) else self.schema
 
 
-class GuideExample(NamedTuple):
+class ExampleRequest(NamedTuple):
     """What a user says, and the arguments that follow from it."""
 
     says: str
@@ -148,7 +148,7 @@ class Tool:
     id: str
     description: str
     parameters: tuple[ToolParameter, ...]
-    examples: tuple[GuideExample, ...] = ()
+    examples: tuple[ExampleRequest, ...] = ()
     writes: bool = False
     """Whether it has side effects."""
 
@@ -193,7 +193,7 @@ def tools_of(opening: ConnectionConfig) -> tuple[Tool, ...]:
             continue
         parameters = tuple(_parameters(declared.get("parameters") or {}))
         _, examples = read_guide(opening.guides.get(tool_id, ""))
-        examples = tuple(GuideExample(each.says, flatten(each.args, parameters)) for each in examples)
+        examples = tuple(ExampleRequest(each.says, flatten(each.args, parameters)) for each in examples)
         effects = tool_id in opening.writers, tool_id in opening.confirmed
         tools.append(Tool(tool_id, str(declared.get("description", "")), parameters, examples, *effects))
     return tuple(tools)
@@ -208,16 +208,16 @@ def text_only_tools(opening: ConnectionConfig) -> tuple[Tool, ...]:
     )
 
 
-def read_guide(text: str) -> tuple[str, tuple[GuideExample, ...]]:
+def read_guide(text: str) -> tuple[str, tuple[ExampleRequest, ...]]:
     """Read the summary and the examples of a guide; what cannot be parsed is left out."""
     summary, said, inside = "", "", ""
-    examples: list[GuideExample] = []
+    examples: list[ExampleRequest] = []
     for token in _MARKDOWN.parse(text[:_LONGEST_GUIDE]):
         if token.type == "fence" and token.info.strip().lower() == "json":
             with suppress(ValueError):
                 value = json.loads(token.content)
                 if isinstance(value, dict) and said:
-                    examples.append(GuideExample(said, value))
+                    examples.append(ExampleRequest(said, value))
         elif token.type == "inline" and inside == "heading_open":
             said = ""
         elif token.type == "inline":
