@@ -20,9 +20,10 @@ class DuplicatesSettings:
     remember_seconds: Annotated[
         _Seconds,
         Help(
-            "How long the answer to a call is remembered. Choose a longer time than any tool takes; otherwise "
-            "a repeated read runs in parallel with the first. A call that needed approval is remembered for at "
-            "least two days after its confirmation expired, and a call in doubt until an operator settles it."
+            "How long the answer to a call is remembered. Choose a longer time than any tool takes; "
+            "otherwise a repeated read runs in parallel with the first. A call that needed approval is "
+            "remembered for at least two days after its confirmation expired, and a call in doubt until an "
+            "operator settles it."
         ),
     ] = OUTCOME_SECONDS
 
