@@ -50,7 +50,7 @@ def report(result: Result) -> str:
             ],
         ),
         _table(("answer", "times"), _counted(states)),
-        _table(("the call when its host was struck", "calls"), _counted(result.struck)),
+        _table(("the call when its host was killed or paused", "calls"), _counted(result.struck)),
     ]
     return "\n\n".join(parts)
 

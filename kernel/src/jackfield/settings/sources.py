@@ -74,7 +74,7 @@ class KernelSettings:
         Ge(0),
         Unit("tokens"),
         Help(
-            "Most tokens of a session's instructions and tool declarations; 0 uses the provider's limit: "
+            "Maximum tokens of a session's instructions and tool declarations; 0 uses the provider's limit: "
             "8,000, and 3,000 for an OpenAI-compatible server on loopback."
         ),
     ] = 0
@@ -82,7 +82,7 @@ class KernelSettings:
         int,
         Ge(0),
         Unit("tokens"),
-        Help("Most tokens of one answer of the model; 0 leaves it to the provider."),
+        Help("Maximum tokens of one answer of the model; 0 leaves it to the provider."),
     ] = 0
 
 

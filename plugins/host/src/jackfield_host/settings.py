@@ -113,12 +113,12 @@ class KeySettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JwtSettings:
-    """Whose JSON Web Tokens are accepted: the table `[host.jwt]`."""
+    """The issuer whose JSON Web Tokens are accepted: the table `[host.jwt]`."""
 
     algorithms: Annotated[
         tuple[Algorithm, ...],
         MinLen(1),
-        Help("The signature algorithms that are accepted; `HS256` only by itself."),
+        Help("The accepted signature algorithms; `HS256` cannot be combined with others."),
     ]
     key_file: Annotated[
         Path | None, Help("A file with the issuer's public key (PEM) or public keys (JWKS).")
@@ -171,11 +171,11 @@ class AccessSettings:
             "`127.0.0.1` does not."
         ),
     ] = "127.0.0.1"
-    keys: Annotated[
-        Mapping[KeyName, KeySettings], Secret(), Help("The API keys that are accepted, by name.")
-    ] = field(default_factory=dict)
+    keys: Annotated[Mapping[KeyName, KeySettings], Secret(), Help("The accepted API keys, by name.")] = field(
+        default_factory=dict
+    )
     jwt: Annotated[
-        JwtSettings | None, Secret(), Help("Whose JSON Web Tokens are accepted.", default="none")
+        JwtSettings | None, Secret(), Help("The issuer whose JSON Web Tokens are accepted.", default="none")
     ] = None
     origins: Annotated[
         tuple[
@@ -189,8 +189,8 @@ class AccessSettings:
     hosts: Annotated[
         tuple[Annotated[str, Format("the name of a host such as agent.example, without a port", _host)], ...],
         Help(
-            "Names that the host answers to, besides this machine's own; if empty, a host that other "
-            "machines can reach answers to any name."
+            "Host names to accept, besides this machine's own; if empty, a host that other machines can "
+            "reach accepts any name."
         ),
     ] = ()
 
@@ -216,33 +216,33 @@ class AccessSettings:
 class HostSettings(AccessSettings):
     """`[host]`"""
 
-    port: Annotated[int, Ge(0), Le(65535), Help("The port to listen on; 0 takes a free one.")] = 8765
+    port: Annotated[int, Ge(0), Le(65535), Help("The port to listen on; 0 picks a free one.")] = 8765
     proxies: Annotated[
         tuple[str, ...], Help("Addresses of proxies whose `X-Forwarded-*` headers are trusted.")
     ] = ()
-    max_sessions: Annotated[int, Ge(1), Help("How many sessions the host holds at once.")] = 1000
-    sessions_per_user: Annotated[int, Ge(1), Help("How many sessions one user may hold.")] = 8
+    max_sessions: Annotated[int, Ge(1), Help("The maximum number of sessions at once.")] = 1000
+    sessions_per_user: Annotated[int, Ge(1), Help("The maximum number of sessions per user.")] = 8
     start_seconds: Annotated[Duration, Help("A client must send its first message within this time.")] = 10.0
     grace_seconds: Annotated[
         Delay,
-        Help("How long a session stays connected to its model after its last client has gone."),
+        Help("How long a session stays connected to its model after its last client has disconnected."),
     ] = 120.0
     idle_seconds: Annotated[Duration, Help("Idle sessions are closed after this time.")] = 1800.0
-    session_seconds: Annotated[Duration, Help("The longest that a session may last.")] = 14400.0
+    session_seconds: Annotated[Duration, Help("The maximum duration of a session.")] = 14400.0
     drain_seconds: Annotated[
         Delay, Help("How long running tools may take to finish when the host stops.")
     ] = 30.0
     message_bytes: Annotated[
-        int, Ge(1024), Unit("bytes"), Help("The longest message or audio frame of a client.")
+        int, Ge(1024), Unit("bytes"), Help("The maximum size of a client's message or audio frame.")
     ] = 65536
-    request_bytes: Annotated[int, Ge(1024), Unit("bytes"), Help("The longest body of an HTTP request.")] = (
-        262144
-    )
+    request_bytes: Annotated[
+        int, Ge(1024), Unit("bytes"), Help("The maximum size of an HTTP request body.")
+    ] = 262144
     queue_bytes: Annotated[
         int,
         Ge(65536),
         Unit("bytes"),
-        Help("How much may wait for a slow client; beyond this the client is disconnected."),
+        Help("How much data may wait for a slow client; beyond this the client is disconnected."),
     ] = 4194304
     messages_per_second: Annotated[float, Gt(0), Help("How many messages a client may send, on average.")] = (
         10.0
@@ -263,11 +263,11 @@ class HostSettings(AccessSettings):
     prune_seconds: Annotated[Duration, Help("How often expired entries are removed from the store.")] = 3600.0
     voice: Annotated[
         str | None,
-        Help("The voice of the assistant, by the provider's name for it.", default="the provider's"),
+        Help("The assistant's voice, as the provider names it.", default="the provider's"),
     ] = None
-    language: Annotated[
-        str | None, Help("The language that is spoken, as in BCP 47.", default="the provider's")
-    ] = None
+    language: Annotated[str | None, Help("The spoken language, as in BCP 47.", default="the provider's")] = (
+        None
+    )
     silence_ms: Annotated[
         int, Ge(100), Le(5000), Unit("milliseconds"), Help("How much silence ends a user's turn.")
     ] = 500
@@ -275,7 +275,7 @@ class HostSettings(AccessSettings):
         Literal["debug", "info", "warning", "error"], Help("How much the host writes to its log.")
     ] = "info"
     log_format: Annotated[
-        Literal["text", "json"], Help("Whether the log is written for people or for machines.")
+        Literal["text", "json"], Help("Whether the log is written for people (`text`) or programs (`json`).")
     ] = "text"
     access_log: Annotated[bool, Help("Whether every request is logged.")] = False
 

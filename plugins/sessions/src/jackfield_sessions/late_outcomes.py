@@ -62,7 +62,7 @@ def decided_before(state: CallState) -> str:
             return "The user approved this call before; it is running."
         case CallState.UNKNOWN:
             return "The session store is unavailable, so the state of this call is unknown."
-    return "The user approved this call before; it has its outcome."
+    return "The user approved this call before; its outcome is final."
 
 
 class LateOutcomes:

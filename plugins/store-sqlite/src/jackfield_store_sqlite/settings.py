@@ -22,7 +22,7 @@ def _id(value: str) -> str:
 class SqliteSettings:
     """`[stores.sqlite]`"""
 
-    path: Annotated[Path, Help("The file.")] = Path("jackfield.db")
+    path: Annotated[Path, Help("The database file.")] = Path("jackfield.db")
     id: Annotated[
         Annotated[str, Format("the id that `jackfield store show` prints", _id)] | None,
         Help("The id that the store must have; a store with another id is refused."),
@@ -34,4 +34,4 @@ class SqliteSettings:
         Seconds,
         Help("How long an operation waits for a file that another process has locked before it is refused."),
     ] = 5.0
-    durable_appends: Annotated[bool, Help("Whether streams survive a power cut, too.")] = False
+    durable_appends: Annotated[bool, Help("Whether streams also survive a power cut.")] = False

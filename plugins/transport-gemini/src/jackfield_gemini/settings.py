@@ -58,10 +58,12 @@ class GeminiSettings:
     ] = None
     text_model: Annotated[NonEmpty, Help("The model of text sessions.")] = "gemini-3.8-flash"
     voice_model: Annotated[NonEmpty, Help("The model of voice sessions.")] = "gemini-3.8-live"
-    voice: Annotated[str | None, Help("The voice of sessions that name none.", default="the model's")] = None
+    voice: Annotated[str | None, Help("The voice of sessions that specify none.", default="the model's")] = (
+        None
+    )
     language: Annotated[
         str | None,
-        Help("The language, as in BCP 47, of sessions that name none.", default="the model's"),
+        Help("The language, as in BCP 47, of sessions that specify none.", default="the model's"),
     ] = None
     adapter: Annotated[
         Literal["gemini-json-schema", "gemini-native"],
@@ -73,7 +75,7 @@ class GeminiSettings:
     ] = "blocking"
     scheduling: Annotated[
         Literal["when_idle", "interrupt", "silent"],
-        Help("When the model uses a result for which it did not wait."),
+        Help("When the model uses a result that it did not wait for."),
     ] = "when_idle"
     connect_timeout: Annotated[Timeout, Help("How long opening a voice session may take.")] = 10.0
     request_timeout: Annotated[
@@ -82,8 +84,8 @@ class GeminiSettings:
     ca_file: Annotated[
         NonEmpty | None,
         Help(
-            "Certificates to trust instead of the usual ones, for a proxy with its own. Checking cannot be "
-            "switched off."
+            "Certificates to trust instead of the usual ones, for a proxy with its own. Verification cannot "
+            "be switched off."
         ),
     ] = None
 

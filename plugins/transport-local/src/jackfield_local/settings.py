@@ -50,7 +50,10 @@ class LocalSettings:
     ] = "auto"
     time_zone: Annotated[
         Annotated[str, Format("an IANA time zone such as Europe/London", _zone)],
-        Help("The IANA zone of times without a zone; the zone of the session wins.", default="the machine's"),
+        Help(
+            "The IANA zone of times without a zone; the zone of the session takes precedence.",
+            default="the machine's",
+        ),
     ] = ""
     model_path: Annotated[
         str,

@@ -73,7 +73,7 @@ class OpenAISettings:
     transcription_model: Annotated[NonEmpty, Help("The model that transcribes what the user says.")] = (
         "gpt-transcribe"
     )
-    voice_name: Annotated[NonEmpty, Help("The voice, unless a session asks for another.")] = "marin"
+    voice_name: Annotated[NonEmpty, Help("The voice, unless a session specifies another.")] = "marin"
     voice: Annotated[
         Literal["websocket", "webrtc", "off"],
         Help(
