@@ -20,9 +20,9 @@ class DuplicatesSettings:
     remember_seconds: Annotated[
         _Seconds,
         Help(
-            "How long the answer to a call is remembered. Choose more than any tool may take, or a repeated "
-            "read runs in parallel with the first. A call that needed approval is remembered for at least "
-            "two days after its question expired, and a call in doubt until an operator settles it."
+            "How long the result of a call is kept. Choose more than any tool may take, or a repeated read "
+            "runs in parallel with the first. A call that needed approval is kept for at least two days "
+            "after its confirmation expired, and a call in doubt until an operator settles it."
         ),
     ] = OUTCOME_SECONDS
 
@@ -31,19 +31,19 @@ class DuplicatesSettings:
 class BudgetsSettings:
     """`[policies.budgets]`"""
 
-    voice_calls: Annotated[_Count, Help("Calls in a turn of a voice session; 0 is no limit.")] = 3
+    voice_calls: Annotated[_Count, Help("Maximum calls in a turn of a voice session; 0: no limit.")] = 3
     voice_retrievals: Annotated[
-        _Count, Help("Calls of retrieval tools in a turn of a voice session; 0 is no limit.")
+        _Count, Help("Maximum calls of retrieval tools in a turn of a voice session; 0: no limit.")
     ] = 2
     voice_tool_ms: Annotated[
-        _Milliseconds, Help("Time of all tools in a turn of a voice session; 0 is no limit.")
+        _Milliseconds, Help("Time budget of all tools in a turn of a voice session; 0: no limit.")
     ] = 1500
-    text_calls: Annotated[_Count, Help("Calls in a turn of a text session; 0 is no limit.")] = 0
+    text_calls: Annotated[_Count, Help("Maximum calls in a turn of a text session; 0: no limit.")] = 0
     text_retrievals: Annotated[
-        _Count, Help("Calls of retrieval tools in a turn of a text session; 0 is no limit.")
+        _Count, Help("Maximum calls of retrieval tools in a turn of a text session; 0: no limit.")
     ] = 5
     text_tool_ms: Annotated[
-        _Milliseconds, Help("Time of all tools in a turn of a text session; 0 is no limit.")
+        _Milliseconds, Help("Time budget of all tools in a turn of a text session; 0: no limit.")
     ] = 0
 
 
@@ -52,10 +52,10 @@ class LoopsSettings:
     """`[policies.loops]`"""
 
     identical_calls: Annotated[
-        _Count, Help("Which identical call of a turn is refused: 2 or more; 0 refuses none.")
+        _Count, Help("Number of identical calls in a turn at which a call is refused: 2 or more; 0: never.")
     ] = 3
     empty_results: Annotated[
-        _Count, Help("Which empty result of a tool in a turn is refused; 0 refuses none.")
+        _Count, Help("Number of empty results of a tool in a turn at which a result is refused; 0: never.")
     ] = 2
 
     def __post_init__(self) -> None:
@@ -67,7 +67,7 @@ class LoopsSettings:
 class ClampingSettings:
     """`[policies.clamping]`"""
 
-    voice_top_k: Annotated[_Count, Help("The most results in a voice session.")] = 3
+    voice_top_k: Annotated[_Count, Help("Maximum number of results in a voice session.")] = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,4 +85,4 @@ class ConfirmationSettings:
 class RecoverySettings:
     """`[policies.recovery]`"""
 
-    pause_ms: Annotated[_Milliseconds, Help("How long the retry waits.")] = 250
+    pause_ms: Annotated[_Milliseconds, Help("Pause before the retry.")] = 250
