@@ -6,7 +6,7 @@ import { formatDuration, formatJson, formatValue, OUTCOME_TEXTS } from "./format
 
 /** What the error types mean, and which policy rejected the call. */
 const ERROR_TEXTS = {
-  VALIDATION: "The arguments were invalid; the model knows why.",
+  VALIDATION: "The arguments were invalid; the model received the reasons.",
   NOT_FOUND: "The tool does not exist.",
   INTERNAL: "The tool failed.",
   MODE_RESTRICTED: "The mode policy rejected it: the tool is not available in this mode.",
