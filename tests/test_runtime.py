@@ -539,7 +539,11 @@ def test_call_asks_for_confirmation_in_the_terminal(
         ),
         (["call", "fab_words", TEXT, "--mode", "loud"], 2, "'loud'"),
         (["call", "fab_words", TEXT, "--registry", "gone.json"], 1, "run `jackfield build`"),
-        (["call", "fab_words", TEXT, "--session", "s" * 2000], 2, "it has 2000 characters; the maximum is 200"),
+        (
+            ["call", "fab_words", TEXT, "--session", "s" * 2000],
+            2,
+            "2000 characters; the maximum is 200",
+        ),
         (["call", "fab_words", TEXT, "--user", "\udcff"], 2, "it is not UTF-8"),
     ],
 )

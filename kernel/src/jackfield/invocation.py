@@ -206,6 +206,7 @@ class DeadlineTimer:
         self.loop.call_later(TICK_SECONDS, self._check)
 
     def _check(self) -> None:
+        """Cancel the calls whose deadline has passed; check again while calls are running."""
         now = time.perf_counter()
         for call in [call for call in self.running if call.deadline <= now]:
             call.deadline = now + RECANCEL_SECONDS

@@ -211,6 +211,7 @@ class Orchestrator:
         return tool is not None and not tool.reads
 
     def _start(self, session: Session, request: ToolCall, turn: Turn) -> Awaitable[CallResult]:
+        """Parse the arguments of a call, then dispatch it; a call that cannot run is answered at once."""
         tool = self.registry.tools.get(request.tool_id)
         if tool is None:
             return _resolved(self._unknown_tool(session, request))

@@ -105,7 +105,7 @@ def test_settings_are_shown_with_their_sources(jackfield: Jackfield, monkeypatch
     # Plugins are shown with their defaults.
     budgets = told["settings"]["policies.budgets"]
     assert from_(budgets, "voice_calls") == (3, "default", 3)
-    assert budgets["voice_calls"]["help"] == "Maximum calls in a turn of a voice session; 0: no limit."
+    assert budgets["voice_calls"]["help"] == "Maximum calls per turn in a voice session; 0 means no limit."
     assert all(each["help"] for table in told["settings"].values() for each in table.values())
     text = asked(jackfield, "settings")
     assert "JACKFIELD_HOST_MAX_SESSIONS" in text

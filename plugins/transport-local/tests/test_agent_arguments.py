@@ -10,7 +10,7 @@ import pytest
 from agent_tools import TOOLS
 from jackfield.transport.protocol import ConnectionConfig
 from jackfield_local.agent.agent import embed_phrases
-from jackfield_local.agent.arguments import GroundedArguments, ground
+from jackfield_local.agent.grounding import GroundedArguments, ground
 from jackfield_local.agent.message import UserMessage
 from jackfield_local.agent.prompt import BUDGET, static_prefix
 from jackfield_local.agent.tools import Tool, ValueType, tools_of

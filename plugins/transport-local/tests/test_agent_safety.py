@@ -10,7 +10,7 @@ from agent_script import Scripted, agent_session
 from agent_tools import TOOLS, WRITERS, Tool
 from jackfield.transport.protocol import ConnectionConfig
 from jackfield_local.agent.agent import embed_phrases
-from jackfield_local.agent.arguments import ground
+from jackfield_local.agent.grounding import ground
 from jackfield_local.agent.message import UserMessage
 from jackfield_local.agent.tools import tools_of
 from jackfield_local.language.datetimes import read_time

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from jackfield.transport.protocol import ConnectionConfig
 from jackfield_local import unchanged
 from jackfield_local.agent.agent import embed_phrases
-from jackfield_local.agent.arguments import ground
+from jackfield_local.agent.grounding import ground
 from jackfield_local.agent.message import UserMessage
 from jackfield_local.agent.tools import tools_of
 from local_requests import NOW

@@ -295,4 +295,5 @@ def _digest(secret: str) -> str:
 
 
 def _record_name(session_id: str) -> str:
+    """Return the name of a session's record."""
     return f"session/{session_id}"

@@ -105,7 +105,7 @@ _log = logging.getLogger("jackfield_calendar")
 _MOST = 1000
 
 
-class WarningLog:
+class DeduplicatedWarnings:
     """Logs each unreadable event once per cause, not with every query."""
 
     def __init__(self) -> None:

@@ -20,9 +20,10 @@ class DuplicatesSettings:
     remember_seconds: Annotated[
         _Seconds,
         Help(
-            "How long the result of a call is kept. Choose more than any tool may take, or a repeated read "
-            "runs in parallel with the first. A call that needed approval is kept for at least two days "
-            "after its confirmation expired, and a call in doubt until an operator settles it."
+            "How long the answer to a call is remembered. Choose a longer time than any tool takes; "
+            "otherwise a repeated read runs in parallel with the first. A call that needed approval is "
+            "remembered for at least two days after its confirmation expired, and a call in doubt until an "
+            "operator settles it."
         ),
     ] = OUTCOME_SECONDS
 
@@ -31,19 +32,19 @@ class DuplicatesSettings:
 class BudgetsSettings:
     """`[policies.budgets]`"""
 
-    voice_calls: Annotated[_Count, Help("Maximum calls in a turn of a voice session; 0: no limit.")] = 3
+    voice_calls: Annotated[_Count, Help("Maximum calls per turn in a voice session; 0 means no limit.")] = 3
     voice_retrievals: Annotated[
-        _Count, Help("Maximum calls of retrieval tools in a turn of a voice session; 0: no limit.")
+        _Count, Help("Maximum calls of retrieval tools per turn in a voice session; 0 means no limit.")
     ] = 2
     voice_tool_ms: Annotated[
-        _Milliseconds, Help("Time budget of all tools in a turn of a voice session; 0: no limit.")
+        _Milliseconds, Help("Maximum time of all tools per turn in a voice session; 0 means no limit.")
     ] = 1500
-    text_calls: Annotated[_Count, Help("Maximum calls in a turn of a text session; 0: no limit.")] = 0
+    text_calls: Annotated[_Count, Help("Maximum calls per turn in a text session; 0 means no limit.")] = 0
     text_retrievals: Annotated[
-        _Count, Help("Maximum calls of retrieval tools in a turn of a text session; 0: no limit.")
+        _Count, Help("Maximum calls of retrieval tools per turn in a text session; 0 means no limit.")
     ] = 5
     text_tool_ms: Annotated[
-        _Milliseconds, Help("Time budget of all tools in a turn of a text session; 0: no limit.")
+        _Milliseconds, Help("Maximum time of all tools per turn in a text session; 0 means no limit.")
     ] = 0
 
 
@@ -52,10 +53,10 @@ class LoopsSettings:
     """`[policies.loops]`"""
 
     identical_calls: Annotated[
-        _Count, Help("Number of identical calls in a turn at which a call is refused: 2 or more; 0: never.")
+        _Count, Help("Refuse a call at this many identical calls in a turn: 2 or more; 0 disables this.")
     ] = 3
     empty_results: Annotated[
-        _Count, Help("Number of empty results of a tool in a turn at which a result is refused; 0: never.")
+        _Count, Help("Refuse a tool's result at this many empty results in a turn; 0 disables this.")
     ] = 2
 
     def __post_init__(self) -> None:

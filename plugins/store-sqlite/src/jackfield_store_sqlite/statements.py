@@ -68,7 +68,7 @@ INLINE_BYTES = 256 * 1024
 """Larger values are read on a thread, because they would block the loop longer than the switch takes."""
 
 
-class LargeValueError(Exception):
+class TooLargeForLoopError(Exception):
     """The value is too large to be read on the event loop."""
 
 
@@ -79,7 +79,7 @@ def put_value(db: apsw.Connection, now: float, key: str, value: bytes, ttl: floa
 
 
 def get_value(db: apsw.Connection, now: float, key: str, *, max_bytes: int) -> bytes | None:
-    """Return a current value; raise `LargeValueError` if it exceeds `max_bytes`."""
+    """Return a current value; raise `TooLargeForLoopError` if it exceeds `max_bytes`."""
     row = db.execute(
         "SELECT CASE WHEN length(value) <= ? THEN value END, 1 FROM kept "
         "WHERE key = ? AND (expires IS NULL OR expires > ?)",
@@ -88,7 +88,7 @@ def get_value(db: apsw.Connection, now: float, key: str, *, max_bytes: int) -> b
     if row is None:
         return None
     if row[0] is None:
-        raise LargeValueError
+        raise TooLargeForLoopError
     value: bytes = row[0]
     return value
 

@@ -21,7 +21,7 @@ from jackfield_store_sqlite.errors import translate_errors
 from jackfield_store_sqlite.notifier import Notifier, Topic, claim_version
 from jackfield_store_sqlite.process import ClaimOwner, Machine, this_machine
 from jackfield_store_sqlite.statements import (
-    LargeValueError,
+    TooLargeForLoopError,
     check_amount,
     check_key,
     check_seconds,
@@ -392,7 +392,7 @@ class SqliteStore:
         try:
             db = self._database.connection(wait_for_lock=False, check_path=False)
             return query(db, self._database.now())
-        except (apsw.Error, OSError, LargeValueError):
+        except (apsw.Error, OSError, TooLargeForLoopError):
             # The reader thread may wait for locks; if the file cannot be read at all, it raises the error.
             return await self._read_in_thread(otherwise or query)
 

@@ -8,7 +8,7 @@ from jackfield import ErrorType, ToolContext, ToolResponse, fail, ok
 
 
 async def execute(args: dict[str, Any], ctx: ToolContext) -> ToolResponse:
-    """Run one call; `args` are validated with defaults, `ctx` has the session and the capabilities."""
+    """Run one call; `args` are validated, with defaults; `ctx` gives access to session and capabilities."""
     words = len(args["text"].split())
     if words == 0:
         # Return an expected failure, which the model can handle, instead of raising it.

@@ -24,11 +24,11 @@ from icalendar import Event
 from jackfield_calendar import tool_errors
 from jackfield_calendar.backend import (
     BookedEvent,
+    DeduplicatedWarnings,
     NewEvent,
     Occurrence,
     OccurrenceList,
     TimeRange,
-    WarningLog,
     clash,
 )
 from jackfield_calendar.ical.occurrences import Occurrences, Zones
@@ -66,7 +66,7 @@ class CalDavCalendar:
             enable_rfc6764=False,
             rate_limit_handle=False,
         )
-        self._notices = WarningLog()
+        self._notices = DeduplicatedWarnings()
         self._schedules: bool | None = None
         # CalDAV cannot check and book atomically; the lock excludes other bookings of this process.
         self._booking = asyncio.Lock()

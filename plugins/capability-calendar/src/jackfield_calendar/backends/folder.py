@@ -18,11 +18,11 @@ from jackfield.files import acquire_lock, flush_directory, write_atomically
 from jackfield_calendar import tool_errors
 from jackfield_calendar.backend import (
     BookedEvent,
+    DeduplicatedWarnings,
     NewEvent,
     Occurrence,
     OccurrenceList,
     TimeRange,
-    WarningLog,
     clash,
 )
 from jackfield_calendar.ical.occurrences import Occurrences, Zones
@@ -62,7 +62,7 @@ class FolderCalendar:
         self._zones = zones
         self._pages: dict[str, _CachedFile] = {}
         self._reading = Lock()
-        self._notices = WarningLog()
+        self._notices = DeduplicatedWarnings()
 
     async def taken(self, span: TimeRange, *, details: bool) -> OccurrenceList:  # noqa: ARG002 - always included
         """Return the occurrences in a time range."""

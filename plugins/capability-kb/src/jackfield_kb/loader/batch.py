@@ -25,7 +25,7 @@ UNFINISHED = "unfinished:"
 
 
 @dataclass(slots=True)
-class SourcePart:
+class PendingRecords:
     """Records of one source that are not written yet."""
 
     source: Source
@@ -42,7 +42,7 @@ class IdClaims:
     """Resolves the id conflicts of one batch."""
 
     library: Library
-    parts: Sequence[SourcePart]
+    parts: Sequence[PendingRecords]
     drops: list[str]
     """Sources to drop, including missing files whose record another file claims."""
 
@@ -61,7 +61,7 @@ class IdClaims:
         for part in self.parts:
             part.made = [settled for made in part.made if (settled := self._settled(part, made))]
 
-    def _settled(self, part: SourcePart, made: LoadedRecord) -> LoadedRecord | None:
+    def _settled(self, part: PendingRecords, made: LoadedRecord) -> LoadedRecord | None:
         rival = self._rival(made.record.id, part.source.uri)
         if rival is not None and _is_gone(rival):
             self.drops.append(rival)
@@ -95,7 +95,7 @@ class IdClaims:
         return None if leaving and id_ not in self._taken else holder
 
 
-def _refuse(part: SourcePart, made: LoadedRecord, what: str, remedy: str) -> None:
+def _refuse(part: PendingRecords, made: LoadedRecord, what: str, remedy: str) -> None:
     digest = part.source.digest.removeprefix(UNFINISHED)
     part.source = part.source._replace(digest=f"{UNFINISHED}{digest}")
     part.reading.records -= 1
@@ -121,12 +121,12 @@ class BatchWriter:
     """Collects changes, and writes them in one transaction."""
 
     library: Library
-    _parts: list[SourcePart] = field(default_factory=list)
+    _parts: list[PendingRecords] = field(default_factory=list)
     _drops: list[str] = field(default_factory=list)
     _told: list[Callable[[], None]] = field(default_factory=list)
     _since: float = field(default_factory=time.monotonic)
 
-    def put(self, part: SourcePart) -> None:
+    def put(self, part: PendingRecords) -> None:
         """Add the records of a source to the batch."""
         self._parts.append(part)
 

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from jackfield_kb.errors import LibraryError
 from jackfield_kb.library import Library, Source
-from jackfield_kb.loader.batch import UNFINISHED, BatchWriter, SourcePart, file_of
+from jackfield_kb.loader.batch import UNFINISHED, BatchWriter, PendingRecords, file_of
 from jackfield_kb.loader.documents import Problem, UnreadableFileError, opened
 from jackfield_kb.loader.drafts import LoadedRecord, LoadOptions
 from jackfield_kb.loader.file_reader import FileReader
@@ -206,7 +206,7 @@ class LoadRun:
 
     def _put(self, uri: str, digest: str, reading: FileReader, made: list[LoadedRecord]) -> None:
         if not self._plan.dry_run:
-            self._shelf.put(SourcePart(Source(uri, digest, reading.found.named.as_uri()), reading, made))
+            self._shelf.put(PendingRecords(Source(uri, digest, reading.found.named.as_uri()), reading, made))
 
     def _drop(self, uris: Iterable[str]) -> None:
         if not self._plan.dry_run:

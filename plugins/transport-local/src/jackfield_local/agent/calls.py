@@ -13,7 +13,7 @@ from jackfield.contract.tool import ToolCall
 from jackfield.transport.events import FormRequest, TextDelta, ToolCalls
 from jackfield.transport.protocol import ToolResult
 
-from jackfield_local.agent.arguments import GroundedArguments, ground
+from jackfield_local.agent.grounding import GroundedArguments, ground
 from jackfield_local.agent.message import UserMessage
 from jackfield_local.agent.prompt import ModelDecider, written_call
 from jackfield_local.agent.results import (

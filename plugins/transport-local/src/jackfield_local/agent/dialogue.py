@@ -12,8 +12,8 @@ from typing import Any
 from jackfield.transport.events import TextDelta
 from jackfield.transport.protocol import ConnectionConfig, ToolResult, TransportError
 
-from jackfield_local.agent.arguments import ground
 from jackfield_local.agent.calls import CHANGE, NO_TOOL, STOPPED, AgentContext, CallPlanner
+from jackfield_local.agent.grounding import ground
 from jackfield_local.agent.prompt import Decision, written_call, written_words
 from jackfield_local.agent.router import DialogueAct, texts_of
 from jackfield_local.agent.state import (

@@ -8,7 +8,7 @@ from enum import Enum
 import numpy as np
 from jackfield_embeddings import Vectors
 
-from jackfield_local.agent.arguments import GroundedArguments, ground
+from jackfield_local.agent.grounding import GroundedArguments, ground
 from jackfield_local.agent.message import Embed, UserMessage
 from jackfield_local.agent.texts import is_handed_over, is_search, unexplained, untyped
 from jackfield_local.agent.tools import Tool, ValueType
