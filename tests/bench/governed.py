@@ -155,7 +155,7 @@ def loading(report: Report, rounds: int) -> None:
                 said = {**environment, "JACKFIELD_DEPLOYMENT": deployment}
                 figures.append(run_module("probes.registry_load", Path(name), said))
     rows = {part: (median(taken["production"], part),) for part in taken["production"][0]}
-    rows["loading in development, guides and schemas looked at too"] = (
+    rows["loading in development, which also checks guides and schemas"] = (
         median(taken["development"], "**loading beyond importing the handlers**"),
     )
     report.table(LOADING, f"CPU of loading {LOADED} tools.", rows)

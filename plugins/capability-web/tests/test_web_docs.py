@@ -43,7 +43,7 @@ def test_settings_in_the_docs_are_accepted() -> None:
 
 
 def test_documented_limits_match_the_code() -> None:
-    assert f"At most {client.MOST_REDIRECTS}," in PAGE
+    assert f"At most {client.MOST_REDIRECTS} are followed," in PAGE
     assert f"more than {client.LONGEST_ADDRESS} characters" in PAGE
     for row in (
         f"| connecting | {client._CONNECT_SECONDS:g} s",

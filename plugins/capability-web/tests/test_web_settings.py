@@ -33,7 +33,7 @@ def test_nothing_is_fetched_without_a_list_of_hosts() -> None:
     assert (WEB.name, SEARCH.name) == ("web", "web_search")
     for settings in (web(), web(allow=[]), web(deny=["x.example"], timeout=5)):
         reason = WEB.unavailable(settings) or ""
-        assert reason.startswith("fetching is off until the deployment says whose pages may be read")
+        assert reason.startswith("fetching is off until the deployment lists the allowed hosts")
         assert 'allow = ["*"]' in reason
     assert WEB.unavailable(web(allow=["*"])) is None
     assert WEB.unavailable(web(allow=["docs.example.com"])) is None

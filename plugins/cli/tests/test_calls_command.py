@@ -68,7 +68,7 @@ def test_a_settled_call_returns_the_settled_result(site: Any, key: str) -> None:
     ("arguments", "message"),
     [
         ((), "give the result: --ran or --not-run"),
-        (("--not-run", "--data", "1"), "a call that was not run has no --data"),
+        (("--not-run", "--data", "1"), "--data cannot be used with --not-run"),
         (("--ran", "--data", "{"), "it is not JSON"),
     ],
 )

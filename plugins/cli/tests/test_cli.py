@@ -411,7 +411,7 @@ def test_importing_the_kernel_imports_nothing_heavy() -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "shown"), [("--help", "See who is banned"), ("bans --help", "List who is banned")]
+    ("asked", "shown"), [("--help", "List and lift bans"), ("bans --help", "List the banned users")]
 )
 def test_help_imports_no_policy_no_event_loop_and_no_email_parser(asked: str, shown: str) -> None:
     heavy = {

@@ -288,7 +288,7 @@ def test_the_client_gives_up_after_the_reconnect_timeout() -> None:
                     await until(session, Resumed)
                 assert session.info.token == "s.secret"
                 assert "secret" not in repr(session.info)
-        with pytest.raises(HostUnreachableError, match="Nothing listens at http://127"):
+        with pytest.raises(HostUnreachableError, match="No server listens at http://127"):
             await connect(url).__aenter__()
 
     asyncio.run(main())

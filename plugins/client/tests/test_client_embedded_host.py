@@ -104,7 +104,7 @@ def test_an_unreachable_model_is_reported_without_a_traceback(deployment: Deploy
         ),
         (["--token-env", "CLI_KEY"], 2, "--token-env needs a URL"),
         (["http://agent.example", "--token-env", "CLI_KEY"], 2, "--insecure"),
-        (["http://127.0.0.1:1"], 1, "Nothing listens at http://127.0.0.1:1"),
+        (["http://127.0.0.1:1"], 1, "No server listens at http://127.0.0.1:1"),
         (["--config", "nowhere.toml"], 2, "nowhere.toml"),
     ],
 )

@@ -229,7 +229,7 @@ def test_an_exported_session_is_readable_by_its_owner_only(
     assert [line["at"] for line in lines] == sorted(line["at"] for line in lines)
 
     done = jackfield("sessions", "export", session, "-o", "out.jsonl")
-    assert (done.exit_code, done.stderr) == (1, "Error: out.jsonl exists already; choose another name\n")
+    assert (done.exit_code, done.stderr) == (1, "Error: out.jsonl already exists; choose another name\n")
     markdown = asked(jackfield, "sessions", "export", session, "--format", "markdown")
     assert markdown.startswith(f"# Session {session}\n")
     assert "\n> Two words.\n> No \\x1b[31mmore.\n" in markdown
@@ -316,7 +316,10 @@ def test_sessions_without_recent_messages_are_deleted(host_folder: HostFolder, j
             pass
 
     asyncio.run(drive())
-    assert asked(jackfield, "sessions", "prune", "--older-than", "1h", "--yes") == "no session is that old\n"
+    assert (
+        asked(jackfield, "sessions", "prune", "--older-than", "1h", "--yes")
+        == "no session is older than that\n"
+    )
     assert "deleted 1 session" in asked(jackfield, "sessions", "prune", "--older-than", "0m", "--yes")
     assert asked(jackfield, "sessions", "list") == "no sessions\n"
     done = jackfield("sessions", "prune", "--older-than", "long")

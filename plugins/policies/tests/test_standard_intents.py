@@ -109,7 +109,8 @@ def test_an_earlier_end_does_not_replace_a_farewell() -> None:
     talk = session()
     applied(talk, end_voice_session("farewell_spoken"))
     assert (
-        reason(talk, end_voice_session("current_turn")) == "the session ends already, after farewell_spoken"
+        reason(talk, end_voice_session("current_turn"))
+        == "the session is already ending, after farewell_spoken"
     )
 
 
@@ -117,11 +118,11 @@ def test_an_earlier_end_does_not_replace_a_farewell() -> None:
 def test_the_same_end_is_refused_the_second_time(after: Any) -> None:
     talk = session()
     applied(talk, end_voice_session(after))
-    assert reason(talk, end_voice_session(after)) == f"the session ends already, after {after}"
+    assert reason(talk, end_voice_session(after)) == f"the session is already ending, after {after}"
 
 
 def test_a_text_session_has_no_voice_to_end() -> None:
-    assert reason(session("text"), end_voice_session()) == "a text session has no voice to end"
+    assert reason(session("text"), end_voice_session()) == "a text session has no voice session to end"
 
 
 @pytest.mark.parametrize(
@@ -131,7 +132,7 @@ def test_a_text_session_has_no_voice_to_end() -> None:
 def test_a_closed_session_refuses_intents(mode: Mode, intent: Intent) -> None:
     talk = session(mode)
     talk.transition(State.TERMINATED)
-    assert reason(talk, intent) == "the session is over"
+    assert reason(talk, intent) == "the session has ended"
 
 
 @pytest.mark.parametrize(
@@ -151,11 +152,11 @@ def test_a_closed_session_refuses_intents(mode: Mode, intent: Intent) -> None:
         ("SET_PENDING_MESSAGE", {}, "the parameter message is missing"),
         ("SET_PENDING_MESSAGE", {"message": "x" * 501}, "message has 501 characters, at most 500"),
         ("SET_PENDING_MESSAGE", {"message": b"x"}, "message is of type bytes, not text"),
-        ("SET_PENDING_MESSAGE", {"message": "\ud83d"}, "message holds half of a surrogate pair"),
-        ("SET_PENDING_MESSAGE", {"value": "x"}, "it has no parameter 'value'; it takes message alone"),
-        ("SET_PENDING_MESSAGE", None, "its parameters are null and not an object"),
-        ("SUPPRESS_AUDIO", [("value", True)], "its parameters are of type list and not an object"),
-        ("SUPPRESS_AUDIO", {1: True, (): 2}, "it has no parameter (), 1; it takes value alone"),
+        ("SET_PENDING_MESSAGE", {"message": "\ud83d"}, "message contains half of a surrogate pair"),
+        ("SET_PENDING_MESSAGE", {"value": "x"}, "it has no parameter 'value'; its only parameter is message"),
+        ("SET_PENDING_MESSAGE", None, "its parameters are null, not an object"),
+        ("SUPPRESS_AUDIO", [("value", True)], "its parameters are of type list, not an object"),
+        ("SUPPRESS_AUDIO", {1: True, (): 2}, "it has no parameter (), 1; its only parameter is value"),
         ("HANG_UP", {}, "no plugin handles it"),
     ],
 )

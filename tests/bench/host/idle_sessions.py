@@ -28,8 +28,10 @@ def run(report: Report, asked: RunOptions) -> None:
     with tempfile.TemporaryDirectory() as folder, running("bench.host.provider") as provider:
         env = {"BENCH_PORT": str(provider.port), "OPENAI_API_KEY": "none"}
         with running("bench.host.jackfield_host", Path(folder), env) as ours:
-            kept["a socket at the host that has said nothing"] = held(ours, "/ws/text", start=False)
-            kept["**an idle text session**, with its line to a provider"] = held(ours, "/ws/text", start=True)
+            kept["a socket at the host without a session"] = held(ours, "/ws/text", start=False)
+            kept["**an idle text session**, with its connection to a provider"] = held(
+                ours, "/ws/text", start=True
+            )
             left = churned(ours, CHURN_FULL if asked.full else CHURN)
     caption = f"Memory of the host, its own pages, over {SESSIONS} connections each."
     report.table(MEMORY, caption, {name: (size / 1024,) for name, size in kept.items()})

@@ -38,12 +38,12 @@ def parts(path: Path, registry: Registry) -> dict[str, float]:
     folders = [folder for package in packages if (folder := folder_of(package))]
     handlers = [tool.handler for tool in registry.tools.values()]
     return {
-        "the file read": best(lambda: orjson.loads(path.read_bytes())),
-        "its hash": best(lambda: content_hash(wire)),
-        "manifests": best(lambda: Snapshot.from_wire(wire)),
-        "packages found": best(lambda: [folder_of(package) for package in packages]),
-        "code hashed": best(lambda: [package_hash(each, "1.0.0", exclude=NOT_CODE) for each in folders]),
-        "handlers looked at": best(lambda: [as_handler(handler) for handler in handlers]),
+        "reading the file": best(lambda: orjson.loads(path.read_bytes())),
+        "hashing it": best(lambda: content_hash(wire)),
+        "parsing the manifests": best(lambda: Snapshot.from_wire(wire)),
+        "finding the packages": best(lambda: [folder_of(package) for package in packages]),
+        "hashing the code": best(lambda: [package_hash(each, "1.0.0", exclude=NOT_CODE) for each in folders]),
+        "checking the handlers": best(lambda: [as_handler(handler) for handler in handlers]),
     }
 
 
@@ -63,10 +63,10 @@ def main() -> None:
     taken = {
         "importing the handlers": imported,
         "**loading beyond importing the handlers**": loaded,
-        "what waits for the first calls: validators": compiled,
-        "loading once more in the same process": best(lambda: Registry.load(path, deployment)),
+        "postponed to the first calls: validators": compiled,
+        "loading again in the same process": best(lambda: Registry.load(path, deployment)),
     }
-    taken |= {f"of it {part}": took for part, took in parts(path, registry).items()}
+    taken |= {f"of which {part}": took for part, took in parts(path, registry).items()}
     print(json.dumps(taken))
 
 

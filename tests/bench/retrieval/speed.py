@@ -31,8 +31,8 @@ SPEED = Table(
     {
         "p50, ms": ".1f",
         "p99, ms": ".1f",
-        "p50 with company": ".1f",
-        "p99 with company": ".1f",
+        "p50 under load": ".1f",
+        "p99 under load": ".1f",
     },
 )
 LIBRARY = Table(

@@ -108,7 +108,7 @@ def test_a_partly_unreadable_calendar_is_not_free(tmp_path: Path) -> None:
     ],
 )
 def test_datetimes_out_of_range_are_explained(args: Any, tmp_path: Path) -> None:
-    with pytest.raises(ToolError, match="no moment") as caught:
+    with pytest.raises(ToolError, match="not a date and time") as caught:
         ask(tmp_path, **args)
     assert caught.value.type is ErrorType.PERMANENT
     assert caught.value.suggestion

@@ -154,7 +154,7 @@ def test_a_skipped_time_is_moved_forward_with_a_note(local: str, zone: str, iso:
     assert data["iso"] == iso
     (note,) = data["notes"]
     assert f"does not exist in {zone}" in note
-    assert note.endswith(f"moved on to {moved_to}")
+    assert note.endswith(f"moved forward to {moved_to}")
 
 
 @pytest.mark.parametrize(
@@ -172,7 +172,7 @@ def test_the_first_of_a_repeated_time_is_used_with_a_note(
     data = run(datetime=local, timezone=zone)
     assert data["utc_offset"] == first
     (note,) = data["notes"]
-    assert f"comes twice in {zone}" in note
+    assert f"occurs twice in {zone}" in note
     assert f"UTC{first}" in note
     assert f"offset {second}" in note
 

@@ -87,7 +87,7 @@ class IncompleteImages(MemoryImages):
 def test_missing_images_are_reported() -> None:
     data = call(ToolTestContext(images=IncompleteImages()), count=3).data
     assert len(data["images"]) == 2
-    assert data["note"] == "Of 3 pictures the provider made 2."
+    assert data["note"] == "The provider made 2 of 3 pictures."
 
 
 @pytest.mark.parametrize(

@@ -206,7 +206,7 @@ def test_an_unreadable_date_is_unknown_and_reported() -> None:
     )
     assert [result["id"] for result in data["results"]] == ["new", "bad", "old"]
     assert data["results"][1]["unknown"] == ["recency"]
-    assert data["notes"] == ["The last_updated of bad is no ISO 8601 date and was not used."]
+    assert data["notes"] == ["The last_updated of bad is not an ISO 8601 date and was not used."]
 
 
 def test_many_bad_dates_are_reported_briefly() -> None:

@@ -44,13 +44,13 @@ class CheckCode(Enum):
     )
     TOOL_ID_TAKEN = _Rule(
         "JF002",
-        "two distributions claim one tool id",
+        "two distributions claim the same tool id",
         "uninstall one of them, or deny it with `--deny DISTRIBUTION`",
     )
     SECOND_COPY = _Rule(
         "JF003",
         "a distribution is on the path twice",
-        "remove one copy; the order of sys.path decides which one is imported",
+        "remove one copy; the order of sys.path decides which is imported",
     )
     BROKEN_METADATA = _Rule("JF004", "a distribution's metadata cannot be read", "reinstall the distribution")
     BAD_ENTRY_POINT = _Rule(
@@ -78,7 +78,7 @@ class CheckCode(Enum):
     )
     BAD_OFFER = _Rule(
         "JF053",
-        "a hook returns a wrong type of offer",
+        "a hook returns the wrong type of offer",
         "return the type of offer that docs/hooks.md names for this hook",
     )
     OFFER_TAKEN = _Rule(
@@ -87,10 +87,10 @@ class CheckCode(Enum):
 
     # JF1xx: the files of the package
     SCHEMA_MISSING = _Rule(
-        "JF101", "schema.json is missing", "add it beside handler.py and make the wheel ship it"
+        "JF101", "schema.json is missing", "add it next to handler.py and make the wheel ship it"
     )
     GUIDE_MISSING = _Rule(
-        "JF102", "guide.md is missing", "add it beside handler.py and make the wheel ship it"
+        "JF102", "guide.md is missing", "add it next to handler.py and make the wheel ship it"
     )
     HANDLER_MISSING = _Rule("JF103", "handler.py is missing", "add it with `async def execute(args, ctx)`")
     UNREADABLE = _Rule(
@@ -207,7 +207,7 @@ class CheckCode(Enum):
         "an argument has no description",
         "describe it in a sentence; the model has no other explanation",
     )
-    UNTYPED = _warning("JF512", "an argument accepts any value", "add its `type` or its `enum`")
+    UNTYPED = _warning("JF512", "an argument accepts any value", "add a `type` or an `enum`")
     UNKNOWN_KEYWORD = _warning(
         "JF513",
         "a keyword is unknown",

@@ -31,7 +31,8 @@ class AgentsSettings:
         Ge(2),
         Le(100),
         Help(
-            "Messages that the model of an agent may write. Before the last one it is asked for its report."
+            "Maximum messages that an agent's model may write. Before the last one, it is asked for its "
+            "report."
         ),
     ] = 20
     # An agent has to end before its tool times out, or what it found is lost.
@@ -40,23 +41,23 @@ class AgentsSettings:
         Ge(1),
         Le(290),
         Unit("seconds"),
-        Help("How long an agent may work; the tool's own limit is 300 seconds."),
+        Help("Time limit of a task; the tool's own limit is 300 seconds."),
     ] = 280
-    at_once: Annotated[int, Ge(1), Le(1000), Help("Agents at work on one host.")] = 4
+    at_once: Annotated[int, Ge(1), Le(1000), Help("Maximum concurrent agents on one host.")] = 4
     per_user: Annotated[
         int,
         Ge(1),
         Le(1000),
-        Help("Agents at work for one user on one host; without a user, for one session."),
+        Help("Maximum concurrent agents of one user on one host; without a user, of one session."),
     ] = 2
     characters: Annotated[
         int,
         Ge(200),
         Le(20_000),
-        Help("The longest report; a longer one is cut after a sentence and ends in `[...]`."),
+        Help("Maximum length of a report; a longer one is cut after a sentence and ends in `[...]`."),
     ] = 4000
     tools: Annotated[
-        tuple[str, ...], Help("Ids of tools that agents may use besides those that only read.")
+        tuple[str, ...], Help("Ids of tools that agents may use in addition to those that only read.")
     ] = ()
 
 
@@ -65,6 +66,6 @@ class TaskConsentSettings:
     """`[policies.task_consent]`"""
 
     words: Annotated[Phrases, Help("Words and phrases that ask for such work.")] = WORDS
-    negations: Annotated[Phrases, Help("A sentence with one of these words or phrases asks for nothing.")] = (
+    negations: Annotated[Phrases, Help("A sentence with one of these words or phrases is not a request.")] = (
         NEGATIONS
     )

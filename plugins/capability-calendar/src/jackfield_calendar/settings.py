@@ -60,14 +60,16 @@ Address = Annotated[str, Format('an e-mail address such as "studio@example.org",
 class CalendarSettings:
     """One calendar: its backend and the backend's settings."""
 
-    backend: Annotated[Literal["folder", "caldav", "google"], Help("Where the calendar is kept.")] = "folder"
+    backend: Annotated[Literal["folder", "caldav", "google"], Help("Where the calendar is stored.")] = (
+        "folder"
+    )
     zone: Annotated[
         Zone | None,
-        Help("IANA time zone in which the days of this calendar begin.", default="that of the capability"),
+        Help("IANA time zone of the days of this calendar.", default="that of the capability"),
     ] = None
     organizer: Annotated[
         Address | None,
-        Help("E-mail address that invites, or `{user}`.", default="that of the capability"),
+        Help("Organizer's e-mail address, or `{user}`.", default="that of the capability"),
     ] = None
     path: Annotated[
         NonEmpty | None,
@@ -84,11 +86,11 @@ class CalendarSettings:
         EnvironmentVariable | None,
         Help(
             "`caldav`: the environment variable that holds the password; use an app password if the server "
-            "has them."
+            "supports them."
         ),
     ] = None
     calendar_id: Annotated[
-        NonEmpty | None, Help("`google`, required: the calendar, `primary` or an address.")
+        NonEmpty | None, Help("`google`, required: the id of the calendar, `primary` or an address.")
     ] = None
     service_account_file: Annotated[
         NonEmpty | None,
@@ -115,16 +117,15 @@ class CalendarSettings:
     ] = None
     timeout_seconds: Annotated[
         Seconds | None,
-        Help("`caldav` and `google`: how long one request may take as a whole.", default="`5`"),
+        Help("`caldav` and `google`: the total time limit of one request.", default="`5`"),
     ] = None
     api_url: Annotated[
-        HttpUrl | None, Help("`google`: another address of the API, for a proxy.", default="Google's")
+        HttpUrl | None, Help("`google`: another address of the API, such as a proxy.", default="Google's")
     ] = None
     token_url: Annotated[
         HttpUrl | None,
         Help(
-            "`google`: another address for tokens, with a refresh token; the file of a service account names "
-            "its own.",
+            "`google`: another token endpoint for refresh tokens; a service account's file names its own.",
             default="Google's",
         ),
     ] = None
@@ -187,24 +188,24 @@ class CalendarCapabilitySettings:
         Zone,
         Help(
             "IANA time zone of answers, of all-day events, and of new events without their own zone. "
-            "Floating times are always read in it."
+            "Floating times always use it."
         ),
     ] = field(default_factory=lambda: ZoneInfo("UTC"))
     organizer: Annotated[
         Address | None,
         Help(
-            "E-mail address that invites, or `{user}` for the user's own. Without one, an event names its "
-            "attendees and nobody is invited."
+            "Organizer's e-mail address, or `{user}` for the user's own. Without one, an event lists its "
+            "attendees, but no invitations are sent."
         ),
     ] = None
     calendars: Annotated[
         Mapping[CalendarName, CalendarSettings],
         Help(
-            "A table for each calendar that tools know: `primary`, `team`, `personal`.",
+            "A table for each calendar that tools can use: `primary`, `team`, `personal`.",
             default="`primary`, in a folder",
         ),
     ] = field(default_factory=lambda: {"primary": CalendarSettings()})
-    meetings: Annotated[MeetingsSettings, Help("Who makes links to video calls.")] = MeetingsSettings()
+    meetings: Annotated[MeetingsSettings, Help("Where links to video calls come from.")] = MeetingsSettings()
 
     def __post_init__(self) -> None:
         backends = {calendar.backend for calendar in self.calendars.values()}

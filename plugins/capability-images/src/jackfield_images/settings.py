@@ -74,15 +74,15 @@ class ImagesSettings:
             default="the provider's own",
         ),
     ] = None
-    folder: Annotated[Path, Help("The directory that pictures are stored in.")] = Path("images")
-    max_bytes: Annotated[Bytes, Help("The largest picture that is stored.")] = 20 * 1024 * 1024
+    folder: Annotated[Path, Help("The directory in which images are stored.")] = Path("images")
+    max_bytes: Annotated[Bytes, Help("Maximum size of an image.")] = 20 * 1024 * 1024
     timeout: Annotated[
-        Seconds, Help("How long to wait for a provider; stay below the tool's 120 seconds.")
+        Seconds, Help("How long to wait for a provider; keep it below the tool's 120 seconds.")
     ] = 110.0
     prices: Annotated[
         PriceList,
         Help(
-            "What a picture costs, by provider, model and quality, and optionally by shape.",
+            "Price of an image, by provider, model and quality, and optionally by shape.",
             default="the providers' public price lists",
         ),
     ] = field(default_factory=dict)
@@ -115,17 +115,19 @@ class ImageConsentSettings:
     cost_limit: Annotated[
         Dollars,
         Help(
-            "US dollars up to which the user is not asked. An unknown cost is over every limit, and 0 always "
-            "asks."
+            "Cost up to which the user is not asked. An unknown cost is over every limit; with 0 the user is "
+            "always asked."
         ),
     ] = 0.10
     verbs: Annotated[
         Phrases,
         Help("Words that ask for something; a noun has to follow, or the verb ends the sentence."),
     ] = vocabulary.VERBS
-    drawing_verbs: Annotated[Phrases, Help("Words that always ask for a picture.")] = vocabulary.DRAWING_VERBS
-    nouns: Annotated[Phrases, Help("Words for pictures.")] = vocabulary.NOUNS
-    negations: Annotated[Phrases, Help("After one of these, nothing is asked for.")] = vocabulary.NEGATIONS
+    drawing_verbs: Annotated[Phrases, Help("Words that always ask for an image.")] = vocabulary.DRAWING_VERBS
+    nouns: Annotated[Phrases, Help("Words for images.")] = vocabulary.NOUNS
+    negations: Annotated[Phrases, Help("After one of these, the rest of a sentence is not a request.")] = (
+        vocabulary.NEGATIONS
+    )
 
 
 @dataclass(frozen=True, slots=True)

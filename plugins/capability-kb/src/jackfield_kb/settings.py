@@ -63,7 +63,7 @@ class KnowledgeSettings:
     model: Annotated[
         NonEmpty | None,
         Help(
-            "The endpoint's model. With another model all vectors are computed again.",
+            "The endpoint's model. If it changes, all vectors are computed again.",
             default=f"`{DEFAULT_MODEL}`",
         ),
     ] = None
@@ -78,9 +78,9 @@ class KnowledgeSettings:
             default="`OPENAI_API_KEY`",
         ),
     ] = None
-    timeout: Annotated[Seconds, Help("How long an embedding endpoint may take to answer.")] = 10.0
+    timeout: Annotated[Seconds, Help("Time limit for an answer of an embedding endpoint.")] = 10.0
     patience: Annotated[
-        Seconds, Help("How long a search may take; after that the tool fails and can be retried.")
+        Seconds, Help("Time limit of a search; after that the tool fails and can be retried.")
     ] = 5.0
     access: Annotated[
         Mapping[Namespace, Readers],

@@ -49,20 +49,17 @@ class WebSettings:
     ] = ()
     deny: Annotated[
         tuple[Annotated[HostPattern, Format(_HOST, _denied)], ...],
-        Help("Hosts that are never asked, on any port; wins over `allow`."),
+        Help("Hosts that are never contacted, on any port; overrides `allow`."),
     ] = ()
     timeout: Annotated[
         Seconds,
-        Help(
-            "How long a page may take from the call to the text, redirects and reading included; stay below "
-            "the tool's 20 seconds."
-        ),
+        Help("Time limit for a page, including redirects and parsing; keep it below the tool's 20 seconds."),
     ] = 15.0
     max_bytes: Annotated[
         Bytes,
         Help(
-            "How much of a page is read, before and after it is decompressed; the rest is left out, and the "
-            "answer says so."
+            "Maximum size of a page, before and after decompression; the rest is cut off, and the answer "
+            "says so."
         ),
     ] = 2 * 1024 * 1024
     user_agent: Annotated[
@@ -80,7 +77,7 @@ class WebSettings:
         if self.allow:
             return None
         return (
-            "fetching is off until the deployment says whose pages may be read: "
+            "fetching is off until the deployment lists the allowed hosts: "
             'allow = ["docs.example.com"], or allow = ["*"] for every public host, in [capabilities.web]'
         )
 
@@ -100,7 +97,7 @@ class WebSearchSettings:
         ]
         | None,
         Help(
-            "The address of the provider; a redirect is not followed.",
+            "The address of the provider; redirects are not followed.",
             default="none for `searxng`, Brave's own for `brave`",
         ),
     ] = None
@@ -115,12 +112,12 @@ class WebSearchSettings:
         NonEmpty | None,
         Help("The language of results, such as `en` or `pt-BR`.", default="the provider's own"),
     ] = None
-    safe: Annotated[
-        Literal["off", "moderate", "strict"], Help("How strictly indecent results are left out.")
-    ] = "moderate"
-    timeout: Annotated[Seconds, Help("How long to wait for an answer; stay below the tool's 10 seconds.")] = (
-        8.0
+    safe: Annotated[Literal["off", "moderate", "strict"], Help("How strictly adult content is filtered.")] = (
+        "moderate"
     )
+    timeout: Annotated[
+        Seconds, Help("How long to wait for an answer; keep it below the tool's 10 seconds.")
+    ] = 8.0
 
     def __post_init__(self) -> None:
         given = (self.url, self.api_key_env, self.language, self.safe, self.timeout)

@@ -30,20 +30,20 @@ class WorkspaceSettings:
     root: Annotated[
         Path | None,
         Help(
-            "The directory; a relative path is below the working directory of the host.",
+            "The directory; a relative path starts in the working directory of the host.",
             default="none: the tools are withheld",
         ),
     ] = None
     hidden: Annotated[
         tuple[NonEmpty, ...],
         Help(
-            "More patterns of what is hidden, as in a `.gitignore` file; one that begins with `!` takes a "
-            'pattern back: `["secrets/", "!.env.ci"]`.'
+            "More patterns of hidden files, as in a `.gitignore` file; `!` before a pattern removes it: "
+            '`["secrets/", "!.env.ci"]`.'
         ),
     ] = ()
-    gitignore: Annotated[
-        bool, Help("Whether `glob` and `grep` leave out what `.gitignore` files leave out.")
-    ] = True
+    gitignore: Annotated[bool, Help("Whether `glob` and `grep` skip files that `.gitignore` excludes.")] = (
+        True
+    )
     max_file_bytes: Annotated[
         int,
         Gt(0),
@@ -57,28 +57,28 @@ class WorkspaceSettings:
         Le(10_000),
         Unit("lines"),
         Help(
-            "The most lines that one call reads; an answer to a model holds fewer, and says where to read on."
+            "Maximum lines that one call reads; a result for a model has fewer, and says where to continue."
         ),
     ] = 1000
     max_files: Annotated[
-        int, Gt(0), Le(5000), Unit("files"), Help("The most files that `glob` lists; it counts all.")
+        int, Gt(0), Le(5000), Unit("files"), Help("Maximum files that `glob` lists; it counts all.")
     ] = 200
-    max_matches: Annotated[int, Gt(0), Le(5000), Unit("matches"), Help("The most matches of one `grep`.")] = (
+    max_matches: Annotated[int, Gt(0), Le(5000), Unit("matches"), Help("Maximum matches of one `grep`.")] = (
         200
     )
     max_entries: Annotated[
         int,
         Gt(0),
         Le(5_000_000),
-        Unit("entries of directories"),
-        Help("How many entries of directories one search looks at."),
+        Unit("directory entries"),
+        Help("Maximum directory entries that one search examines."),
     ] = 100_000
     search_seconds: Annotated[
         float,
         Gt(0),
         Le(60),
         Unit("seconds"),
-        Help("How long one search may take; it then answers with what it found, and says so."),
+        Help("Time limit of a search; it then returns what it found, and says so."),
     ] = 5.0
 
     def unavailable(self) -> str | None:
@@ -95,14 +95,14 @@ class ShellSettings:
     """`[capabilities.shell]`"""
 
     root: Annotated[
-        Path | None, Help("The directory in which commands begin.", default="none: the tool is withheld")
+        Path | None, Help("The working directory of commands.", default="none: the tool is withheld")
     ] = None
     max_seconds: Annotated[
         float,
         Gt(0),
         Le(60),
         Unit("seconds"),
-        Help("The maximum time of a command, whatever timeout the call requests."),
+        Help("Time limit of a command, whatever timeout the call requests."),
     ] = 60.0
     output_bytes: Annotated[
         int,
@@ -112,7 +112,7 @@ class ShellSettings:
         Help("How much of the output is kept: a third from its beginning, the rest from its end."),
     ] = 20_000
     environment: Annotated[
-        tuple[NonEmpty, ...], Help("The environment variables of the host that commands see, by name.")
+        tuple[NonEmpty, ...], Help("Names of the host's environment variables that commands see.")
     ] = ("LANG", "LC_ALL", "LC_CTYPE", "PATH", "TZ")
     sandbox: Annotated[
         Literal["none", "bubblewrap"],
@@ -171,7 +171,7 @@ class FileConsentSettings:
         Phrases,
         Help("Words that ask for a change; the file has to be named in the same part of the sentence."),
     ] = vocabulary.VERBS
-    negations: Annotated[Phrases, Help("A sentence with one of these words asks for nothing.")] = (
+    negations: Annotated[Phrases, Help("A sentence with one of these words is not a request.")] = (
         vocabulary.NEGATIONS
     )
 

@@ -108,10 +108,10 @@ def _describe_failure(error: Exception, address: HostAddress) -> ClientError:
         return _handshake_error(error.response, address)
     if isinstance(error, tls.SSLError):
         reason = getattr(error, "verify_message", "") or error.reason or "the handshake failed"
-        return HostUnreachableError(f"No secure connection to {address.base}: {reason}.")
+        return HostUnreachableError(f"The secure connection to {address.base} failed: {reason}.")
     if isinstance(error, ConnectionRefusedError):
         return HostUnreachableError(
-            f"Nothing listens at {address.base}; start a host with `jackfield serve`, or check the port."
+            f"No server listens at {address.base}; start a host with `jackfield serve`, or check the port."
         )
     if isinstance(error, TimeoutError):
         return HostUnreachableError(f"{address.base} did not answer within {OPEN_SECONDS:.0f} seconds.")

@@ -68,7 +68,7 @@ def _bans(settings: object, services: Services) -> Bans:  # noqa: ARG001
 @hookimpl
 def jackfield_commands() -> Iterable[CommandOffer]:
     """Let an operator see bans and lift one."""
-    return [CommandOffer("bans", "See who is banned, and lift a ban.", _bans_command)]
+    return [CommandOffer("bans", "List and lift bans.", _bans_command)]
 
 
 def _bans_command() -> click.Command:

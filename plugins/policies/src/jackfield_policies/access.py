@@ -118,7 +118,7 @@ class ModePolicy(SyncPolicy):
         return fail(
             ErrorType.MODE_RESTRICTED,
             f"{call.tool.id} works in {allowed} sessions, and this is a {call.session.mode} session.",
-            suggestion="Tell the user, and go on without it.",
+            suggestion="Tell the user, and continue without it.",
         )
 
 

@@ -28,7 +28,7 @@ class _ActiveBan(NamedTuple):
 @click.group(invoke_without_command=True)
 @click.pass_context
 def bans(ctx: click.Context) -> None:
-    """List bans, and lift one. Works while a host is running. Without a command, it lists."""
+    """List and lift bans. Works while a host is running. Without a command, lists them."""
     if ctx.invoked_subcommand is None:
         ctx.invoke(list_)
 
@@ -37,7 +37,7 @@ def bans(ctx: click.Context) -> None:
 @with_registry
 @as_json
 def list_(settings: Settings, as_json: bool) -> None:
-    """List who is banned, and for how much longer.
+    """List the banned users, and how much longer each ban lasts.
 
     A guest without a name is banned in one session, which is listed by its id.
     """

@@ -33,10 +33,10 @@ Fault = Callable[[Any], str | None]
 def check_params(parameter: str, params: Any) -> str | None:
     """Return why the parameters are not exactly this one."""
     if not isinstance(params, Mapping):
-        return f"its parameters are {_kind(params)} and not an object"
+        return f"its parameters are {_kind(params)}, not an object"
     unknown = sorted(f"{name!r:.40}" for name in params if name != parameter)
     if unknown:
-        return f"it has no parameter {', '.join(unknown[:3])}; it takes {parameter} alone"
+        return f"it has no parameter {', '.join(unknown[:3])}; its only parameter is {parameter}"
     return None if parameter in params else f"the parameter {parameter} is missing"
 
 
@@ -61,7 +61,7 @@ def text(longest: int) -> Fault:
             return f"has {len(value)} characters, at most {longest} are allowed"
         # A session with half of a surrogate pair could not be saved.
         if any("\ud800" <= character <= "\udfff" for character in value):
-            return "holds half of a surrogate pair"
+            return "contains half of a surrogate pair"
         return None
 
     return fault
@@ -97,7 +97,7 @@ class OneValueIntent:
     def refusal(self, session: Session, params: Mapping[str, Any]) -> str | None:
         """Return why the intent cannot be applied now, or None; changes nothing."""
         if not session.active:
-            return "the session is over"
+            return "the session has ended"
         fault = check_params(self.parameter, params)
         if fault:
             return fault
@@ -112,12 +112,12 @@ class OneValueIntent:
 
 def _cannot_end(session: Session, after: str) -> str | None:
     if session.mode != "voice":
-        return "a text session has no voice to end"
+        return "a text session has no voice session to end"
     asked = session.flags.get("end")
     # A later end lets a farewell be heard; an earlier one would cut it off.
     if asked is None or (asked == CURRENT_TURN and after == FAREWELL_SPOKEN):
         return None
-    return f"the session ends already, after {asked}"
+    return f"the session is already ending, after {asked}"
 
 
 HANDLERS: Mapping[str, OneValueIntent] = MappingProxyType(

@@ -94,7 +94,10 @@ class BudgetPolicy(SyncPolicy):
         if tool_ms and turn.tool_ms > tool_ms:
             call.decide("budgets", "over time")
             _log.warning(
-                "the tools of a turn took %.0f ms of %g, last %s", turn.tool_ms, tool_ms, call.tool.id
+                "the tools of a turn took %.0f ms, over the budget of %g ms; last tool: %s",
+                turn.tool_ms,
+                tool_ms,
+                call.tool.id,
             )
             call.meta["turnTime"] = {"spentMs": round(turn.tool_ms), "budgetMs": tool_ms}
         return response
@@ -103,7 +106,9 @@ class BudgetPolicy(SyncPolicy):
 def _budget_exceeded(call: Call, message: str) -> ToolResponse:
     call.end("budgets", "refused")
     return fail(
-        ErrorType.BUDGET_EXCEEDED, message, suggestion="Answer with what you have, or ask the user to go on."
+        ErrorType.BUDGET_EXCEEDED,
+        message,
+        suggestion="Answer with what you have, or ask the user to continue.",
     )
 
 
@@ -139,7 +144,8 @@ class LoopPolicy(SyncPolicy):
             if found_nothing >= self._empty:
                 call.decide("loops", "found nothing again")
                 return _loop_detected(
-                    f"{tool_id} found nothing {found_nothing} times in this turn; it may not be there.",
+                    f"{tool_id} found nothing {found_nothing} times in this turn; there may be nothing "
+                    "to find.",
                     "Tell the user that nothing was found, or use another tool.",
                 )
         return response
@@ -209,5 +215,5 @@ class LatencyPolicy(SyncPolicy):
         if took > budget:
             call.decide("latency", "late")
             call.meta["late"] = {"tookMs": round(took), "budgetMs": budget}
-            _log.warning("%s took %.0f ms of its %d", call.tool.id, took, budget)
+            _log.warning("%s took %.0f ms, over its budget of %d ms", call.tool.id, took, budget)
         return response

@@ -14,7 +14,7 @@ async def execute(args: dict[str, Any], ctx: ToolContext) -> ToolResponse:
     """Run the command; a command that fails is a successful answer too."""
     shell: Shell = ctx.shell
     if not args["command"].strip():
-        return fail(ErrorType.PERMANENT, "The command is blank.", suggestion="Say what to run.")
+        return fail(ErrorType.PERMANENT, "The command is blank.", suggestion="Give a command to run.")
 
     async def progress(lines: int) -> None:
         await ctx.progress(f"The command has written {lines} lines.")
@@ -30,7 +30,7 @@ def _answer(finished: Finished) -> ToolResponse:
             ErrorType.TRANSIENT,
             f"The command was stopped after {finished.seconds:.0f} seconds: {finished.stopped}.",
             partial_side_effects=True,
-            suggestion="Look at what it has done already. Ask for more time, or do less at once.",
+            suggestion="Check what it has already done. Then ask for more time, or do less at once.",
             details={"output": finished.output[-_LAST_WORDS:]},
         )
     data: dict[str, Any] = {

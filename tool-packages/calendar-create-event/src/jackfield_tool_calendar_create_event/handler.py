@@ -19,8 +19,8 @@ async def execute(args: dict[str, Any], ctx: ToolContext) -> ToolResponse:
     if draft.meeting_link and not calendar.has_meeting_links:
         raise ToolError(
             ErrorType.PERMANENT,
-            "No provider of meeting links is set up here, so the event was not created.",
-            suggestion="Offer to create it without a link. Never make up an address.",
+            "No provider of meeting links is configured, so the event was not created.",
+            suggestion="Offer to create it without a link. Never invent a link.",
         )
     created = await calendar.create(draft)
     ctx.audit("event_created", uid=created.uid, calendar=created.calendar, existed=created.existed)
@@ -31,7 +31,7 @@ def _draft(args: dict[str, Any], zone: ZoneInfo) -> EventDraft:
     title = args["title"].strip()
     if not title:
         raise ToolError(
-            ErrorType.PERMANENT, "The title is empty.", suggestion="Ask the user what it is about."
+            ErrorType.PERMANENT, "The title is empty.", suggestion="Ask the user what the event is about."
         )
     start, end = (
         parse_datetime("start_time", args["start_time"]),
@@ -39,7 +39,7 @@ def _draft(args: dict[str, Any], zone: ZoneInfo) -> EventDraft:
     )
     if start >= end:
         raise ToolError(
-            ErrorType.PERMANENT, "start_time has to be before end_time.", suggestion="Check both."
+            ErrorType.PERMANENT, "start_time must be before end_time.", suggestion="Check both times."
         )
     if end - start > timedelta(days=MAX_DAYS):
         raise ToolError(

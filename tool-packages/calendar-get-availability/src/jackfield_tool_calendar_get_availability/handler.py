@@ -34,8 +34,8 @@ def _check(span: Slot, zone: ZoneInfo) -> None:
     if span.start >= span.end:
         raise ToolError(
             ErrorType.PERMANENT,
-            "start_date has to be before end_date.",
-            suggestion="Swap them, or ask for a range of at least a few minutes.",
+            "start_date must be before end_date.",
+            suggestion="Swap them, or request a range of at least a few minutes.",
         )
     # By the wall clock: a month in which the clocks go back is an hour longer.
     first, last = (each.astimezone(zone).replace(tzinfo=None) for each in span)
@@ -44,7 +44,7 @@ def _check(span: Slot, zone: ZoneInfo) -> None:
         raise ToolError(
             ErrorType.PERMANENT,
             f"The range is longer than {MAX_DAYS} days.",
-            suggestion="Ask for a part of it, or agree with the user on a week first.",
+            suggestion="Request a part of it, or agree on a week with the user first.",
         )
 
 

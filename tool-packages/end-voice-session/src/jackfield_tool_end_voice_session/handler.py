@@ -10,7 +10,7 @@ from jackfield import ErrorType, ToolContext, ToolResponse, fail, ok
 async def execute(args: dict[str, Any], ctx: ToolContext) -> ToolResponse:
     """Send the text to the chat and end after the turn, or after the closing message if there is one."""
     if not ctx.session.active:
-        return fail(ErrorType.SESSION_INACTIVE, "The session is over already.")
+        return fail(ErrorType.SESSION_INACTIVE, "The session has already ended.")
     if not ctx.voice.active:
         return fail(
             ErrorType.SESSION_INACTIVE,

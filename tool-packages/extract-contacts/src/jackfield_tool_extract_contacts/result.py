@@ -65,4 +65,4 @@ def _contacts(groups: Sequence[Group], values: _Values) -> list[dict[str, Any]]:
 
 def _hint(unread: Sequence[str]) -> str:
     more = f" and {len(unread) - 1} more" if len(unread) > 1 else ""
-    return f"'{unread[0]}'{more} may be phone numbers without a country code; give region to have them read."
+    return f"'{unread[0]}'{more} may be phone numbers without a country code; set region to include them."

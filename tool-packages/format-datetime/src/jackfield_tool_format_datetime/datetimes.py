@@ -40,7 +40,7 @@ def parse(text: str, parameter: str) -> date | datetime:
     try:
         return datetime.fromisoformat(f"{day}T{time}{offset or ''}") if time else date.fromisoformat(day)
     except ValueError:
-        message = f"{text!r} holds a day, time or offset that does not exist."
+        message = f"{text!r} contains a day, time or offset that does not exist."
         raise ArgumentError(parameter, message, f"{_ADVICE}.") from None
 
 
@@ -57,11 +57,11 @@ def resolve(local: datetime, zone: ZoneInfo) -> ResolvedTime:
     clock = f"{local:%H:%M} on {local.date()}"
     if shown.replace(tzinfo=None) != local:
         moved = f"{shown:%H:%M}" if shown.date() == local.date() else f"{shown:%H:%M} on {shown.date()}"
-        note = f"{clock} does not exist in {zone.key}: the clocks skip it. It was moved on to {moved}."
+        note = f"{clock} does not exist in {zone.key}: the clocks skip it. It was moved forward to {moved}."
     else:
         note = (
-            f"{clock} comes twice in {zone.key}: the clocks go back. The first was used, at UTC"
-            f"{offset_of(first)}; for the second write the datetime with the offset {offset_of(second)}."
+            f"{clock} occurs twice in {zone.key}: the clocks go back. The first occurrence was used, at UTC"
+            f"{offset_of(first)}; for the second, write the datetime with the offset {offset_of(second)}."
         )
     return ResolvedTime(shown, note)
 
@@ -77,7 +77,7 @@ def repeated_note(moment: datetime, zone: ZoneInfo) -> str | None:
     if moment.replace(fold=0).utcoffset() == moment.replace(fold=1).utcoffset():
         return None
     which = "second" if moment.fold else "first"
-    return f"{moment:%H:%M} comes twice that day in {zone.key}; this is the {which}, UTC{offset_of(moment)}."
+    return f"{moment:%H:%M} occurs twice that day in {zone.key}; this is the {which}, UTC{offset_of(moment)}."
 
 
 def offset_of(moment: datetime) -> str:

@@ -51,8 +51,8 @@ def execute(args: dict[str, Any], ctx: ToolContext) -> ToolResponse:  # noqa: AR
     except OverflowError:
         return ArgumentError(
             "datetime",
-            "In that time zone the moment lies outside the years 1 to 9999.",
-            "Keep a day's distance from both ends, or give the date alone.",
+            "In that time zone, the date is outside the years 1 to 9999.",
+            "Stay at least one day away from both ends, or give only the date.",
         ).response()
 
 
@@ -116,9 +116,7 @@ def _moment(given: datetime, request: _Request) -> _Result:
 def _overruled(given: datetime, source: ZoneInfo | None) -> str | None:
     if source is None or datetimes.in_zone(given, source).utcoffset() == given.utcoffset():
         return None
-    return (
-        f"The datetime has an offset of its own, UTC{datetimes.offset_of(given)}; from_timezone was not used."
-    )
+    return f"The datetime has its own offset, UTC{datetimes.offset_of(given)}; from_timezone was not used."
 
 
 def _day(day: date, request: _Request) -> _Result:

@@ -37,7 +37,7 @@ def tag_of(locale: Locale) -> str:
 def calendar_note(locale: Locale) -> str | None:
     """Return a note for locales whose everyday calendar is not the Gregorian one."""
     calendar = _OTHER_CALENDARS.get(locale.territory or _likely_territory(locale))
-    return calendar and f"The date is in the Gregorian calendar, not in the {calendar} one."
+    return calendar and f"The date is in the Gregorian calendar, not in the {calendar} calendar."
 
 
 def _likely_territory(locale: Locale) -> str:

@@ -76,7 +76,7 @@ def find_zone(name: str, parameter: str) -> ZoneInfo:
 def caution(zone: ZoneInfo) -> str | None:
     """Return a warning about a zone that is easily confused with another."""
     meant = _WITHOUT_SUMMER.get(zone.key)
-    return meant and f"{zone.key} has no daylight saving time; for the clock on the wall use {meant}."
+    return meant and f"{zone.key} has no daylight saving time; for local time, use {meant}."
 
 
 def _normal(name: str) -> str:

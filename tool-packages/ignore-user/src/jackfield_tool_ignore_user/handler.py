@@ -21,7 +21,7 @@ async def execute(args: dict[str, Any], ctx: ToolContext) -> ToolResponse:
     """Ban the user, inform the client, and in voice end the session after the closing sentence."""
     session = ctx.session
     if not session.active:
-        return fail(ErrorType.SESSION_INACTIVE, "The session is over already; nobody was banned.")
+        return fail(ErrorType.SESSION_INACTIVE, "The session has already ended; the user was not banned.")
     # A signed-in user is banned everywhere; without a user only this session is banned.
     scope = "user" if session.user else "session"
     try:
@@ -68,7 +68,7 @@ async def _tell_client(ban: _Ban, farewell: str, ctx: ToolContext) -> bool:
 def _in_doubt() -> ToolResponse:
     return fail(
         ErrorType.TRANSIENT,
-        "The ban could not be recorded, or it was and cannot be confirmed.",
+        "It is not certain that the ban was recorded.",
         partial_side_effects=True,
-        suggestion="Tell the user calmly that the conversation is over; call again only if abuse goes on.",
+        suggestion="Tell the user calmly that the conversation is over; call again only if abuse continues.",
     )

@@ -75,10 +75,11 @@ ONE_OF_EACH = ("photo", "illustration", "watercolour", "flat")
 FRAMINGS: Mapping[str, tuple[Framing, Framing, Framing, Framing]] = {
     "general": (
         Framing(
-            "wide view", "Wide view at eye level: the subject takes a third of the frame, the place is told"
+            "wide view",
+            "Wide view at eye level: the subject takes a third of the frame, the surroundings visible",
         ),
         Framing(
-            "close view", "Close view: the subject fills most of the frame, texture and expression count"
+            "close view", "Close view: the subject fills most of the frame, with clear texture and expression"
         ),
         Framing("centred", "The subject centred and whole before a simple background, a clear silhouette"),
         Framing("unusual angle", "Seen from low below or high above, with strong diagonal lines"),
@@ -108,7 +109,9 @@ FRAMINGS: Mapping[str, tuple[Framing, Framing, Framing, Framing]] = {
             "three-quarter view",
             "The product whole in three-quarter view on a plain surface, slightly from above",
         ),
-        Framing("detail", "Close view of the product's most telling detail, the rest falling out of focus"),
+        Framing(
+            "detail", "Close view of the product's most distinctive detail, the rest falling out of focus"
+        ),
         Framing(
             "in use", "The product in use in its natural surroundings, still the sharpest thing in the frame"
         ),
@@ -120,7 +123,7 @@ FRAMINGS: Mapping[str, tuple[Framing, Framing, Framing, Framing]] = {
     "person": (
         Framing("head and shoulders", "Head and shoulders at eye level, the eyes on the upper third"),
         Framing("half length", "Half length, turned slightly to one side, hands visible"),
-        Framing("in surroundings", "Full figure in surroundings that tell what the person does"),
+        Framing("in surroundings", "Full figure in surroundings that show what the person does"),
         Framing("profile", "Profile against a plain background, a strong outline"),
     ),
     "icon": (

@@ -14,7 +14,7 @@ def execute(args: dict[str, Any], ctx: ToolContext) -> ToolResponse:  # noqa: AR
     if not any(each.isalnum() for each in args["brief"]):
         return fail(
             ErrorType.PERMANENT,
-            "The brief says nothing.",
+            "The brief is empty.",
             suggestion="Ask the user what the picture should show.",
         )
     return ok({"variants": prompt_variants(args)})

@@ -13,7 +13,9 @@ async def execute(args: dict[str, Any], ctx: ToolContext) -> ToolResponse:
     """Generate the images; errors of the provider reach the model unchanged."""
     prompt = args["prompt"].strip()
     if not prompt:
-        return fail(ErrorType.PERMANENT, "The prompt is blank.", suggestion="Say what the picture shows.")
+        return fail(
+            ErrorType.PERMANENT, "The prompt is blank.", suggestion="Say what the picture should show."
+        )
     order = ImageOrder(prompt, args["avoid"].strip(), args["shape"], args["quality"], args["count"])
     await ctx.progress("drawing" if order.count == 1 else f"drawing {order.count} pictures")
     made: Sequence[StoredImage] = await ctx.images.generate(order)
@@ -27,7 +29,7 @@ async def execute(args: dict[str, Any], ctx: ToolContext) -> ToolResponse:
         "model": first.model,
     }
     if len(made) < order.count:
-        data["note"] = f"Of {order.count} pictures the provider made {len(made)}."
+        data["note"] = f"The provider made {len(made)} of {order.count} pictures."
     return ok(data)
 
 

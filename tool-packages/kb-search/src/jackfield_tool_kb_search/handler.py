@@ -15,7 +15,7 @@ from jackfield_tool_kb_search.voice_format import shorten_for_voice
 async def execute(args: dict[str, Any], ctx: ToolContext) -> ToolResponse:
     """Search, best match first; no match is an empty list."""
     if not args["query"].strip():
-        return fail(ErrorType.PERMANENT, "The query is blank.", suggestion="Say in words what to look for.")
+        return fail(ErrorType.PERMANENT, "The query is blank.", suggestion="Say what to search for.")
     try:
         filters = _filters(args.get("filters", {}))
     except ValueError as error:
@@ -44,7 +44,7 @@ def _filters(given: dict[str, Any]) -> Filters:
     within = given.get("date_range", {})
     start, end = (_moment(name, within.get(name)) for name in ("start", "end"))
     if start and end and start > end:
-        raise ValueError("date_range starts after it ends.")
+        raise ValueError("The start of date_range is after its end.")
     return Filters(given.get("type"), tuple(given.get("tags", ())), start, end)
 
 
@@ -55,4 +55,4 @@ def _moment(name: str, text: str | None) -> datetime | None:
         return datetime.fromisoformat(text.upper())
     except ValueError:
         # The schema accepts leap seconds, which Python does not support.
-        raise ValueError(f"date_range.{name} is {text}, which is no moment that can be compared.") from None
+        raise ValueError(f"date_range.{name} is {text}, which is not a date that can be compared.") from None

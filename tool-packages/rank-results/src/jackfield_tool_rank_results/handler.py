@@ -48,10 +48,10 @@ def execute(args: dict[str, Any], ctx: ToolContext) -> ToolResponse:  # noqa: AR
 
 def _nothing_to_rank_by(values: Mapping[str, Any]) -> ToolResponse:
     if values:
-        message = f"The weight of everything that is known is 0; known is {' and '.join(values)}."
+        message = f"Everything that is known has the weight 0: {' and '.join(values)}."
         suggestion = f"Give {' or '.join(values)} a weight above 0, or leave weights out."
     else:
-        message = "There is nothing to rank by: no query, and no item with a score or a last_updated."
+        message = "There is nothing to rank by: no query, and no item with score or last_updated."
         suggestion = "Give a query, or items with score or last_updated, or say what to prefer."
     return fail(ErrorType.PERMANENT, message, suggestion=suggestion)
 
@@ -86,4 +86,4 @@ def _unread_dates(wires: Iterable[Mapping[str, Any]], items: Iterable[Item]) -> 
         return None
     named = ", ".join(id_[:60] for id_ in sorted(unread)[:3])
     more = f" and {len(unread) - 3} more" if len(unread) > 3 else ""
-    return f"The last_updated of {named}{more} is no ISO 8601 date and was not used."
+    return f"The last_updated of {named}{more} is not an ISO 8601 date and was not used."

@@ -11,12 +11,12 @@ async def execute(args: dict[str, Any], ctx: ToolContext) -> ToolResponse:
     """Send the request to the client, and store what the voice session starts with."""
     session = ctx.session
     if not session.active:
-        return fail(ErrorType.SESSION_INACTIVE, "The session is over; there is nobody to talk to.")
+        return fail(ErrorType.SESSION_INACTIVE, "The session has ended, so no voice session was started.")
     if session.mode == "voice":
         return fail(
             ErrorType.SESSION_ACTIVE,
-            "This is a voice session already.",
-            suggestion="Answer the user by voice, here and now.",
+            "This is already a voice session.",
+            suggestion="Answer the user by voice in this session.",
         )
     pending = args["pending_request"].strip() or None
     try:
@@ -26,7 +26,7 @@ async def execute(args: dict[str, Any], ctx: ToolContext) -> ToolResponse:
             ErrorType.TRANSIENT,
             "The user's client cannot be reached, so no voice session was started.",
             retryable=True,
-            suggestion="Go on in text, and offer to try again.",
+            suggestion="Continue in text, and offer to try again.",
         )
     # The text itself is in the arguments of the call; the audit record only says whether there was any.
     ctx.audit("voice_session_requested", has_pending_request=pending is not None)

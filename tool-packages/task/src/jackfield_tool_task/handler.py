@@ -15,7 +15,7 @@ async def execute(args: dict[str, Any], ctx: ToolContext) -> ToolResponse:
         return fail(
             ErrorType.PERMANENT,
             "The title or the instructions are blank.",
-            suggestion="Say what is to be found out.",
+            suggestion="Say what the agent should find out.",
         )
 
     async def tell(what: str) -> None:

@@ -21,7 +21,7 @@ async def execute(args: dict[str, Any], ctx: ToolContext) -> ToolResponse:
         return fail(
             ErrorType.PERMANENT,
             f"The page has {len(page.text)} characters; there is nothing at {offset}.",
-            suggestion="Read it from an offset below that, or be content with what you have.",
+            suggestion="Use a smaller offset, or answer with what you have.",
         )
     ctx.audit("page_fetched", host=_host(page.url), content_type=page.content_type, characters=len(page.text))
     return ok(_wire(url, page, offset, args["max_chars"], links=args["include_links"]))

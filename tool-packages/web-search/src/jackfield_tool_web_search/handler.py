@@ -13,7 +13,7 @@ async def execute(args: dict[str, Any], ctx: ToolContext) -> ToolResponse:
     """Search, best match first; no match is an empty list."""
     query = " ".join(args["query"].split())
     if not query:
-        return fail(ErrorType.PERMANENT, "The query is blank.", suggestion="Say in words what to look for.")
+        return fail(ErrorType.PERMANENT, "The query is blank.", suggestion="Say what to search for.")
     found: Sequence[WebResult] = await ctx.web_search.search(
         query, limit=args["count"], recency=args.get("recency")
     )

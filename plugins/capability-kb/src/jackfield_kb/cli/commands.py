@@ -118,9 +118,15 @@ def _moment(of_day: time) -> Callable[[click.Context, click.Parameter, str | Non
 @click.option("--namespace", type=click.Choice(NAMESPACES), help="Search only this namespace (default: all).")
 @click.option("--type", "type_", type=click.Choice(TYPES), help="Only records of this type.")
 @click.option("--tag", "tags", metavar="TAG", multiple=True, help="Only records with this tag; repeatable.")
-@click.option("--since", callback=_moment(time.min), metavar="DATE", help="Only records updated since then.")
-@click.option("--until", callback=_moment(time.max), metavar="DATE", help="Only records updated until then.")
-@click.option("--limit", type=click.IntRange(1, 100), default=5, show_default=True, help="Maximum results.")
+@click.option(
+    "--since", callback=_moment(time.min), metavar="DATE", help="Only records updated since this date."
+)
+@click.option(
+    "--until", callback=_moment(time.max), metavar="DATE", help="Only records updated until this date."
+)
+@click.option(
+    "--limit", type=click.IntRange(1, 100), default=5, show_default=True, help="Maximum number of results."
+)
 @with_registry
 @as_json
 def search(
@@ -137,8 +143,8 @@ def search(
 ) -> None:
     """Search for QUERY.
 
-    The search covers all namespaces and the records of all users, because a person who runs this command can
-    read the files anyway.
+    The search covers all namespaces and the records of all users, because anyone who can run this command
+    can also read the files.
     """
     if not query.strip():
         raise click.UsageError("the query is empty; say what to search for")
@@ -199,7 +205,7 @@ def show(settings: Settings, ids: tuple[str, ...], as_json: bool) -> None:
     missing = [id_ for id_ in dict.fromkeys(ids) if id_ not in {record.id for record in records}]
     if missing:
         raise click.ClickException(
-            f"no record {', '.join(missing)}; `jackfield kb search` shows the ids of what it finds"
+            f"no record {', '.join(missing)}; `jackfield kb search` shows the ids of its results"
         )
 
 
@@ -237,7 +243,7 @@ def stats(settings: Settings, as_json: bool) -> None:
         echo(f"{name}: {state}{remedy}")
     echo(f"model: {facts.model}" if facts.model else "model: none; full-text search only")
     if not records:
-        echo("It is empty. `jackfield kb add PATH` loads documents, `jackfield kb add --sample` a sample.")
+        echo("The library is empty. `jackfield kb add PATH` loads documents, `kb add --sample` a sample.")
 
 
 @click.command()

@@ -145,8 +145,7 @@ def _remarks(summary: LoadSummary) -> Iterator[str]:
         yield f"left out: {', '.join(left)}"
     if summary.gone:
         yield (
-            f"{count(summary.gone, 'file')} loaded before no longer exist; "
-            "`--sync` removes the records of such files"
+            f"{count(summary.gone, 'file')} loaded earlier no longer exist; `--sync` removes their records"
         )
     if summary.interrupted:
         yield (

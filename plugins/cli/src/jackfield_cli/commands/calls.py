@@ -71,7 +71,7 @@ def settle(settings: Settings, key: str, ran: bool | None, data: str | None, as_
     if ran is None:
         raise click.UsageError("give the result: --ran or --not-run")
     if data is not None and not ran:
-        raise click.UsageError("a call that was not run has no --data")
+        raise click.UsageError("--data cannot be used with --not-run")
     try:
         result = None if data is None else json.loads(data)
     except ValueError as error:

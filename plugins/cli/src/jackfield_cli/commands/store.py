@@ -27,7 +27,7 @@ def store() -> None:
 @store.command()
 @with_registry
 def create(settings: Settings) -> None:
-    """Create the configured store; fails if something already exists at its place."""
+    """Create the configured store; fails if something already exists at its location."""
     with _offer(settings) as (offer, chosen):
         if offer.initialise is None:
             raise click.ClickException(f"the store {offer.name!r} does not need to be created")
@@ -69,8 +69,8 @@ def _offer(settings: Settings) -> Iterator[tuple[StoreOffer, Any]]:
         components.faults.check()
         if components.store_name == "memory":
             raise click.ClickException(
-                "this deployment uses the `memory` store, which ends with its process and is never created; "
-                "for a persistent store, install jackfield-store-sqlite and run `jackfield build`"
+                "this deployment uses the `memory` store, which exists only in its process and need not be "
+                "created; for a persistent store, install jackfield-store-sqlite and run `jackfield build`"
             )
         yield components.store_offer()
     except (SnapshotError, RegistryError, SettingsError, StoreUnavailableError) as error:

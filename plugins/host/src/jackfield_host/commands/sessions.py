@@ -50,7 +50,7 @@ def sessions() -> None:
 @click.option("--active", is_flag=True, help="Only sessions that can be resumed.")
 @click.option(
     "--limit", type=click.IntRange(min=1), default=50, show_default=True, metavar="N",
-    help="The largest number of sessions to list.",
+    help="Maximum number of sessions to list.",
 )  # fmt: skip
 @with_registry
 @as_json
@@ -77,7 +77,7 @@ def list_(settings: Settings, user: str | None, active: bool, limit: int, as_jso
 @with_registry
 @as_json
 def show(settings: Settings, session_id: str, as_json: bool) -> None:
-    """Show the transcript of a session, and its tool calls as long as they are kept.
+    """Show the transcript of a session, and its tool calls that are still stored.
 
     A prefix of the ID is enough if no other session has it.
     """
@@ -100,7 +100,7 @@ def show(settings: Settings, session_id: str, as_json: bool) -> None:
     "--output",
     "-o",
     metavar="FILE",
-    help="A new file, readable by its owner only (default: standard output).",
+    help="The file to create, readable only by its owner (default: standard output).",
 )
 @with_registry
 def export(settings: Settings, session_id: str, form: str, output: str | None) -> None:
@@ -137,7 +137,7 @@ def prune(settings: Settings, older_than: float | None, session_id: str | None, 
         return
     chosen = with_store(settings, lambda store: _choose(store, older_than, session_id))
     if not chosen:
-        click.echo("no session is that old")
+        click.echo("no session is older than that")
         return
     _print_table(chosen)
     if not yes:
@@ -207,7 +207,7 @@ def _write_private(path: Path, text: str) -> None:
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     except FileExistsError:
-        raise click.ClickException(f"{path} exists already; choose another name") from None
+        raise click.ClickException(f"{path} already exists; choose another name") from None
     except OSError as error:
         raise click.ClickException(f"{path}: {error.strerror}") from None
     with os.fdopen(descriptor, "w", encoding="utf-8") as file:

@@ -52,7 +52,7 @@ export class AuditLog {
       this.refresh({ forced: true });
     })));
     this.#note.textContent = lines.length
-      ? `${lines.length} ${lines.length === 1 ? "call" : "calls"}, the latest first${complete ? "" : "; there are older ones"}.`
+      ? `${lines.length} ${lines.length === 1 ? "call" : "calls"}, latest first${complete ? "" : "; there are older ones"}.`
       : "No matching calls.";
   }
 

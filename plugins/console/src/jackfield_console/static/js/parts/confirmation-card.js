@@ -72,7 +72,7 @@ export class ConfirmationCard {
   #send(approve) {
     if (this.state !== "open") return;
     if (!this.#decide(approve)) {
-      this.#footer.append(element("p", { class: "hint", role: "status" }, "No connection. Decide again after it is restored."));
+      this.#footer.append(element("p", { class: "hint", role: "status" }, "No connection. Decide again when it is restored."));
       return;
     }
     this.state = "sent";

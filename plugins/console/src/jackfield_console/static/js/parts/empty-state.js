@@ -71,7 +71,7 @@ function toolList(tools) {
       element("dt", {}, element("code", {}, id)), element("dd", {}, summary),
     ])),
     element("p", { class: "hint" }, element("a", { href: "#/registry" }, "See the registry"),
-      " for parameters, guides, and what is withheld and why."));
+      " for parameters, guides and withheld tools."));
 }
 
 function howToAdd() {

@@ -80,7 +80,7 @@ export class FormCard {
   #dismiss(dismiss) {
     if (this.state !== "open") return;
     // The form stays open until the host confirms: the message may be lost with the connection.
-    this.#status.textContent = dismiss() ? "Closing …" : "No connection. Dismiss it again after it is restored.";
+    this.#status.textContent = dismiss() ? "Closing …" : "No connection. Close the form again when it is restored.";
   }
 
   #setState(state) {

@@ -21,7 +21,7 @@ export const TEXT_STATE_LABELS = { ...STATE_LABELS, listening: "ready", speaking
 export const OUTCOME_TEXTS = {
   running: "Still running.",
   declined: "Declined: it was not run.",
-  expired: "Expired: it was not confirmed in time, and not run.",
+  expired: "Expired: it was not confirmed in time and was not run.",
   in_doubt: "In doubt: it may or may not have taken effect.",
   never_run: "Not run: the host stopped before it took effect.",
   unknown: "Unknown: the host's store is unavailable.",
@@ -32,7 +32,7 @@ export function explainCallError(error) {
   const texts = {
     NotAllowedError: ["The browser denied access to the microphone.", "Allow it in the browser's settings for this page, then try again."],
     NotFoundError: ["No microphone was found.", "Connect one, then try again."],
-    NotReadableError: ["The microphone is in use by another program.", "Close it, then try again."],
+    NotReadableError: ["The microphone is in use by another program.", "Close that program, then try again."],
   };
   if (!navigator.mediaDevices) return ["The microphone needs a secure connection.", "Open this page over https, or on localhost."];
   return texts[error.name] ?? ["The call could not start.", error.message ?? ""];

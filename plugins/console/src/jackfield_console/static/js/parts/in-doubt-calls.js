@@ -35,7 +35,7 @@ export class InDoubtCalls {
     const { calls, complete } = await this.#api.get("calls");
     if (!forced && this.#dialog.open) return;
     replace(this.#items, calls.map((call) => this.#item(call)));
-    this.#note.textContent = complete ? "" : `These are the oldest ${calls.length}; there are more.`;
+    this.#note.textContent = complete ? "" : `Only the oldest ${calls.length} are shown.`;
     this.#note.hidden = complete;
     replace(this.root, calls.length > 0 && this.#section, this.#result);
   }
@@ -61,8 +61,8 @@ export class InDoubtCalls {
     replace(this.#dialog, element("div", { class: "stack" },
       element("h2", { id: "settle-title" }, "Record that ", element("code", {}, call.tool), ` ${question}?`),
       callArguments(call),
-      element("p", {}, "This becomes the outcome of the call, also for the assistant. "
-        + "The audit records it with your name. It cannot be changed."),
+      element("p", {}, "This becomes the outcome of the call, including for the assistant. "
+        + "The audit log records it with your name. It cannot be changed."),
       element("div", { class: "row end" },
         element("button", { type: "button", on: { click: () => this.#dialog.close() } }, "Cancel"), record)));
     this.#dialog.showModal();

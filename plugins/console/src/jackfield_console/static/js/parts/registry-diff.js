@@ -11,8 +11,8 @@ export function registryDiff(diff) {
       element("code", {}, "jackfield build"), " keeps the previous registry when something has changed.");
   }
   const explanation = diff.waiting
-    ? "A newer registry has been built. These changes take effect after a restart of the host."
-    : "The changes of the last build.";
+    ? "A newer registry has been built. These changes take effect when the host restarts."
+    : "Changes in the last build.";
   return element("div", { class: "stack" },
     element("p", {}, element("code", {}, diff.from), " → ", element("code", {}, diff.to)),
     element("p", { class: "hint" }, explanation),

@@ -6,20 +6,20 @@ import { formatDuration, formatJson, formatValue, OUTCOME_TEXTS } from "./format
 
 /** What the error types mean, and which policy rejected the call. */
 const ERROR_TEXTS = {
-  VALIDATION: "The arguments were invalid; the model knows why.",
+  VALIDATION: "The arguments were invalid; the model received the reasons.",
   NOT_FOUND: "The tool does not exist.",
   INTERNAL: "The tool failed.",
   MODE_RESTRICTED: "The mode policy rejected it: the tool is not available in this mode.",
   BUDGET_EXCEEDED: "The budget policy rejected it: this turn has used up its calls.",
-  CONFIRMATION_REQUIRED: "The confirmation policy holds it until you decide.",
+  CONFIRMATION_REQUIRED: "The call waits for your confirmation.",
   LOOP_DETECTED: "The loop policy rejected it: the model repeated a call.",
   SESSION_INACTIVE: "The session that it needs has ended.",
-  SESSION_ACTIVE: "The session that it would start exists already.",
-  TRANSIENT: "A temporary failure; it may work later.",
+  SESSION_ACTIVE: "The session that it would start already exists.",
+  TRANSIENT: "The tool failed temporarily; try again later.",
   PERMANENT: "The request cannot succeed.",
-  CONFLICT: "The data has changed meanwhile.",
+  CONFLICT: "The data has changed in the meantime.",
   AUTH: "Access was denied.",
-  RATE_LIMIT: "It was called too often.",
+  RATE_LIMIT: "The tool was called too often.",
 };
 
 const STATES = {
@@ -139,7 +139,7 @@ function problem(call) {
   if (call.state !== "failed") return null;
   const { errorType, message, suggestion } = call.error;
   return element("div", { class: "tool-problem" },
-    element("p", {}, ERROR_TEXTS[errorType] ?? "It failed."),
+    element("p", {}, ERROR_TEXTS[errorType] ?? "The tool failed."),
     element("p", { class: "hint" }, `${message}${suggestion ? ` ${suggestion}` : ""} `, element("code", {}, errorType)));
 }
 

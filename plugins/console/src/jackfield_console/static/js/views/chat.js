@@ -320,7 +320,7 @@ class ChatView {
   #sendCallTranscript() {
     const transcript = this.conversation.transcriptSince(this.#callStartIndex);
     if (!transcript) return;
-    const prefix = "Transcript of a voice call since then:\n";
+    const prefix = "Transcript of the voice call that followed:\n";
     this.#socket.send({ type: "context", text: prefix + transcript.slice(-(MAX_CONTEXT_LENGTH - prefix.length)) });
   }
 }
