@@ -78,14 +78,14 @@ def test_at_the_time_limit_the_findings_so_far_are_the_answer(site: Site, tmp_pa
     async def act() -> None:
         async with agent_deployment(site, tmp_path, looks_then_hangs, hangs, agents={"seconds": 1}) as there:
             data = (await there.call_task())["data"]
-            assert (data["complete"], data["note"]) == (False, "Its time of 1 seconds was over.")
+            assert (data["complete"], data["note"]) == (False, "The time limit of 1 seconds was reached.")
             assert data["report"] == "Nothing was written yet. What had been found: About rooms"
             assert data["tools"] == ["fab_look", "fab_slow"]
             assert there.runtime.orchestrator.running(there.watcher.opened[1]) == []
 
             error = (await there.call_task())["error"]
             assert error["type"] == "TRANSIENT"
-            assert error["message"] == "The agent found nothing: Its time of 1 seconds was over."
+            assert error["message"] == "The agent found nothing: The time limit of 1 seconds was reached."
             assert error["details"] == {"steps": 0, "tools": []}
             assert error["partialSideEffects"] is False
             assert all(each.state is State.TERMINATED for each in there.watcher.opened[1:])

@@ -97,7 +97,7 @@ def test_error_and_guide_stay_within_the_limit_of_a_result(message: str) -> None
     encoded = omitted(book=long)("book", failure(message=message))
     assert len(encoded.decode()) <= LIMIT
     assert len(guide_in(encoded)) > 1000
-    assert guide_in(encoded).endswith("[the guide goes on]")
+    assert guide_in(encoded).endswith("[the guide continues]")
     assert truncate_result(encoded) == encoded
 
 

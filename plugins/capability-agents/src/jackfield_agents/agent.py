@@ -21,8 +21,8 @@ from jackfield_capability_types.agents import Tell
 from jackfield_agents.settings import AgentsSettings
 
 CONDUCT = """\
-You carry out one piece of work for an assistant that talks with a user. You work alone: nobody reads what you
-write before you are done, and nobody answers a question. Where something is unclear, take the likeliest
+You do one task for an assistant that talks with a user. You work alone: your text is read only when you are
+done, and you get no answers to questions. Where something is unclear, take the likeliest
 meaning and say in the report that you did.
 
 1. Search for what you need, and look at the best of it by id. Calls that do not depend on each other go into

@@ -112,7 +112,7 @@ class AgentPool:
             async with asyncio.timeout(0 if shift.stopped else settings.seconds) as shift.clock:
                 text = await work.run(transport, self._brief(shift.tools), instructions)
         except TimeoutError:
-            cut_short = shift.stopped or f"Its time of {settings.seconds:g} seconds was over."
+            cut_short = shift.stopped or f"The time limit of {settings.seconds:g} seconds was reached."
         except StepLimitError:
             cut_short = f"Its {settings.steps} steps were used up."
         except TransportError as error:

@@ -54,7 +54,7 @@ def inspect(content: bytes) -> ImageInfo:
                 image.load()
                 return ImageInfo(MEDIA_TYPES[image.format or ""], width, height)
     except UnidentifiedImageError:
-        raise NotAnImageError("it is no PNG, JPEG, WebP or GIF") from None
+        raise NotAnImageError("it is not a PNG, JPEG, WebP or GIF") from None
     except (OSError, SyntaxError, ValueError, EOFError, Image.DecompressionBombError) as error:
         # Pillow's decoders raise all of these for damaged data.
         raise NotAnImageError(f"it is damaged: {error}") from None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from jackfield import ErrorType, ToolError
 
-_ASK = "Tell the user that the page could not be read, and go on with what you know."
+_ASK = "Tell the user that the page could not be read, and continue with what you know."
 _SHOWN = 200
 
 

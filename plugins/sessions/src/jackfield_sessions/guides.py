@@ -33,7 +33,7 @@ _UNRELATED = frozenset(
 )
 """Failures that are unrelated to how the tool was called."""
 
-_MORE = "\n[the guide goes on]"
+_MORE = "\n[the guide continues]"
 
 
 class OmittedGuides:

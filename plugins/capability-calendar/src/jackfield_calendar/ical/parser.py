@@ -80,7 +80,7 @@ def _parse(text: bytes | str) -> Calendar:
         tzp.use_default()
         calendar = Calendar.from_ical(text)
     if not isinstance(calendar, Calendar):
-        raise ValueError("it holds no VCALENDAR")  # noqa: TRY004 - the fault is in the text
+        raise ValueError("it contains no VCALENDAR")  # noqa: TRY004 - the fault is in the text
     return calendar
 
 

@@ -78,7 +78,7 @@ class GeminiImages:
                 raise refusal from None
             raise
         if not drawings:
-            _log.error("gemini: the answer holds no image")
+            _log.error("gemini: the response contains no image")
             raise tool_errors.unusable()
         return drawings
 

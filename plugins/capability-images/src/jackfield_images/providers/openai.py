@@ -49,7 +49,7 @@ class OpenAIImages:
         except openai.OpenAIError as error:
             raise self._refusal(error) from None
         except ValueError as error:
-            _log.error("openai: the answer is no JSON: %s", error)
+            _log.error("openai: the response is not JSON: %s", error)
             raise tool_errors.unusable() from None
         return [self._drawing(each, prompt) for each in answer.data or ()] or self._nothing()
 
@@ -70,7 +70,7 @@ class OpenAIImages:
             raise tool_errors.unusable() from None
 
     def _nothing(self) -> Sequence[GeneratedImage]:
-        _log.error("openai: the answer holds no image")
+        _log.error("openai: the response contains no image")
         raise tool_errors.unusable()
 
     def _refusal(self, error: openai.OpenAIError) -> ToolError:

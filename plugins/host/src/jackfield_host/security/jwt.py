@@ -211,7 +211,7 @@ def _key_set(where: str, raw: bytes, algorithms: tuple[Algorithm, ...]) -> KeySe
     # The key sets of issuers also hold keys for other purposes, which are ignored.
     usable = [key for key in keys if key and any(_supports(key, algorithm) for algorithm in algorithms)]
     if not usable:
-        raise SettingsError(f"{where} holds no key for {', '.join(algorithms)}")
+        raise SettingsError(f"{where} contains no key for {', '.join(algorithms)}")
     for key in usable:
         _check_public(where, key)
     return KeySet(usable)
