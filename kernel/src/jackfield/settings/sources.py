@@ -35,7 +35,7 @@ class KernelSettings:
     ] = ()
     deny: Annotated[
         tuple[NonEmpty, ...],
-        Help("Never use distributions or entry points that match one of these patterns; takes precedence over `allow`."),
+        Help("Never use distributions or entry points that match one of these patterns; overrides `allow`."),
     ] = ()
     registry: Annotated[Path, Help("The file that holds the frozen registry.")] = Path("tool_registry.json")
     deployment: Annotated[

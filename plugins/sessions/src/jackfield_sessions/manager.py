@@ -291,7 +291,7 @@ class SessionManager:
         if pinned != self.runtime.registry.version:
             text = f"This conversation began with tools that have changed since ({pinned})."
             changed = Notification(
-                code="registry_changed", text=text, suggestion="The tools that have not changed stay available."
+                code="registry_changed", text=text, suggestion="Unchanged tools stay available."
             )
             session.publish(*event_fields(changed))
         await archive.note_session(self.runtime.store, session)
