@@ -187,7 +187,7 @@ def test_control_c_stops_the_answer_but_not_the_conversation(built: Path) -> Non
             await until(b"I stopped.")
             await asyncio.sleep(0.2)
             process.send_signal(signal.SIGINT)
-            await until(b"Ctrl-D ends")
+            await until(b"Ctrl-D to quit")
             os.write(ours, b"are you there\n")
             await until(b"Still here.")
             os.write(ours, b"\x04")

@@ -202,7 +202,7 @@ def test_a_failed_download_reports_the_reason_and_a_retry_continues_it(
     async def test(host: Host) -> None:
         await host.begin()
         failed = await host.until_state("failed")
-        assert failed["error"].startswith("small-model-part3 cannot be fetched")
+        assert failed["error"].startswith("small-model-part3 cannot be downloaded")
         assert failed["receivedBytes"] == len(PARTS[0]) + len(PARTS[1])
         assert not index.target.exists()
         assert (await host.choice())["reason"] == WITHOUT

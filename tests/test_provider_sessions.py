@@ -575,7 +575,7 @@ def test_impossible_playback_positions_do_no_harm(way: str, site: Any, tmp_path:
 
 @EVERY
 def test_the_model_learns_that_approval_is_pending(way: str, site: Any, tmp_path: Path) -> None:
-    """A pending call is reported as not done, a decline as a decline, and nothing has run."""
+    """A pending call is reported as not run yet, a decline as a decline, and nothing has run."""
     there = WAYS[way]
     seen: dict[str, Any] = {}
 
@@ -599,5 +599,5 @@ def test_the_model_learns_that_approval_is_pending(way: str, site: Any, tmp_path
 
     asyncio.run(main())
     assert not seen["pending"]["ok"]
-    assert "not done" in seen["pending"]["error"]["message"]
+    assert "Not run yet" in seen["pending"]["error"]["message"]
     assert "declined" in seen["told"]

@@ -237,7 +237,7 @@ def test_calls_in_doubt_are_settled_after_a_confirmation(deployment: Deployment)
             await items.first.get_by_role("button", name="It ran").click()
             await page.request.post(f"{address}/calls/settle", data={"key": first, "ran": False})
             await dialog.get_by_role("button", name="Record: it ran").click()
-            await expect(page.get_by_text("Somebody else may have settled it.")).to_be_visible()
+            await expect(page.get_by_text("Another operator may have settled it.")).to_be_visible()
             await expect(doubts).to_have_count(0)
 
     asyncio.run(main())

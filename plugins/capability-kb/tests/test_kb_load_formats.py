@@ -380,7 +380,7 @@ def bomb() -> bytes:
             "not JSON (column 10: Expecting value)",
             "fix or remove the line",
         ),
-        ("x.jsonl", '{"title": "a", "title": "b"}', 1, "given twice", "fix or remove the line"),
+        ("x.jsonl", '{"title": "a", "title": "b"}', 1, "occurs more than once", "fix or remove the line"),
         ("x.jsonl", '{"title": "\\ud800"}', 1, "surrogate", "fix or remove the line"),
         ("x.jsonl", '["title"]', 1, "not a record", "an object"),
         ("x.jsonl", '{"title": "a", "id": "a b"}', 1, "without spaces", "in the file"),

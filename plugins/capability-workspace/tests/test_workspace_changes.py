@@ -46,7 +46,7 @@ def test_an_edit_replaces_one_text_and_says_what_changed(workspace: Workspace, l
     change = asyncio.run(workspace().edit("app.toml", "key9 = 9", "key9 = nine\nmore"))
     assert (change.status, change.replacements, change.lines) == ("edited", 1, 21)
     assert change.diff.splitlines()[2:] == [
-        " -7,7 +7,8 ",
+        "@@ -7,7 +7,8 @@",
         " key6 = 6",
         " key7 = 7",
         " key8 = 8",
@@ -189,7 +189,7 @@ def applied(diff: str, lines: list[str]) -> list[str]:
     result: list[str] = []
     taken = 0
     for line in diff.splitlines()[2:]:
-        if line.startswith(""):
+        if line.startswith("@@"):
             begins, _, count = line.split()[1].lstrip("-").partition(",")
             first = int(begins) - (0 if count == "0" else 1)
             result += lines[taken:first]

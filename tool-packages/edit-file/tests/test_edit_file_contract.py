@@ -20,7 +20,7 @@ class TestEditFile(WorkspaceToolTests):
                 "path": "app.toml",
                 "replacements": 1,
                 "lines": 2,
-                "diff": "--- app.toml\n+++ app.toml\n -1,2 +1,2 \n-port = 8000\n+port = 9000\n host = 1",
+                "diff": "--- app.toml\n+++ app.toml\n@@ -1,2 +1,2 @@\n-port = 8000\n+port = 9000\n host = 1",
             },
             name="the diff",
         ),

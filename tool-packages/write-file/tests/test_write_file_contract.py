@@ -23,7 +23,7 @@ class TestWriteFile(WorkspaceToolTests):
                 "path": "plan.md",
                 "status": "replaced",
                 "lines": 1,
-                "diff": "--- plan.md\n+++ plan.md\n -1 +1 \n-old\n+new",
+                "diff": "--- plan.md\n+++ plan.md\n@@ -1 +1 @@\n-old\n+new",
             },
             name="replaced",
         ),

@@ -49,7 +49,7 @@ def difference(path: str, before: FileText, after: FileText) -> str:
     was = old[start : len(old) - max(tail - _AROUND, 0)]
     now = new[start : len(new) - max(tail - _AROUND, 0)]
     if len(was) + len(now) > _MOST_COMPARED:
-        return f"--- {path}\n+++ {path}\n {len(was)} lines became {len(now)}, from line {start + 1} on \n"
+        return f"--- {path}\n+++ {path}\n@@ {len(was)} lines became {len(now)}, from line {start + 1} on @@\n"
     lines = unified_diff(was, now, path, path, lineterm="", n=_AROUND)
     return "\n".join(_moved(line, start) for line in lines)
 
@@ -61,7 +61,7 @@ def _alike(old: list[str], new: list[str]) -> int:
 
 def _moved(line: str, by: int) -> str:
     """Shift the line numbers of a diff header from the compared part to the whole file."""
-    if not line.startswith(""):
+    if not line.startswith("@@"):
         return line
     return re.sub(r"([-+])(\d+)", lambda found: f"{found[1]}{int(found[2]) + by}", line)
 
