@@ -70,7 +70,7 @@ class Adapted(NamedTuple):
 
 
 class CannotExpressError(Exception):
-    """Raised by an adapter for a schema that its provider cannot express at all, not even widened."""
+    """Raised by an adapter for a schema that its provider cannot express, even in a widened form."""
 
     def __init__(self, path: str, why: str) -> None:
         super().__init__(f"{path}: {why}")
