@@ -467,7 +467,7 @@ def _is_development(settings: Settings) -> bool:
 
 
 def _check_withheld(plugin: WithheldPlugin, frozen: Mapping[str, Any], settings: Settings) -> None:
-    """Raise `RegistryError` for a drifted plugin that must not be left out.
+    """Raise `RegistryError` for a drifted plugin that must not be withheld.
 
     That is every plugin in development, and one that governs or records calls in production.
     """

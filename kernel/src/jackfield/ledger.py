@@ -320,7 +320,7 @@ class CallLedger:
         call.wire, call.meta = None, {}
         try:
             await self._store.complete(call.key, call.seal(response), ttl=self._seconds)
-        except Exception as error:  # noqa: BLE001 - a store is third-party code, too
+        except Exception as error:  # noqa: BLE001 - a store is third-party code
             self._record_later(call, error)
         return response
 

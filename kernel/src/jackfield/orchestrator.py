@@ -280,7 +280,7 @@ class Orchestrator:
         self._finish(call, response)
 
     def _dispatch(self, call: Call, run: Proceed | None = None) -> Awaitable[CallResult]:
-        """Run a call: a write runs in a task of its own."""
+        """Run a call: a write runs in its own task."""
         return self._run(call, run) if call.tool.reads else self._run_write(call, run)
 
     def _chain_for(self, call: Call) -> Chain:

@@ -1,6 +1,6 @@
 """The chain of policies that governs a call, including the kernel's own two steps.
 
-The chain of a tool is composed once per session. It leaves out policies that do not apply to this tool in
+The chain of a tool is composed once per session. It omits policies that do not apply to this tool in
 this session, so a call runs only policies that can affect it. Between the policies, `Validation` checks
 the arguments; after the handler, `ResultEncoding` encodes the result and applies its intents.
 """

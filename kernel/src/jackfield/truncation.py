@@ -18,7 +18,7 @@ _MAX_CUTS = 12
 _MAX_PATH = 60
 
 _MIN_SHORTENED = 200
-"""A member shorter than this is left out rather than shortened."""
+"""A member shorter than this is removed rather than shortened."""
 
 _CODE = re.compile(
     r"^\s*(def |class |import |from \w+ import|function |const |#include|public |return\b|[{}]\s*$)"

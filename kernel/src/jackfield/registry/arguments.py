@@ -164,7 +164,7 @@ class Defaults:
             return None
 
         def fill(value: Any) -> bool:
-            """Fill in the defaults of properties that were left out."""
+            """Fill in the defaults of omitted properties."""
             if not isinstance(value, dict):
                 return False
             changed = False

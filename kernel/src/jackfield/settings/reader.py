@@ -169,7 +169,7 @@ def parse_offer(kind: str, offer: Any, table: Mapping[str, Any]) -> Any:
 
 
 def suggest(name: str, known: Iterable[str]) -> str:
-    """Return a hint with the known name that is closest to an unknown one."""
+    """Return a hint: the known name that is closest to an unknown one, or all known names."""
     from difflib import get_close_matches
 
     known = list(known)
@@ -206,7 +206,7 @@ def _read_declared(
     try:
         return declaration(**{name: value for name, value in values.items() if value is not _INVALID})
     except ValueError as error:
-        # Here a default replaced a faulty setting, so a broken rule proves nothing.
+        # If a default replaced a faulty setting, a broken rule may only follow from that.
         if len(faults) == before:
             faults.add("\n".join(_contradictions(str(error), known, place)))
         return None
@@ -341,7 +341,7 @@ def show_value(value: Any) -> str:
 
 
 def _is_shaped(base: Any, value: Any) -> bool:
-    """Whether a value has a type, regardless of its members and limits."""
+    """Whether a value matches a type, regardless of its members and limits."""
     origin = typing.get_origin(base)
     if is_dataclass(base) or origin in MAPPINGS:
         return isinstance(value, Mapping)

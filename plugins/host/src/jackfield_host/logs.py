@@ -1,7 +1,7 @@
 """The log: one line for each record on standard error, as text or as JSON, without secrets.
 
-Tokens, keys and passwords are redacted in every record: those recognised by their form, and the
-values in the environment.
+Tokens, keys and passwords are redacted in every record: those recognised by their form, and
+those in the environment.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def _named_variables(tables: Mapping[str, Any]) -> Iterator[str]:
 
 
 class _LibraryFilter(logging.Filter):
-    """Drops library records below a warning, except requests if enabled, and everything at level `debug`."""
+    """Drops library records below a warning, except at level `debug`; keeps request records if enabled."""
 
     def __init__(self, options: HostSettings) -> None:
         super().__init__()

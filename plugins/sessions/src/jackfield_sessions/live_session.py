@@ -341,7 +341,7 @@ class LiveSession:
             self._loop.waiting_context.append(text)
 
     def interrupt(self) -> asyncio.Task[None]:
-        """Interrupt the model; calls that only read are stopped, calls that write complete."""
+        """Interrupt the model; calls that only read are stopped, calls that write run to completion."""
         self.hub.drop_audio()
         return self._spawn(self._interrupt())
 

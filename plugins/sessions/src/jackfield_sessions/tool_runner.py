@@ -111,7 +111,7 @@ class ToolRunner:
         return bool(self._checkpoint.pending_calls)
 
     def stop(self, reason: str = "interrupted", call_ids: Sequence[str] | None = None) -> None:
-        """Stop calls that only read, all of them or these; calls that write complete."""
+        """Stop calls that only read, all of them or these; calls that write run to completion."""
         self._filler_due = self._filler_due and call_ids is not None
         self._orchestrator.interrupt(self._session, reason, call_ids)
 
