@@ -44,7 +44,7 @@ class GroundedArguments:
         return {name: value for name, value in self.args.items() if name not in self.guessed}
 
     def has_values(self, zone: str) -> bool:
-        """Whether any argument is certain; the user's own time zone does not count, because it was not said."""
+        """Whether any argument is certain; the user's own time zone does not count, as it was not said."""
         return any(value != zone for value in self.certain.values())
 
 
@@ -54,7 +54,7 @@ def ground(
     """Return the arguments of a call that can be taken from the user's words.
 
     `hints` are the arguments that the model wrote; they are checked against the words. Without a model, texts
-    and optional times are guessed. `base` are the arguments of an open question or call, which the words change.
+    and optional times are guessed. `base` are the arguments of an open question or call, which may change.
     """
     base = base or {}
     guesses = hints is None

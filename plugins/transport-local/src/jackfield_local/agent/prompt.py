@@ -290,7 +290,7 @@ def _does(tools: Sequence[Tool], deed: str) -> bool:
 
 
 def as_said(tool: Tool, says: str, args: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the arguments of an example as the model should write them: only what was said, with times verbatim."""
+    """Return the arguments of an example as the model should write them: times as said, nothing unsaid."""
     when = read_time(says, _SOME_DAY)
     found: dict[str, Any] = {}
     for parameter in tool.parameters:

@@ -73,7 +73,7 @@ class _Times:
         return found
 
     def meant(self, parameter: ToolParameter, *, several: bool) -> TimeExpression | None:
-        """Return the time: from the words that the model chose if there are several times, else from all words."""
+        """Return the time: from the model's choice of words if there are several, else from all words."""
         phrase, whole = self.raw.get(parameter.name), self.whole
         chosen = None
         if isinstance(phrase, str) and set(words(phrase)) <= set(words(self.said)):
@@ -101,7 +101,7 @@ class _Times:
         return self.ahead(when).isoformat() if when.exact or _takes_days(self.tool, self.now) else None
 
     def span(self, begin: ToolParameter, end: ToolParameter) -> dict[str, str]:
-        """Return a start and an end: both said, or from a length, or from the usual length in the examples."""
+        """Return a start and an end: both said, or from a length, or the usual length in the examples."""
         first, last = _read(self.base.get(begin.name)), _read(self.base.get(end.name))
         usual = last - first if first and last and (first.tzinfo is None) == (last.tzinfo is None) else None
         length = found.length if (found := duration(self.said)) is not None else None
@@ -176,7 +176,7 @@ def _shifted(
 
 
 def _takes_days(tool: Tool, now: datetime) -> bool:
-    """Whether the guide's examples give only a day."""
+    """Whether an example in the guide gives only a day."""
     told = [read_time(each.says, now) for each in tool.examples]
     return any(each is not None and not each.exact for each in told)
 
