@@ -34,7 +34,7 @@ class AgentsSettings:
             "Messages that the model of an agent may write. Before the last one it is asked for its report."
         ),
     ] = 20
-    # An agent has to end before its tool times out, or what it found is lost.
+    # An agent has to end before its tool times out, or its results are lost.
     seconds: Annotated[
         float,
         Ge(1),
