@@ -1,4 +1,4 @@
-"""Everything one does with this repository: `nox -l` lists it, `nox -s NAME` does it."""
+"""The tasks of this repository: `nox -l` lists them, `nox -s NAME` runs one."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LOCK = ROOT / "requirements.lock"
 PEERS = ROOT / "tests" / "bench" / "peers.lock"
 CHECKERS = ROOT / "tests" / "releases" / "checkers.lock"
 SYSTEM = {"bwrap": "bubblewrap", "chromium": "chromium", "nginx": "nginx-light", "openssl": "openssl"}
-"""Programs that tests use, with the packages of Debian that bring them."""
+"""Programs that tests use, with the Debian packages that provide them."""
 MEMBERS = [
     ROOT / "kernel",
     *(
@@ -33,41 +33,41 @@ MEMBERS = [
 
 
 def workspace(session: nox.Session) -> None:
-    """Install what the lock pins and every member as it stands in the working tree, unless that was done."""
+    """Install the pinned requirements and every member as editable, unless that was already done."""
     done = Path(session.virtualenv.location) / "jackfield-workspace"
     wanted = _fingerprint()
     if done.exists() and done.read_text("utf-8") == wanted:
         return
-    # Gone before anything changes, so that an installation that breaks off is begun again.
+    # Removed before anything changes, so that an interrupted installation starts again.
     done.unlink(missing_ok=True)
     session.install("--require-hashes", "-r", str(LOCK))
     _uninstall_leftovers(session)
     _install_members(session, MEMBERS)
-    # A step of the installation, which `--no-install` leaves out with the others.
+    # Part of the installation, so that `--no-install` skips it too.
     write = "import pathlib, sys; pathlib.Path(sys.argv[1]).write_text(sys.argv[2], 'utf-8')"
     session.run_install("python", "-c", write, str(done), wanted, log=False)
 
 
 def _fingerprint() -> str:
-    """All that decides what is installed; members are editable, so of them only their metadata counts."""
+    """Return a hash of everything that determines the installation; of editable members, only metadata."""
     decides = [LOCK, Path(__file__), *(member / "pyproject.toml" for member in MEMBERS)]
     parts = [f"{path}\n{hashlib.sha256(path.read_bytes()).hexdigest()}" for path in decides]
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
 
 def pinned(session: nox.Session, *asked: str) -> None:
-    """Install only what is asked for and what that needs, as the lock pins it."""
+    """Install only these requirements and their dependencies, in the versions that the lock pins."""
     session.install("--verify-hashes", "--constraint", str(LOCK), *asked)
 
 
 def _install_members(session: nox.Session, members: list[Path]) -> None:
     editable = [argument for member in members for argument in ("-e", str(member))]
-    # The lock brings the build backend, so that nothing unpinned is fetched to build the members.
+    # The lock includes the build backend, so that no unpinned package is fetched to build the members.
     session.install("--no-deps", "--no-build-isolation", *editable)
 
 
 def _uninstall_leftovers(session: nox.Session) -> None:
-    """A member that is gone, after a branch switch say, is still installed in an environment used before."""
+    """Uninstall members that no longer exist, for example after a branch switch."""
     listed = session.run(
         "uv", "pip", "list", "--editable", "--format", "json", "--quiet", silent=True, external=True
     )
@@ -81,7 +81,7 @@ def _uninstall_leftovers(session: nox.Session) -> None:
 
 
 def system_packages(session: nox.Session) -> None:
-    """A browser and a proxy for the tests that need them; where they cannot be had, those say so and skip."""
+    """Install system programs that tests need, if possible; without them, those tests are skipped."""
     missing = [package for program, package in SYSTEM.items() if shutil.which(program) is None]
     if not missing or shutil.which("apt-get") is None or os.geteuid() != 0:
         return
@@ -94,7 +94,7 @@ def system_packages(session: nox.Session) -> None:
 
 @nox.session
 def serve(session: nox.Session) -> None:
-    """Build the registry, load the sample knowledge base, and serve; options go to `jackfield serve`."""
+    """Build the registry, load the sample knowledge base, and serve; options after `--` go to `serve`."""
     workspace(session)
     session.run("jackfield", "build")
     session.run("jackfield", "kb", "add", "--sample")
@@ -124,7 +124,7 @@ def call_path(session: nox.Session) -> None:
 
 
 MODEL_TESTS = ["plugins/transport-local/tests/test_agent_model.py"]
-"""The tests that `tests` skips where the language model has not been downloaded."""
+"""The tests that `tests` skips if the language model has not been downloaded."""
 
 
 @nox.session
@@ -139,12 +139,12 @@ def model_tests(session: nox.Session) -> None:
 
 @nox.session
 def lint(session: nox.Session) -> None:
-    """Format, lint, type-check, and check that imports go only downwards."""
+    """Check format, lint rules and types, and that imports go only downwards."""
     workspace(session)
     session.run("ruff", "format", "--check", ".")
     session.run("ruff", "check", ".")
     session.run("mypy", "noxfile.py", "conftest.py", *_folders("src"))
-    # One run a folder: test modules of different members may have the same name.
+    # One run per folder, because test modules of different members may have the same name.
     for folder in ("tests", *_folders("tests")):
         session.run("mypy", folder, env={"MYPYPATH": folder})
     session.run("lint-imports", "--no-cache")
@@ -152,7 +152,7 @@ def lint(session: nox.Session) -> None:
 
 @nox.session(name="format")
 def reformat(session: nox.Session) -> None:
-    """Write files as `lint` wants them; what ruff cannot mend itself, it names."""
+    """Format the code and fix lint errors; ruff lists those that it cannot fix."""
     pinned(session, "ruff")
     where = session.posargs or ["."]
     session.run("ruff", "check", "--fix", *where, success_codes=[0, 1])
@@ -165,21 +165,21 @@ def _folders(name: str) -> list[str]:
 
 @nox.session
 def build_registry(session: nox.Session) -> None:
-    """Discover, check and freeze what is installed; options behind `--` go to `jackfield build`."""
+    """Discover, check and freeze the installed tools; options after `--` go to `jackfield build`."""
     workspace(session)
     session.run("jackfield", "build", *session.posargs)
 
 
 @nox.session
 def check_registry(session: nox.Session) -> None:
-    """Fail when tool_registry.json no longer matches what is installed."""
+    """Fail if tool_registry.json no longer matches the installed tools."""
     workspace(session)
     session.run("jackfield", "check", *session.posargs)
 
 
 @nox.session
 def new_tool(session: nox.Session) -> None:
-    """Write a new tool package into tool-packages: `nox -s new_tool -- NAME`."""
+    """Create a new tool package in tool-packages: `nox -s new_tool -- NAME`."""
     if len(session.posargs) != 1 or session.posargs[0].startswith("-"):
         session.error("say what it is called: nox -s new_tool -- book_table")
     (name,) = session.posargs
@@ -187,7 +187,7 @@ def new_tool(session: nox.Session) -> None:
     pinned(session, "editables", *_third_party(members, extras=False))
     _install_members(session, members)
     folder = f"tool-packages/{name.replace('_', '-')}"
-    # Its own next steps are those of an author who has only installed the command line.
+    # Silent, because its own next steps are for authors who have installed only the command line.
     session.run("jackfield", "new-tool", "--in", "tool-packages", name, silent=True)
     session.log(f"{folder} is ready. Next: nox -s tests -- {folder}, then nox -s serve")
 
@@ -201,7 +201,7 @@ def protocol_js(session: nox.Session) -> None:
 
 @nox.session
 def docs(session: nox.Session) -> None:
-    """Build the site of the documentation into site/; a broken link or a page nobody reaches stops it."""
+    """Build the documentation into site/; fails on a broken link or an unreachable page."""
     session.install("--require-hashes", "-r", str(LOCK))
     cache = Path(session.create_tmp()) / "doctrees"
     session.run("sphinx-build", "-W", "--keep-going", "-n", "-q", "-c", "docs", "-d", str(cache), ".", "site")
@@ -210,24 +210,24 @@ def docs(session: nox.Session) -> None:
 
 @nox.session
 def live(session: nox.Session) -> None:
-    """Hold conversations with the real services; needs OPENAI_API_KEY or GEMINI_API_KEY, costs a little."""
+    """Test conversations with the real services; needs OPENAI_API_KEY or GEMINI_API_KEY, costs a little."""
     workspace(session)
     session.run("python", "-m", "live_providers", *session.posargs, env={"PYTHONPATH": str(ROOT / "tests")})
 
 
 @nox.session
 def bench(session: nox.Session) -> None:
-    """Measure, with the peers beside it; options behind `--`, say `--help`; see docs/benchmarks.md."""
+    """Run the benchmarks and compare with peers; `-- --help` lists options; see docs/benchmarks.md."""
     workspace(session)
     session.install("--require-hashes", "-r", str(PEERS))
-    # The plots can be tested only where matplotlib is, which comes with the peers.
+    # The tests of the plots need matplotlib, which is installed with the peers.
     session.run("pytest", "-q", "tests/test_bench_report.py")
     session.run("python", "-m", "bench", *session.posargs, env={"PYTHONPATH": str(ROOT / "tests")})
 
 
 @nox.session
 def score(session: nox.Session) -> None:
-    """Score the local agent on the requests that may be read, with every failure; `-- --help` for options."""
+    """Score the local agent on the development requests and list every failure; `-- --help` for options."""
     workspace(session)
     session.run("python", "-m", "bench.agent", *session.posargs, env={"PYTHONPATH": str(ROOT / "tests")})
 
@@ -241,7 +241,7 @@ def faults(session: nox.Session) -> None:
 
 @nox.session
 def dists(session: nox.Session) -> None:
-    """Build every distribution into dist/ and check it; try each alone, or those named behind `--`."""
+    """Build and check every distribution in dist/; test each alone, or only those named after `--`."""
     workspace(session)
     session.install("--require-hashes", "-r", str(CHECKERS))
     session.run("python", "-m", "releases", *session.posargs, env={"PYTHONPATH": str(ROOT / "tests")})
@@ -249,12 +249,12 @@ def dists(session: nox.Session) -> None:
 
 @nox.session
 def lock(session: nox.Session) -> None:
-    """Resolve requirements.lock anew from what the members and the dev group ask for."""
+    """Regenerate requirements.lock from the requirements of the members and the dev group."""
     session.install("uv")
     requirements = Path(session.create_tmp()) / "requirements.in"
     requirements.write_text("\n".join(_third_party([ROOT, *MEMBERS])) + "\n", "utf-8")
     _compile(session, requirements, LOCK)
-    # What the bench is measured against and what releases are checked with, in agreement with the rest.
+    # The peers of the benchmarks and the checkers of releases, consistent with the main lock.
     _compile(session, PEERS.with_suffix(".in"), PEERS, "--constraints", str(LOCK))
     _compile(session, CHECKERS.with_suffix(".in"), CHECKERS, "--constraints", str(LOCK))
 
@@ -269,7 +269,7 @@ def _compile(session: nox.Session, asked: Path, lock: Path, *more: str) -> None:
 
 
 def _third_party(members: list[Path], *, extras: bool = True) -> list[str]:
-    """What members depend on besides each other, and what it takes to build them and to work on them."""
+    """Return the members' third-party requirements, including those for builds and development."""
     asked: set[str] = set()
     for member in members:
         document = tomllib.loads((member / "pyproject.toml").read_text("utf-8"))

@@ -27,7 +27,7 @@ CONTESTANTS = (
     Implementation("plain `json.loads`, `await`, `json.dumps`", PLAIN, "json"),
     Implementation("**Jackfield**, all policies, audit and metrics", GOVERNED, "jackfield_observability"),
     Implementation(
-        "Jackfield, the same, arguments in the audit", "with_arguments", "jackfield_observability"
+        "Jackfield, the same, arguments in the audit", "audit_arguments", "jackfield_observability"
     ),
     Implementation("Jackfield, all policies, not observed", "unobserved", "jackfield_policies"),
     Implementation("Jackfield, the first with SQLite", SQLITE, "jackfield_store_sqlite"),

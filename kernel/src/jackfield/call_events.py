@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from jackfield.orchestrator import CallResult
 
 MAX_CHARACTERS = 4000
-"""Most characters of arguments and of a result in an event."""
+"""Maximum length of the arguments and of the result in an event, in characters."""
 
 
 def tool_start(registry: Registry, call: ToolCall) -> ToolStart:

@@ -1,4 +1,4 @@
-"""Creates the components of a deployment from the plugins of a snapshot, each once, as the settings say."""
+"""Creates each component of a deployment once, from the plugins of a snapshot and the settings."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ _GOVERNING = ("jackfield_policies", "jackfield_intent_handlers", "jackfield_stor
 _Component = TypeVar("_Component")
 
 _INVALID: Any = object()
-"""Stands for the settings of an offer whose table has faults."""
+"""The settings of an offer whose table has faults."""
 
 
 class WithheldPlugin(NamedTuple):
@@ -94,7 +94,7 @@ class ProviderChoice(NamedTuple):
     """Downloads that make a preferred provider available."""
 
     def now(self, transport: Transport) -> ProviderChoice:
-        """Return the current choice: with the transport's description, without hints that were followed."""
+        """Return the choice with the transport's current description, without hints that were followed."""
         followed = {each.hint for each in self.downloads if each.download.is_complete()}
         hints = tuple(hint for hint in self.hints if hint not in followed)
         if not is_described(transport):
@@ -162,14 +162,14 @@ class PluginComponents:
         for kind, hook in HOOKS.items():
             tables = self._settings.tables.get(kind, {})
             for each in self.plugins.of(hook):
-                # Only one store and one transport is used; the others may lack required settings.
+                # Only one store and one transport are used; the others may lack required settings.
                 used = kind not in ("stores", "transports") or each.name in tables
                 if used and self._settings.enabled(kind, each.name):
                     self._settings_of(kind, each.offer)
         self._add_unknown_tables()
 
     def _settings_of(self, kind: str, offer: Any) -> Any:
-        """Return the settings for an offer's functions; `_INVALID`, with faults added, if there are any."""
+        """Return the settings for an offer's functions; on faults, add them and return `_INVALID`."""
         key = kind, offer.name
         if key not in self._settings_by_offer:
             self._settings_by_offer[key] = self._read_offer(
@@ -440,7 +440,7 @@ class PluginComponents:
         )
 
     def _add_unknown_tables(self) -> None:
-        """Add a fault for each table that no plugin reads; a typing error would go unnoticed otherwise."""
+        """Add a fault for each table that no plugin reads; otherwise a typo would go unnoticed."""
         from difflib import get_close_matches
 
         for kind, tables in self._settings.tables.items():
@@ -454,7 +454,7 @@ class PluginComponents:
 
 
 def add_table_faults(settings: Settings, faults: SettingsFaults) -> None:
-    """Add the faults in the tables of the registry's plugins; nothing if the registry cannot be loaded."""
+    """Add the faults in the tables of the registry's plugins, if the registry can be loaded."""
     try:
         PluginComponents.of(Snapshot.load(settings.registry), settings, faults=faults)
     except (SnapshotError, RegistryError):
@@ -467,7 +467,7 @@ def _is_development(settings: Settings) -> bool:
 
 
 def _check_withheld(plugin: WithheldPlugin, frozen: Mapping[str, Any], settings: Settings) -> None:
-    """Raise `RegistryError` for a drifted plugin that must not be left out.
+    """Raise `RegistryError` for a drifted plugin that must not be withheld.
 
     That is every plugin in development, and one that governs or records calls in production.
     """

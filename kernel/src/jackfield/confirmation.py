@@ -138,12 +138,12 @@ class Confirmations:
         return [pending for pending in found if pending is not None]
 
     async def _read(self, session_id: str, confirmation_id: str) -> PendingConfirmation | None:
-        """Read the record of a question."""
+        """Read the record of a confirmation."""
         record = await self._store.get(_record_key(session_id, confirmation_id))
         return None if record is None else PendingConfirmation(**orjson.loads(record))
 
     def _pending(self, call: Call, seconds: float) -> PendingConfirmation:
-        """The question about a call: preview, expiry and the hash of its token."""
+        """Return the confirmation request for a call: preview, expiry and the hash of its token."""
         tool, session = call.tool, call.session
         preview = render(tool.manifest.preview, tool.id, call.args)
         new_id = confirmation_id(call.key)
@@ -184,7 +184,7 @@ def not_run_meta(tool: RegisteredTool) -> dict[str, Any]:
 
 
 def confirmation_pending(pending: PendingConfirmation) -> ToolResponse:
-    """Return the response to a call whose user has not decided yet."""
+    """Return the response to a call that the user has not decided about yet."""
     failure = Failure(
         ErrorType.CONFIRMATION_REQUIRED,
         "Not run yet: the user was asked to confirm the call and has not answered.",
@@ -199,7 +199,7 @@ def _record_key(session_id: str, confirmation_id: str) -> str:
 
 
 def _hash(token: str) -> str:
-    """The hash under which a token is stored."""
+    """Return the hash under which a token is stored."""
     # A reader of the store must not be able to confirm for the user.
     return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()
 
@@ -233,7 +233,7 @@ def _format(args: Mapping[str, Any], path: str, form: str) -> str:
 
 
 def _argument(args: Mapping[str, Any], path: str) -> Any:
-    """The argument at a dotted path; nothing if there is none."""
+    """Return the argument at a dotted path; None if there is none."""
     value: Any = args
     for part in path.split("."):
         value = value.get(part) if isinstance(value, Mapping) else None

@@ -17,7 +17,7 @@ def write_atomically(path: Path, content: bytes, *, temporary: Path | None = Non
     """Write a file that only its owner can read; other processes see the old content or all of the new.
 
     The content goes to a temporary file in the same directory, is flushed to disk and then renamed. Pass
-    `temporary` to choose its name, for example to find what a process that was killed left behind.
+    `temporary` to choose its name, for example to find the leftovers of a killed process.
     """
     if temporary is None:
         temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}.part")

@@ -18,7 +18,7 @@ from jackfield.session.session import Session, Turn
 _log = logging.getLogger(__name__)
 
 MAX_DEPTH = 4
-"""The deepest nesting of tools that call tools."""
+"""Maximum depth of tools that call other tools."""
 
 DUPLICATES = "duplicates"
 """The name in the policy trace for calls that are answered from their claim."""
@@ -58,7 +58,7 @@ class Call:
         self.call_id = call_id
         self.client_call_id = call_id
         """The id that clients know the call by."""
-        # Of the arguments as the model wrote them: a model that repeats a call repeats the text.
+        # Hashes the arguments as the model wrote them: a model that repeats a call repeats the text.
         self.fingerprint = hashlib.blake2b(tool.name_bytes + canonical, digest_size=32).digest()
         self.key = ""
         """The idempotency key, set by the duplicates policy; the kernel sets that of an approved call."""
@@ -97,7 +97,7 @@ class Call:
         self.wire: bytes | None = None
         """The sealed envelope."""
         self.text = ""
-        """The envelope as text, once it was sent."""
+        """The envelope as text, once it has been sent."""
         self.policies: tuple[str, ...] = ()
         """The names of the policies of the chain, in order."""
         self.ended_by = ""

@@ -2,7 +2,7 @@
 
 The handler runs once, for the requested call, while its claim is held, and with the arguments that the user
 approved if confirmation was needed. Policies have one deadline before the handler starts and another one
-after it ended. A call with well-behaved policies only pays for a few comparisons.
+after it ends. With well-behaved policies, this costs a call only a few comparisons.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def _policies(call: Call) -> str:
     return f"its policies are {', '.join(call.policies) or 'none'}"
 
 
-# DeadlineTimer of policies.
+# Deadlines of policies.
 
 
 def expire(call: Call) -> None:
@@ -148,7 +148,7 @@ def refuse_timed_out(call: Call) -> ToolResponse:
 
 
 def policy_timeout(call: Call, policy: str) -> ToolResponse:
-    """Record that a policy did not finish in time, and return the response, which says if the handler ran."""
+    """Record that a policy timed out, and return a response that says whether the handler ran."""
     seconds, started = invocation.POLICY_SECONDS, "started" if call.invocations else "did not start"
     _log.error(
         "policy %s did not finish within %s s in a call of %s, whose handler %s; %s",

@@ -2,7 +2,7 @@
 
 Each hook is called once, at build or at start. Its results are sorted, checked and frozen; no hook is called
 during a tool call. A plugin is a module or object that an entry point in the group `jackfield.plugins` names.
-It implements hooks as functions marked with `@hookimpl`, and leaves out those that it does not need.
+It implements hooks as functions marked with `@hookimpl`, and omits those that it does not need.
 """
 
 from __future__ import annotations

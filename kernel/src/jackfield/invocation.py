@@ -1,4 +1,4 @@
-"""Runs the handler of a call: with its context, under a deadline, to exactly one response.
+"""Runs the handler of a call with its context and a deadline, and returns exactly one response.
 
 `run_handler` turns every outcome of a handler into a response. `DeadlineTimer` cancels handlers and policies
 that take too long. `HandlerContext` is the context that a handler receives.
@@ -29,7 +29,7 @@ Handler = Callable[[dict[str, Any], ToolContext], Awaitable[ToolResponse]]
 CallTool = Callable[["Call", str, Mapping[str, Any]], Awaitable[ToolResponse]]
 
 MAX_THREADS = 64
-"""Most blocking handlers that run at once; a cancelled one occupies its thread until it returns."""
+"""Maximum number of blocking handlers at once; a cancelled one occupies its thread until it returns."""
 
 TICK_SECONDS = 0.02
 """How often deadlines are checked."""
@@ -38,7 +38,7 @@ RECANCEL_SECONDS = 5.0
 """How often a handler or policy that ignores its cancellation is cancelled again."""
 
 POLICY_SECONDS = 30.0
-"""How long the policies of a call may take before its handler starts, and again after it ended."""
+"""How long the policies of a call may take before its handler starts, and again after it ends."""
 
 RESERVED_EVENTS = frozenset(
     {
@@ -64,7 +64,7 @@ class Cancellable(Protocol):
 
 
 def as_handler(execute: Callable[..., Any]) -> Handler:
-    """Return `execute` as a coroutine function; a plain function runs in a thread, to not block the loop."""
+    """Return `execute` as a coroutine function; a plain function runs in a thread to keep the loop free."""
     called = execute if inspect.isroutine(execute) else type(execute).__call__
     if inspect.iscoroutinefunction(called):
         return cast("Handler", execute)
@@ -89,7 +89,7 @@ async def run_handler(
     ctx: ToolContext,
     call: Cancellable,
     *,
-    timeout: float,  # noqa: ASYNC109 - one timer watches all
+    timeout: float,  # noqa: ASYNC109 - one timer handles all calls
     writes: bool,
 ) -> ToolResponse:
     """Run a handler and return a response, whatever it raises, except for a cancellation from outside.
@@ -123,7 +123,7 @@ async def run_handler(
         call.handler_seconds = seconds = finished_at - started_at
         call.total_handler_seconds += seconds
         if call.cancel_reason and task is not None:
-            # Also if the handler ignored the cancellation: its result is then what really happened.
+            # Also if the handler ignored the cancellation: its result then says what really happened.
             task.uncancel()
     return result if isinstance(result, ToolResponse) else _handler_failed(_not_a_response(result))
 
@@ -185,7 +185,7 @@ class DeadlineTimer:
 
     A call has one deadline at a time: that of its policies before the handler starts, then that of the
     handler, then that of the policies after the handler. A timer for each call would add a third to the cost
-    of a plain call; checking all running calls now and then costs almost nothing.
+    of a plain call; checking all running calls periodically costs almost nothing.
     """
 
     __slots__ = ("_on_policy_timeout", "armed", "loop", "running")
@@ -312,7 +312,7 @@ class ReadOnlySession:
 
     @property
     def active(self) -> bool:
-        """Whether the session has not ended."""
+        """False once the session has ended."""
         return self._session.active
 
 

@@ -57,13 +57,13 @@ OUTCOME_SECONDS = 24 * 3600.0
 """How long the outcome of a call is kept by default."""
 
 MAX_ID_LENGTH = 200
-"""In characters; a longer id is hashed, because some gateways put a lot of data into ids."""
+"""In characters; a longer id is hashed, because some gateways put much data into ids."""
 
 MAX_NOTE_CHARACTERS = 4000
-"""Most characters of a call's arguments in the note for the operator who settles it."""
+"""Maximum length of a call's arguments, in characters, in the note for the operator who settles it."""
 
 MAX_UNRECORDED = 1000
-"""Most envelopes that are kept in memory while the store is unavailable; the oldest are dropped."""
+"""Maximum number of envelopes in memory while the store is unavailable; the oldest are dropped."""
 
 RECORD_RETRY_SECONDS = 1.0
 """The pause before an envelope is written again after the store was unavailable."""
@@ -140,12 +140,12 @@ class CallLedger:
         if call.confirmed:
             return self._claim_approved(call, durable=durable)
         if is_repeatable(call) or runs_only_approved(call):
-            # It never needs to be settled, so it needs no note.
+            # The call never needs to be settled, so it needs no note.
             return self._store.claim(call.key, call.fingerprint, ttl=self._seconds, durable=durable)
         return self._store.claim(call.key, call.fingerprint, ttl=self._seconds, note=self._note(call))
 
     async def _claim_approved(self, call: Call, *, durable: bool) -> Claim:
-        """Claim an approved call for at least as long as its question is known."""
+        """Claim an approved call for at least as long as its confirmation request is kept."""
         ttl = self._claim_ttl(await self._confirmations.for_run(call.key))
         note = b"" if is_repeatable(call) else self._note(call)
         return await self._store.claim(call.key, call.fingerprint, ttl=ttl, durable=durable, note=note)
@@ -153,7 +153,7 @@ class CallLedger:
     def _claim_ttl(self, pending: PendingConfirmation | None) -> float:
         """Return how long to keep a claim of a call that needed confirmation, from now on.
 
-        Longer than the confirmation request: otherwise a call that ran would appear to have expired.
+        It is longer than that of the request: otherwise a call that ran would appear to have expired.
         """
         return max(self._seconds, pending.kept_until - self._store.now()) if pending else self._seconds
 
@@ -320,12 +320,12 @@ class CallLedger:
         call.wire, call.meta = None, {}
         try:
             await self._store.complete(call.key, call.seal(response), ttl=self._seconds)
-        except Exception as error:  # noqa: BLE001 - a store is third-party code, too
+        except Exception as error:  # noqa: BLE001 - a store is third-party code
             self._record_later(call, error)
         return response
 
     def _record_later(self, call: Call, error: Exception) -> None:
-        """Queue an envelope that the store did not accept; until it is recorded, the call looks running."""
+        """Queue an envelope that the store did not accept; until it is recorded, the call appears to run."""
         _log.error("call %s: its result could not be recorded: %s", call.key, error)
         decision = call.decisions.get(DUPLICATES)
         call.decide(DUPLICATES, f"{decision}, result not recorded" if decision else "result not recorded")
@@ -398,7 +398,7 @@ class CallLedger:
             try:
                 await store.complete(key, wire, ttl=self._claim_ttl(pending))
             except StoreUnavailableError:
-                # This process holds the claim now; without a result, the call would look running forever.
+                # This process holds the claim now; without a result, the call would appear to run forever.
                 self._enqueue(key, wire)
                 raise
             return await self._answer_confirmable(call, wire)
@@ -485,7 +485,7 @@ def runs_only_approved(call: Call) -> bool:
 
 
 def _is_waiting(wire: bytes) -> bool:
-    """Whether an envelope says that the call waits for its user."""
+    """Whether an envelope says that the call waits for the user's decision."""
     # The substring check avoids parsing most envelopes.
     return b'"state":"waiting"' in wire and state_of(wire) is CallState.WAITING
 

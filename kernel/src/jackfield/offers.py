@@ -70,7 +70,7 @@ class Adapted(NamedTuple):
 
 
 class CannotExpressError(Exception):
-    """Raised by an adapter for a schema that its provider cannot express at all, not even widened."""
+    """Raised by an adapter for a schema that its provider cannot express, even in a widened form."""
 
     def __init__(self, path: str, why: str) -> None:
         super().__init__(f"{path}: {why}")
@@ -229,7 +229,7 @@ class StoreOffer:
     - `missing` returns why there is no store to open and what to do, in a sentence; None if there is one. It
       also detects a store that is not the configured one. It may raise `StoreUnavailableError`.
     - `initialise` creates the store and returns a sentence with its place and identity. It raises
-      `StoreUnavailableError` if a store exists already or cannot be created.
+      `StoreUnavailableError` if a store already exists or cannot be created.
     - `describe` returns facts about an existing store, by name, for `jackfield store show`.
     """
 

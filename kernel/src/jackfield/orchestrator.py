@@ -192,7 +192,7 @@ class Orchestrator:
     def interrupt(
         self, session: Session, reason: str = "interrupted", call_ids: Collection[str] | None = None
     ) -> None:
-        """Cancel the running reads of a session, all or these; writes run to their end and are recorded."""
+        """Cancel the running reads of a session, all or these; writes complete and are recorded."""
         for call in (*self.running(session), *session.pending_retries):
             if call.tool.reads and not call.cancel_reason and (call_ids is None or call.call_id in call_ids):
                 cancel_call(call, reason)
@@ -281,11 +281,11 @@ class Orchestrator:
         self._finish(call, response)
 
     def _dispatch(self, call: Call, run: Proceed | None = None) -> Awaitable[CallResult]:
-        """Run a call: a write runs in a task of its own."""
+        """Run a call: a write runs in its own task."""
         return self._run(call, run) if call.tool.reads else self._run_write(call, run)
 
     def _chain_for(self, call: Call) -> Chain:
-        """The policies of a tool in a session, composed at its first call."""
+        """Return the policies of a tool in a session; they are composed at its first call."""
         chains, tool = call.session.chains, call.tool
         chain: Chain | None = chains.get(tool.id)
         if chain is None:
@@ -293,7 +293,7 @@ class Orchestrator:
         return chain
 
     async def _run(self, call: Call, run: Proceed | None = None) -> CallResult:
-        """Run a call through its chain of policies, under a deadline, to exactly one answer."""
+        """Run a call through its chain of policies under a deadline; return exactly one result."""
         deadlines, loop = self._deadlines, asyncio.get_running_loop()
         if deadlines is None or deadlines.loop is not loop:
             deadlines = self._deadlines_on(loop)
@@ -331,15 +331,15 @@ class Orchestrator:
                 running.pop(call, None)
 
     async def _run_write(self, call: Call, run: Proceed | None = None) -> CallResult:
-        """Run a call that writes in a task of its own, so that it ends even if its caller goes away."""
-        # In its own task: if the caller is cancelled, the write still runs to its end and is recorded.
+        """Run a call that writes in its own task, so that it completes even if its caller is cancelled."""
+        # If the caller is cancelled, the write still completes and is recorded.
         task = asyncio.ensure_future(self._run(call, run))
         self._write_tasks.add(task)
         task.add_done_callback(self._write_tasks.discard)
         return await asyncio.shield(task)
 
     def _finish(self, call: Call, response: ToolResponse) -> CallResult:
-        """Seal the answer, tell the observers, and return it."""
+        """Seal the response, notify the observers and return the result."""
         wire = call.wire or call.seal(response)
         # Decoded once, for the transport and for observers that count characters.
         call.text = text = wire.decode()

@@ -130,7 +130,7 @@ def not_claimed() -> ToolResponse:
 
 
 def never_ran() -> ToolResponse:
-    """Return the outcome of a call in doubt that did not take effect, as an operator found out."""
+    """Return the outcome of a call in doubt that did not take effect, according to an operator."""
     answer = fail(
         ErrorType.PERMANENT,
         "The host stopped before this call took effect, as an operator has verified. It was not run.",

@@ -1,7 +1,7 @@
-"""The chain of policies that governs a call, with the two steps of the kernel in it.
+"""The chain of policies that governs a call, including the kernel's own two steps.
 
-The chain of a tool is composed once per session. It leaves out policies that do not apply to this tool in
-this session, so a call only pays for policies that can affect it. Between the policies, `Validation` checks
+The chain of a tool is composed once per session. It omits policies that do not apply to this tool in
+this session, so a call runs only policies that can affect it. Between the policies, `Validation` checks
 the arguments; after the handler, `ResultEncoding` encodes the result and applies its intents.
 """
 
@@ -104,7 +104,7 @@ def _run_checks(
     next_policy: str,
 ) -> Proceed:
     async def run(call: Call) -> ToolResponse:
-        """Ask the checks before and after the rest of the chain."""
+        """Run the checks before and after the rest of the chain."""
         if call.policy_timed_out:
             return refuse_timed_out(call)
         call.claimed_key = call.key
@@ -181,7 +181,7 @@ def _invalid(tool: RegisteredTool, violations: Sequence[Violation]) -> ToolRespo
     errors = [{"path": each.path, "message": each.message} for each in violations[:20]]
     return fail(
         ErrorType.VALIDATION,
-        # The path of the arguments as a whole is a bare slash, which would read like a typing error.
+        # The path of the arguments as a whole is a bare slash, which would look like a typo.
         f"The arguments do not match the schema of {tool.id}: "
         + "; ".join(f"{each.path}: {each.message}".removeprefix("/: ") for each in violations[:3]),
         suggestion=tool.help_for(violations),

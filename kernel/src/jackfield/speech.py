@@ -9,10 +9,10 @@ from typing import Any
 import orjson
 
 VOICE_LIMIT = 1400
-"""Most characters of a result's JSON in voice; it leaves room for the rest of the envelope."""
+"""Maximum length of a result's JSON in voice, in characters; leaves room for the rest of the envelope."""
 
 LINE = 120
-"""Most characters of a fact that is spoken in one sentence."""
+"""Maximum length of a fact that is spoken in one sentence, in characters."""
 
 _LINK = re.compile(r"!?\[([^\]\n]*)\]\([^()\n]*\)")
 _MARKS = re.compile(r"</?[a-z][^<>]*>|`{2,}|~{2,}|[|*\[\]]+|-{2,}|={2,}|#{1,6}\s", re.IGNORECASE)

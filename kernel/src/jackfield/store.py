@@ -2,7 +2,7 @@
 
 Everything that has to outlive a connection or be visible to other processes goes through this protocol, so a
 store plugin is all it takes to run several processes. Values are bytes, which the store does not interpret.
-All times are by the store's own clock, which changes of the wall clock do not affect.
+All times come from the store's own clock, which is not affected by changes of the wall clock.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from enum import Enum
 from typing import Any, NamedTuple, Protocol
 
 MAX_RESULT_BYTES = 16 * 1024 * 1024
-"""Most memory for the results of claims that need not be durable; the oldest are evicted."""
+"""Maximum memory for the results of claims that need not be durable; the oldest are evicted."""
 
 _ENTRY_BYTES = 400
 """The approximate size of a claim without its result."""
@@ -106,7 +106,7 @@ class Store(Protocol):
         """
 
     async def holds(self, key: str) -> bool:
-        """Whether the caller still holds a claim, and will for a moment; check it before a side effect."""
+        """Whether the caller holds a claim that will not expire at once; check it before a side effect."""
 
     async def reclaim(self, key: str) -> bool:
         """Take over a claim that is in doubt; of several concurrent callers, one succeeds."""

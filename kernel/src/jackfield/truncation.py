@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import orjson
 
 LIMIT = 4000
-"""Most characters of an envelope for the model."""
+"""Maximum length of an envelope for the model, in characters."""
 
 _ROOM = 200
 """Characters reserved for `meta.cut`."""
@@ -18,7 +18,7 @@ _MAX_CUTS = 12
 _MAX_PATH = 60
 
 _MIN_SHORTENED = 200
-"""A member shorter than this is left out rather than shortened."""
+"""A member shorter than this is removed rather than shortened."""
 
 _CODE = re.compile(
     r"^\s*(def |class |import |from \w+ import|function |const |#include|public |return\b|[{}]\s*$)"
@@ -54,7 +54,7 @@ def truncate_result(wire: bytes, limit: int = LIMIT) -> bytes:
 
 
 def _with_cuts(envelope: dict[str, Any], cuts: list[str]) -> bytes:
-    # Each cut once, the latest ones.
+    # The three latest cuts, without duplicates.
     envelope["meta"]["cut"] = list(dict.fromkeys(reversed(cuts)))[:3][::-1]
     return orjson.dumps(envelope)
 
@@ -136,7 +136,7 @@ def _first_lines(lines: list[str], keep: int) -> tuple[str, str]:
 
 
 def _both_ends(lines: list[str], keep: int) -> tuple[str, str]:
-    """Keep the beginning and the end of code, which have its imports and names and its conclusion."""
+    """Keep the beginning of code, which has its imports and names, and the end."""
     head, _ = _first_lines(lines, keep * 2 // 3)
     head_lines = head.count("\n") + 1
     tail, _ = _first_lines(lines[:head_lines:-1], keep // 3)

@@ -1,1 +1,1 @@
-"""What crosses a boundary: manifest, call, response envelope, errors, intents, context, snapshot."""
+"""Types that cross a boundary: manifest, call, response envelope, errors, intents, context, snapshot."""

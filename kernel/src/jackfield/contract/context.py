@@ -38,7 +38,7 @@ class SessionView(Protocol):
 
     @property
     def active(self) -> bool:
-        """Whether the session has not ended."""
+        """False once the session has ended."""
 
 
 class Messaging(Protocol):

@@ -63,7 +63,7 @@ class ToolError(Exception):
 
     def __init__(
         self,
-        type: ErrorType,  # noqa: A002 - the envelope calls it so
+        type: ErrorType,  # noqa: A002 - the name used in the envelope
         message: str,
         *,
         retryable: bool = False,
@@ -175,7 +175,7 @@ def ok(data: Any = None, *intents: Intent) -> ToolResponse:
 
 
 def fail(
-    type: ErrorType,  # noqa: A002 - the envelope calls it so
+    type: ErrorType,  # noqa: A002 - the name used in the envelope
     message: str,
     *,
     retryable: bool = False,

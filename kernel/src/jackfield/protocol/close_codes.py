@@ -19,7 +19,7 @@ class NextStep(Enum):
     DONE = "done"
     """Nothing: the session is over, as expected."""
     FAIL = "fail"
-    """Nothing: the session cannot continue, and the user has to know."""
+    """Nothing, except to inform the user: the session cannot continue."""
 
 
 class CloseReason(NamedTuple):

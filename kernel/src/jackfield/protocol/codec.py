@@ -1,4 +1,4 @@
-"""Messages as JSON: what either side sends, and what a client receives.
+"""Encodes the messages of both sides as JSON, and decodes those that a client receives.
 
 The host validates what it receives more strictly than this, with validators compiled from the same classes.
 """
@@ -52,23 +52,23 @@ class Member(NamedTuple):
     """The types of its JSON value; empty for any."""
     required: bool
     absent: Any
-    """The value for which it is left out; `MISSING` if it is always sent."""
+    """The value for which the member is omitted; `MISSING` if it is always sent."""
     item: type[HostMessage] | None
     """The class of a nested object, or of the objects in an array."""
 
 
 def members(kind: type[Message]) -> tuple[Member, ...]:
-    """What a message consists of, in order."""
+    """Return the members of a class of messages, in order."""
     return _MEMBERS[kind]
 
 
 def message_type(kind: type[Message]) -> str:
-    """The `type` of a class of messages."""
+    """Return the `type` of a class of messages."""
     return next(str(each.default) for each in fields(kind) if each.name == "type")
 
 
 def to_wire(message: Message) -> dict[str, Any]:
-    """A message as the JSON object that is sent; an event has no `id` and `at` before it is in the log."""
+    """Return a message as a JSON object; an event has no `id` and `at` before it is in the log."""
     wire: dict[str, Any] = {}
     for member in _MEMBERS[type(message)]:
         value = getattr(message, member.name)
@@ -80,13 +80,13 @@ def to_wire(message: Message) -> dict[str, Any]:
 
 
 def event_fields(event: HostMessage) -> tuple[str, dict[str, Any]]:
-    """An event as a session publishes it: its type, and its members without `id` and `at`."""
+    """Return an event as a session publishes it: its type, and its members without `id` and `at`."""
     wire = to_wire(event)
     return wire.pop("type"), {name: value for name, value in wire.items() if name not in _LOGGED}
 
 
 def encode(message: Message | Mapping[str, Any]) -> bytes:
-    """A message as JSON in UTF-8; values that JSON cannot carry are replaced by the nearest that it can."""
+    """Return a message as UTF-8 JSON; values that JSON cannot represent are replaced by the nearest ones."""
     wire = to_wire(message) if isinstance(message, ClientMessage | HostMessage) else message
     try:
         return orjson.dumps(wire, default=str)
@@ -95,7 +95,7 @@ def encode(message: Message | Mapping[str, Any]) -> bytes:
 
 
 def encode_text_delta(*, answer: int, offset: int, text: str) -> str:
-    """`encode(TextDelta(...))` as text, without making the object: text deltas are the hot path."""
+    """Return `encode(TextDelta(...))` as text without creating the object: text deltas are the hot path."""
     try:
         quoted = orjson.dumps(text).decode()
     except TypeError:
@@ -104,7 +104,7 @@ def encode_text_delta(*, answer: int, offset: int, text: str) -> str:
 
 
 def decode(text: str | bytes) -> dict[str, Any]:
-    """A text frame as a JSON object with a `type`; `InvalidMessageError` if it is none."""
+    """Parse a text frame as a JSON object with a `type`; raises `InvalidMessageError` if it is not one."""
     try:
         value = orjson.loads(text)
     except orjson.JSONDecodeError:
@@ -115,7 +115,7 @@ def decode(text: str | bytes) -> dict[str, Any]:
 
 
 def parse_host_message(value: Mapping[str, Any]) -> HostMessage | None:
-    """A message of the host, without members that are not defined here; None for an unknown type."""
+    """Return a message of the host without members that are not defined here; None for an unknown type."""
     kind = _HOST_TYPES.get(value["type"])
     return None if kind is None else _parse(kind, value)
 
@@ -138,7 +138,7 @@ def _parse(kind: type[_M], value: Mapping[str, Any]) -> _M:
 
 
 def _parse_nested(member: Member, value: Any) -> Any:
-    """An object or array: as the class of its field says, or as it is."""
+    """Parse an object or array as its field's class; return it unchanged if there is none."""
     if member.item is None:
         return tuple(value) if isinstance(value, list) and list in member.types else value
     if isinstance(value, list):
@@ -178,7 +178,7 @@ def _is_constant(hint: Any) -> bool:
 
 
 def _json_types(hint: Any) -> tuple[type, ...]:
-    """What `isinstance` can check of a type hint; empty for anything."""
+    """Return the types of a hint that `isinstance` can check; empty for any value."""
     origin = get_origin(hint)
     if hint is Any:
         return ()
@@ -195,7 +195,7 @@ def _json_types(hint: Any) -> tuple[type, ...]:
 
 
 def _item(hint: Any) -> type[HostMessage] | None:
-    """The class of messages in a type hint."""
+    """Return the class of messages in a type hint."""
     if isinstance(hint, type) and is_dataclass(hint):
         return hint  # type: ignore[return-value]
     parts = get_args(hint)[:1] if get_origin(hint) is Annotated else get_args(hint)
@@ -203,7 +203,7 @@ def _item(hint: Any) -> type[HostMessage] | None:
 
 
 def _plain(value: Any) -> Any:
-    """A nested object, or an array of them, as JSON."""
+    """Return a nested object, or an array of them, as JSON."""
     if isinstance(value, Sequence) and not isinstance(value, str):
         return [_plain(each) for each in value]
     return to_wire(value) if isinstance(value, HostMessage) else value

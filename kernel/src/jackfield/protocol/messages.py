@@ -1,8 +1,8 @@
 """Every message of the protocol, as a dataclass.
 
-A member has the name of its field in camelCase. A member that is None or False by default is left out while
-it is, unless it is marked with `SENT_AS_NULL`. `annotated_types` give limits and descriptions; the host
-compiles its validators and the published JSON Schemas from them, and `codec` the encoding.
+A member has the name of its field in camelCase. A member whose default is None or False is omitted at
+that value, unless it is marked with `SENT_AS_NULL`. `annotated_types` give limits and descriptions; the host
+compiles its validators and the published JSON Schemas from them, and `codec` compiles the encoding.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ Speaker = Literal["user", "assistant"]
 ResetReason = Literal["expired", "unknown"]
 
 MAX_TEXT_LENGTH = 8000
-"""Characters of a user's message."""
+"""Maximum length of a user's message, in characters."""
 
 MAX_CONTEXT_LENGTH = 4000
-"""Characters of a `context` message."""
+"""Maximum length of a `context` message, in characters."""
 
 SENT_AS_NULL: Mapping[str, bool] = {"null": True}
-"""Metadata of a field that is sent as `null`, not left out, while it is None."""
+"""Metadata of a field that is sent as `null` instead of omitted if it is None."""
 
 
 def camel_case(name: str) -> str:
-    """The member that carries a field: `call_id` is `callId` on the wire."""
+    """Return the wire name of a field: `call_id` becomes `callId`."""
     first, *rest = name.split("_")
     return first + "".join(part.capitalize() for part in rest)
 

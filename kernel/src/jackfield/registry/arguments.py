@@ -22,10 +22,10 @@ _EXAMPLES = {
 """An example of each format that models often get wrong."""
 
 _MAX_COMPARED = 64
-"""Most unknown names, and most characters of one, that are compared with the known names."""
+"""Maximum number of unknown names, and length of each, that are compared with the known names."""
 
 _MAX_QUOTED = 150
-"""Most characters quoted from either end of a text, which may be very long."""
+"""Maximum number of characters quoted from either end of a text."""
 
 
 class Violation(NamedTuple):
@@ -89,7 +89,7 @@ def _suggestion(error: jsonschema_rs.ValidationError, schema: Mapping[str, Any] 
         known = [name for name in parent.get("properties", ()) if name not in given]
     except (LookupError, TypeError, AttributeError):
         return ""
-    # Limited, because comparing long names is slow and a model can make up any name.
+    # Limited, because comparing long names is slow and a model can invent any name.
     compared = [name for name in unexpected if len(name) <= _MAX_COMPARED][:_MAX_COMPARED]
     close = [repr(match) for name in compared for match in get_close_matches(name, known, 1)]
     return f"; did you mean {' and '.join(close)}?" if close else ""
@@ -164,7 +164,7 @@ class Defaults:
             return None
 
         def fill(value: Any) -> bool:
-            """Fill in the defaults of properties that were left out."""
+            """Fill in the defaults of omitted properties."""
             if not isinstance(value, dict):
                 return False
             changed = False

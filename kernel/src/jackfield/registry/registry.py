@@ -101,7 +101,7 @@ class RegisteredTool:
 
 
 class MissingTool(RegisteredTool):
-    """Stands for a tool that does not exist, so that a call of it is answered and recorded like any other."""
+    """Stands for a tool that does not exist, so that calls to it are answered and recorded like others."""
 
     known = False
 

@@ -14,7 +14,7 @@ from jackfield.registry.arguments import Violation, compile_schema, shortened, v
 from jackfield.strict_json import pointer
 
 MAX_REPORTED = 5
-"""Most violations that are reported for one result."""
+"""Maximum number of violations reported for one result."""
 
 
 class Returns:
@@ -31,7 +31,7 @@ class Returns:
     def report(self, encoded: bytes) -> list[dict[str, str]]:
         """Return the first violations in encoded data, without its values; empty if there are none.
 
-        This checks the JSON and not the handler's objects, because the JSON is what is sent: NaN is null.
+        This checks the JSON and not the handler's objects, because the JSON is sent: NaN becomes null.
         """
         data = orjson.loads(encoded)
         if self._validator.is_valid(data):

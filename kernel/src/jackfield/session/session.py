@@ -24,7 +24,7 @@ from jackfield.session import fenced_record
 from jackfield.store import Store
 
 FORMAT = 3
-"""The format of the saved session; it increases with every change of a stored name."""
+"""The format of the saved session; it increases whenever a stored name changes."""
 
 RECOVERY_SECONDS = 24 * 3600
 
@@ -32,7 +32,7 @@ HISTORY_LENGTH = 5
 """How many turns before the current one a session keeps."""
 
 MAX_USER_TEXT = 4000
-"""Most characters of the user's text that are kept for a turn."""
+"""Maximum length of the user's text that is kept for a turn, in characters."""
 
 # Flags that intents set for the current turn only.
 _TURN_FLAGS = ("suppress_audio", "suppress_transcript")
@@ -191,7 +191,7 @@ class Session:
 
     @property
     def active(self) -> bool:
-        """Whether the session has not ended."""
+        """False once the session has ended."""
         return self.state is not State.TERMINATED
 
     def set_flag(self, name: str, value: Any) -> None:

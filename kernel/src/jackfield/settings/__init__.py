@@ -1,4 +1,4 @@
-"""The settings of a deployment: how plugins declare them, how they are read, where they come from."""
+"""The settings of a deployment: how plugins declare them, how they are read, and where they come from."""
 
 from jackfield.settings.declaration import (
     Bytes,

@@ -7,8 +7,8 @@
 A field is a `bool`, `int`, `float`, `str`, `Path` or `Literal`, a tuple or a mapping of these, another such
 dataclass (a nested table), or a union of these; `None` as a default means that the setting is not set.
 `Annotated` adds limits, a `Format`, and the `Help` that `jackfield settings` and the documentation show.
-Rules over several fields raise a `ValueError` in `__post_init__`; its message has a line for each fault, and
-a line begins with the field at fault, as in "backups: expected at least 1" or "meetings.template: ...".
+Rules that span several fields raise a `ValueError` in `__post_init__`. Its message has one line per fault,
+which begins with the field at fault, as in "backups: expected at least 1" or "meetings.template: ...".
 """
 
 from __future__ import annotations
@@ -30,56 +30,56 @@ _SCALARS = (bool, int, float, str, Path)
 # `typing_extensions`, which takes longer than everything else that a command of `jackfield` imports.
 @dataclass(frozen=True, slots=True)
 class Ge:
-    """A number of at least this."""
+    """The smallest valid number."""
 
     ge: float
 
 
 @dataclass(frozen=True, slots=True)
 class Gt:
-    """A number above this."""
+    """A limit that a number must exceed."""
 
     gt: float
 
 
 @dataclass(frozen=True, slots=True)
 class Le:
-    """A number up to this."""
+    """The largest valid number."""
 
     le: float
 
 
 @dataclass(frozen=True, slots=True)
 class Lt:
-    """A number below this."""
+    """A limit that a number must stay below."""
 
     lt: float
 
 
 @dataclass(frozen=True, slots=True)
 class MinLen:
-    """A string or a list of at least this length."""
+    """The minimum length of a string or list."""
 
     min_length: int
 
 
 @dataclass(frozen=True, slots=True)
 class MaxLen:
-    """A string or a list of at most this length."""
+    """The maximum length of a string or list."""
 
     max_length: int
 
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """What a number counts, such as seconds."""
+    """The unit of a number, such as seconds."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class Help:
-    """What a setting means, and what its default is if the value of the field does not say so."""
+    """What a setting means, and its default if the field's value does not show it."""
 
     text: str
     default: str = ""
@@ -98,7 +98,7 @@ class Format:
 
 
 class Secret:
-    """Marks a setting whose value may be a secret, if only by mistake; messages never show it."""
+    """Marks a setting whose value may be a secret, even by mistake; messages never show it."""
 
 
 def _http_url(value: str) -> str:
@@ -111,7 +111,7 @@ def _http_url(value: str) -> str:
 
 
 def _variable(value: str) -> str:
-    # A key that stands here by mistake is long, or has characters that a name has not.
+    # A key entered here by mistake is long, or has characters that are not valid in a name.
     if not (value.isidentifier() and value.isascii() and len(value) <= 64):
         raise ValueError
     return value
@@ -135,7 +135,7 @@ EnvironmentVariable = Annotated[
 
 @dataclass(frozen=True, slots=True)
 class NoSettings:
-    """The declaration of an offer that has no settings, so that a table with any is a fault."""
+    """The declaration of an offer without settings: a table that has any is a fault."""
 
 
 class SettingDescription(NamedTuple):
@@ -151,11 +151,11 @@ class SettingDescription(NamedTuple):
     is_named: bool = False
     """Whether there is a nested table for each of several names."""
     default_text: str = ""
-    """What to show as the default instead of the value."""
+    """The text to show as the default instead of the value."""
 
 
 def describe_settings(declaration: type) -> list[SettingDescription]:
-    """The settings of a dataclass in their order."""
+    """Return the settings of a dataclass in order."""
     described = []
     for name, (field, hint) in declared_fields(declaration).items():
         base, extras = unwrap(hint)
@@ -172,7 +172,7 @@ def describe_settings(declaration: type) -> list[SettingDescription]:
 
 @cache
 def declared_fields(declaration: type) -> dict[str, tuple[Field[Any], Any]]:
-    """The fields of a dataclass with their types, by name; `TypeError` if one cannot be read."""
+    """Return the fields of a dataclass with their types, by name; raises `TypeError` if one is unusable."""
     hints = typing.get_type_hints(declaration, include_extras=True)
     known = {field.name: (field, hints[field.name]) for field in fields(declaration) if field.init}
     for name, (_, hint) in known.items():
@@ -210,17 +210,17 @@ def is_optional(hint: Any) -> bool:
 
 
 def is_union(base: Any) -> bool:
-    """Whether a type is one of several types."""
+    """Whether a type is a union."""
     return typing.get_origin(base) in (typing.Union, types.UnionType)
 
 
 def format_of(extras: Iterable[Any]) -> Format | None:
-    """The format among the annotations of a type."""
+    """Return the format among the annotations of a type."""
     return next((extra for extra in extras if isinstance(extra, Format)), None)
 
 
 def unwrap(hint: Any) -> tuple[Any, tuple[Any, ...]]:
-    """A type without `| None` and `Annotated`, and its annotations."""
+    """Return a type without `| None` and `Annotated`, and its annotations."""
     extras: tuple[Any, ...] = ()
     while True:
         arguments = typing.get_args(hint)
@@ -233,7 +233,7 @@ def unwrap(hint: Any) -> tuple[Any, tuple[Any, ...]]:
 
 
 def expected(hint: Any) -> str:
-    """What a type accepts, in words that follow "expected"."""
+    """Return what a type accepts, as words that follow "expected"."""
     base, extras = unwrap(hint)
     if form := format_of(extras):
         return form.expected

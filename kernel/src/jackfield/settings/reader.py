@@ -37,7 +37,7 @@ _T = TypeVar("_T")
 _MAX_SHOWN = 60
 
 _INVALID: Any = object()
-"""Stands for a value that cannot be used."""
+"""Represents a value that cannot be used."""
 
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 
@@ -62,11 +62,11 @@ class SettingsFaults:
         return "\n".join(self._lines)
 
     def add(self, message: str) -> None:
-        """Add a fault, or a line for each of several; the same one counts once."""
+        """Add the faults in a message, one per line; duplicates are ignored."""
         self._lines |= dict.fromkeys(message.splitlines())
 
     def collect(self, read: Callable[[], _T]) -> _T | None:
-        """What `read` returns; None if it raised a `SettingsError`, which is added."""
+        """Return the result of `read`; if it raises a `SettingsError`, add that and return None."""
         try:
             return read()
         except SettingsError as error:
@@ -86,7 +86,7 @@ class _Place:
     table: str
     path: tuple[str | int, ...] = ()
     origins: Mapping[str, str] = field(default_factory=dict)
-    """What settings come from if not from the table, by their paths, such as `jwt.audience`."""
+    """The origins of settings that do not come from the table, by path, such as `jwt.audience`."""
     is_secret: bool = False
 
     def inside(self, step: str | int, *, is_secret: bool = False) -> _Place:
@@ -99,7 +99,7 @@ class _Place:
         return f"{self._table(self.path[:last])} {_joined(self.path[last:])}".rstrip()
 
     def as_table(self) -> str:
-        """The table at this place."""
+        """Return the table at this place."""
         return self._origin() or self._table(self.path)
 
     def _table(self, path: tuple[str | int, ...]) -> str:
@@ -123,7 +123,7 @@ def _joined(path: tuple[str | int, ...]) -> str:
 
 
 def _key(name: str) -> str:
-    """A name as TOML writes it: in quotes unless it is a bare key."""
+    """Return a name as TOML writes it: in quotes unless it is a bare key."""
     return name if _BARE_KEY.fullmatch(name) else f'"{repr(name)[1:-1]}"'
 
 
@@ -135,7 +135,7 @@ def read_settings(
     *,
     origins: Mapping[str, str] | None = None,
 ) -> _T | None:
-    """An instance of the dataclass, in which faulty settings have their defaults.
+    """Return an instance of the dataclass, in which faulty settings have their defaults.
 
     `place` is what messages call the table, such as `[policies.budgets]`; `origins` names the settings that
     come from elsewhere, such as an environment variable. Returns None if a required setting cannot be used or
@@ -145,7 +145,7 @@ def read_settings(
 
 
 def parse_settings(declaration: type[_T], table: Mapping[str, Any], place: str) -> _T:
-    """An instance of the dataclass; raises a `SettingsError` with every fault."""
+    """Return an instance of the dataclass; raises a `SettingsError` with every fault."""
     faults = SettingsFaults()
     settings = read_settings(declaration, table, place, faults)
     faults.check()
@@ -154,14 +154,14 @@ def parse_settings(declaration: type[_T], table: Mapping[str, Any], place: str) 
 
 
 def read_offer(kind: str, offer: Any, table: Mapping[str, Any], faults: SettingsFaults) -> Any:
-    """What `create` of an offer receives: an instance of its declaration, or the table if it has none."""
+    """Return the argument for an offer's `create`: its declaration's instance, or the table without one."""
     if offer.settings is None:
         return table
     return read_settings(offer.settings, table, f"[{kind}.{offer.name}]", faults)
 
 
 def parse_offer(kind: str, offer: Any, table: Mapping[str, Any]) -> Any:
-    """The same; raises a `SettingsError` with every fault."""
+    """Like `read_offer`, but raises a `SettingsError` with every fault."""
     faults = SettingsFaults()
     settings = read_offer(kind, offer, table, faults)
     faults.check()
@@ -169,7 +169,7 @@ def parse_offer(kind: str, offer: Any, table: Mapping[str, Any]) -> Any:
 
 
 def suggest(name: str, known: Iterable[str]) -> str:
-    """What an unknown name may have been meant for."""
+    """Return a hint: the known name that is closest to an unknown one, or all known names."""
     from difflib import get_close_matches
 
     known = list(known)
@@ -179,7 +179,7 @@ def suggest(name: str, known: Iterable[str]) -> str:
 
 
 class _InvalidError(Exception):
-    """A value that cannot be used; without a problem, its faults were added already."""
+    """A value that cannot be used; without a problem, its faults have already been added."""
 
     def __init__(self, problem: str = "") -> None:
         super().__init__(problem)
@@ -206,14 +206,14 @@ def _read_declared(
     try:
         return declaration(**{name: value for name, value in values.items() if value is not _INVALID})
     except ValueError as error:
-        # A rule that a default breaks in place of a faulty setting says nothing.
+        # If a default replaced a faulty setting, a broken rule may only follow from that.
         if len(faults) == before:
             faults.add("\n".join(_contradictions(str(error), known, place)))
         return None
 
 
 def _read_member(step: str | int, hint: Any, value: Any, place: _Place, faults: SettingsFaults) -> Any:
-    """A member of a table or of a list; `_INVALID` if it cannot be used, and its fault is added."""
+    """Return a member of a table or list; if it cannot be used, add a fault and return `_INVALID`."""
     is_secret = any(isinstance(extra, Secret) for extra in unwrap(hint)[1])
     inside = place.inside(step, is_secret=is_secret)
     try:
@@ -234,7 +234,7 @@ def _suggest_setting(name: str, known: Iterable[str]) -> str:
 
 
 def _contradictions(message: str, known: Iterable[str], place: _Place) -> Iterator[str]:
-    """The faults that `__post_init__` reported, a line each: the path of a setting, and the problem."""
+    """Yield the faults that `__post_init__` reported, one per line: the setting's path and the problem."""
     for line in message.splitlines():
         path, _, problem = line.partition(": ")
         first, *rest = path.split(".")
@@ -329,7 +329,7 @@ def _mismatch(wanted: str, value: Any, place: _Place) -> _InvalidError:
 
 
 def show_value(value: Any) -> str:
-    """A value for a message: short, on one line, and without the password of a URL."""
+    """Return a value for a message: short, on one line, and without the password of a URL."""
     if isinstance(value, bool):
         return str(value).lower()
     try:
@@ -341,7 +341,7 @@ def show_value(value: Any) -> str:
 
 
 def _is_shaped(base: Any, value: Any) -> bool:
-    """Whether a value is of a type, as far as that can be seen without its members and limits."""
+    """Whether a value matches a type, regardless of its members and limits."""
     origin = typing.get_origin(base)
     if is_dataclass(base) or origin in MAPPINGS:
         return isinstance(value, Mapping)

@@ -1,4 +1,4 @@
-"""Where settings come from: flags win over environment variables, and these win over `jackfield.toml`."""
+"""Where settings come from: flags override environment variables, which override `jackfield.toml`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TABLES = ("policies", "intents", "capabilities", "stores", "observers", "transpo
 """Each holds a table for every offer of its kind, such as `[policies.budgets]`."""
 
 SECTIONS = ("host",)
-"""Each is the table of a program, which reads it itself."""
+"""Each is the table of a program, which the program itself reads."""
 
 AUTO = "auto"
 """The `provider` setting that picks the best transport found at startup."""
@@ -111,9 +111,9 @@ class Settings(KernelSettings):
         faults: SettingsFaults | None = None,
         **flags: Any,
     ) -> Settings:
-        """The settings of this process; flags that are None or empty were not given.
+        """Load the settings of this process; flags that are None or empty were not given.
 
-        With `faults`, faults are added there and the settings have defaults in their place; without, a
+        With `faults`, faults are added there and the faulty settings have defaults; without it, a
         `SettingsError` reports them.
         """
         found = SettingsFaults() if faults is None else faults
@@ -142,7 +142,7 @@ class Settings(KernelSettings):
         return settings
 
     def table(self, kind: str, name: str) -> dict[str, Any]:
-        """The settings of one offer."""
+        """Return the settings of one offer."""
         return {key: value for key, value in self._table(kind, name).items() if key != "enabled"}
 
     def enabled(self, kind: str, name: str) -> bool:
@@ -154,7 +154,7 @@ class Settings(KernelSettings):
 
 
 def config_path(config: Path | None = None, environ: Mapping[str, str] = os.environ) -> Path:
-    """The settings file: the one that was named, else `jackfield.toml` in the working directory."""
+    """Return the named settings file, or else `jackfield.toml` in the working directory."""
     return config or Path(environ.get("JACKFIELD_CONFIG") or CONFIG_FILE)
 
 
@@ -176,7 +176,7 @@ def read_config(config: Path | None = None, environ: Mapping[str, str] = os.envi
 def read_environment(
     declaration: type, prefix: str, environ: Mapping[str, str], faults: SettingsFaults | None = None
 ) -> tuple[dict[str, Any], dict[str, str]]:
-    """The settings in environment variables as a table, and which variable each came from, by its path.
+    """Return the settings in environment variables as a table, and each one's variable by its path.
 
     A double underscore leads into a nested table: JACKFIELD_HOST_JWT__AUDIENCE. With `faults`, a variable
     with the prefix that names no setting is a fault.
@@ -197,7 +197,7 @@ def read_environment(
 
 
 def merge_tables(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any]:
-    """Both tables; where both have a value, the second one's, and nested tables are merged."""
+    """Merge two tables, including nested ones; values of the second take precedence."""
     merged = dict(first)
     for name, value in second.items():
         before = merged.get(name)
@@ -207,7 +207,7 @@ def merge_tables(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[st
 
 
 def _put(table: MutableMapping[str, Any], path: list[str], hint: Any, text: str) -> bool:
-    """Set what a path leads to; False if it leads into something that is not a table."""
+    """Set the value at a path; False if the path passes through something that is not a table."""
     base, _ = unwrap(hint)
     name, *inner = path
     if not inner:
@@ -228,7 +228,7 @@ _BOOLEANS |= dict.fromkeys(("false", "0", "no", "off", "f", "n"), False)
 
 
 def _from_text(base: Any, text: str) -> Any:
-    """A variable's text as its type; text that does not fit stays as it is, for the reader to report."""
+    """Convert a variable's text to its type; invalid text is kept, for the reader to report."""
     if base is bool:
         return _BOOLEANS.get(text.lower(), text)
     is_list = typing.get_origin(base) is tuple

@@ -65,7 +65,7 @@ class ConnectionConfig:
     voice: VoiceSettings = _DEFAULT_VOICE
 
     answer_tokens: int = 0
-    """Most tokens of one answer; 0 leaves it to the provider."""
+    """Maximum number of tokens in one answer; 0 leaves it to the provider."""
 
     writers: frozenset[str] = frozenset()
     """The tools that have side effects."""
@@ -168,7 +168,7 @@ class BudgetedTransport(Transport, Protocol):
 
     @property
     def prompt_tokens(self) -> int | None:
-        """Most tokens of instructions and declarations; None for the general default."""
+        """Maximum number of tokens in instructions and declarations; None for the general default."""
 
 
 class DescribedTransport(Transport, Protocol):

@@ -9,14 +9,14 @@ from collections.abc import AsyncIterator, Callable
 from jackfield.transport.events import Closed, Event
 
 LIMIT = 4096
-"""Most unread events, some minutes of speech, before a writer has to wait.
+"""Maximum number of unread events (some minutes of speech) before a writer has to wait.
 
 Speech arrives faster than it plays, and a provider closes a socket that is not read.
 """
 
 
 class EventQueue:
-    """A queue for one reader, which gets every event up to exactly one `Closed`; a full queue keeps that."""
+    """A queue for one reader, which gets all events and one final `Closed`, even if the queue was full."""
 
     def __init__(self, limit: int = LIMIT) -> None:
         self._limit = limit

@@ -14,7 +14,7 @@ from jackfield_builder.distribution_modules import distribution_modules
 
 
 class ContributedModules(NamedTuple):
-    """What a distribution contributes to the registry: packages of tools, and modules of plugins."""
+    """A distribution's contribution to the registry: packages of tools, and modules of plugins."""
 
     tools: Collection[str]
     plugins: Collection[str]
@@ -42,7 +42,7 @@ class InstalledDistributions:
             own = contributed.get(name)
             if own:
                 facts = {"modules": self._module_hashes(name, own), "dependencies": needed[name]}
-                # Most distributions hold one tool and no dependencies; without them the host starts faster.
+                # Most distributions have one tool and no dependencies; without them the host starts faster.
                 if any(facts.values()):
                     records.append({"name": name} | {fact: value for fact, value in facts.items() if value})
             elif self._found[name].is_from_index:

@@ -33,7 +33,7 @@ _NOT_SHIPPED = {
     "benchmark", "benchmarks", "build", "conftest", "dist", "doc", "docs", "example", "examples", "noxfile",
     "scripts", "setup", "tasks", "test", "tests", "tools", "venv",
 }  # fmt: skip
-"""Names beside the packages in the folder of a project that no wheel contains."""
+"""Names in a project's folder, next to its packages, that no wheel contains."""
 
 
 def distribution_modules(
@@ -100,7 +100,7 @@ def _module(file: str) -> str:
 
 
 def _files(name: str, metadata: Metadata) -> Iterator[PurePosixPath]:
-    """Yield the files of a distribution, relative to the folder on the path; in doubt, a file is included."""
+    """Yield the files of a distribution, relative to the folder on the path; doubtful files are included."""
     folder = Path(metadata.folder)
     listed = list(_recorded(folder))
     if folder.suffix == ".egg-info" or _is_editable(folder):
@@ -157,7 +157,7 @@ def _sources(name: str, folder: Path, listed: Iterable[PurePosixPath]) -> Iterat
                     found = True
                     yield each
     if not found and (url := _direct_url(folder).get("url")):
-        # Another backend uses a mechanism of its own, but direct_url.json names the source.
+        # Other backends use their own mechanism, but direct_url.json names the source.
         source = Path(url2pathname(urlparse(url).path))
         yield from _shipped(name, folder, source / "src" if (source / "src").is_dir() else source)
 
@@ -196,7 +196,7 @@ def _files_below(prefix: str, source: Path) -> Iterator[PurePosixPath]:
 
 
 def _shipped(name: str, folder: Path, root: Path) -> Iterator[tuple[str, Path]]:
-    """Yield what a wheel would contain of a folder that an editable install puts on the path."""
+    """Yield the parts of an editable install's folder that a wheel would contain."""
     names = _shipped_names(name, folder, root)
     for path in sorted(root.iterdir()):
         if names is None or (_module(path.name) or path.name) in names:

@@ -36,7 +36,7 @@ def _warning(code: str, title: str, hint: str) -> _Rule:
 class CheckCode(Enum):
     """Every code that the build can report, grouped by subject."""
 
-    # JF0xx: discovery of what is installed
+    # JF0xx: discovery of installed distributions
     NO_TOOLS = _Rule(
         "JF001",
         "no tool is installed",
@@ -327,7 +327,7 @@ class Finding:
     path: str = ""
     hint: str = ""
     as_note: bool = False
-    """True if this finding is only a note, whatever the severity of its code."""
+    """True if this finding is only a note, regardless of its code's severity."""
 
     @property
     def severity(self) -> Severity:

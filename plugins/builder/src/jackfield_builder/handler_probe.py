@@ -1,7 +1,7 @@
 """Imports handlers in a separate process, so that side effects and crashes cannot affect the build.
 
 The process reads a JSON request from standard input. For each module it writes one JSON line before the
-import and one with the result. A module without a result has ended the process.
+import and one with the result. If a module has no result, its import ended the process.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def probe_imports(modules: Sequence[ImportRequest]) -> dict[str, ImportResult]:
                 results[module] = ImportResult(*message["result"])
         if not module:
             raise RuntimeError(f"the probe process did not start: {child.stderr.strip()[-2000:]}")
-        # If an exit hook of an imported module ended the process, every module has a result already.
+        # If an exit hook of an imported module ended the process, every module already has a result.
         results.setdefault(module, ImportResult("died", _exit_message(child.returncode)))
         remaining = [each for each in remaining if each.module not in results]
     return results

@@ -132,7 +132,7 @@ def _parameters_path(path: str) -> str:
 
 
 def _missing_bumps(snapshot: Snapshot, settings: Settings) -> list[Finding]:
-    """Compare with the current registry and the previous one, so that a warning lasts longer than a build."""
+    """Compare with the current registry and the previous one, so that a warning outlasts one build."""
     earlier = []
     for path in (settings.registry, previous(settings.registry)):
         with suppress(SnapshotError):

@@ -9,7 +9,7 @@ from typing import Any
 
 
 class VersionBump(IntEnum):
-    """The part of a semantic version that a change requires to be raised."""
+    """The part of a semantic version that a change requires raising."""
 
     PATCH = 1
     MINOR = 2

@@ -45,7 +45,7 @@ def unsatisfiable_schemas(
     """Yield the path of every schema that no value satisfies, innermost first, with the reason.
 
     Skips a schema that is empty only because of a reported or `ignored` one. Also skips conditions, and
-    `false` and `{"not": {}}`, with which an author accepts nothing on purpose.
+    `false` and `{"not": {}}`, which an author uses to accept nothing on purpose.
     """
     search = _EmptinessSearch(root, ignored)
     for path in _innermost_first(dict(root), ()):

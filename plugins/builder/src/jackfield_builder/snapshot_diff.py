@@ -1,4 +1,4 @@
-"""Compares two snapshots: lists what changed for sessions, callers and operators, and the version bumps."""
+"""Compares two snapshots: lists the changes for sessions, callers and operators, and the version bumps."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def required_bump(changes: list[SnapshotChange]) -> VersionBump | None:
 
 
 def missing_bumps(earlier: Sequence[Snapshot], current: Snapshot) -> list[Finding]:
-    """Report each tool whose version was not raised enough since one of the earlier snapshots.
+    """Report each tool whose version was not raised enough since an earlier snapshot.
 
     Each tool has one finding, for the largest missing bump.
     """

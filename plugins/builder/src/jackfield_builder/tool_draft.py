@@ -84,7 +84,7 @@ def _markdown() -> MarkdownIt:
 
 @dataclass(slots=True)
 class ToolDraft:
-    """The files of a tool; a file that could not be read is None, and a finding says why."""
+    """The files of a tool; a file that could not be read is None and has a finding."""
 
     source: ToolSource
     schema: dict[str, Any] | None = None

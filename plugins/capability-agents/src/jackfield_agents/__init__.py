@@ -26,7 +26,7 @@ def jackfield_capabilities() -> Iterable[CapabilityOffer]:
 
 @hookimpl
 def jackfield_policies() -> Iterable[PolicyOffer]:
-    """What an agent may call, next to the modes; and what it may begin unasked, just before confirmation."""
+    """Offer policies for agents' tools, next to the modes, and for consent, just before confirmation."""
     from jackfield.settings import NoSettings
 
     from jackfield_agents.settings import TaskConsentSettings

@@ -161,7 +161,7 @@ class AgentRun:
     async def _take(self, connection: Connection, event: Event) -> str:
         """Handle an event; return the report once it is written."""
         if isinstance(event, TextDelta):
-            # Limited here already, because a model may write without end.
+            # Already limited here, because a model may never stop writing.
             if len(self._writing) <= self._settings.characters:
                 self._writing += event.text
         elif isinstance(event, ToolCalls):

@@ -52,7 +52,7 @@ class _ActiveAgent:
 
 
 class AgentPool:
-    """Starts agents, limits their number, and knows the tools of each."""
+    """Starts agents, limits their number, and tracks the tools of each."""
 
     def __init__(self, settings: AgentsSettings) -> None:
         self._settings = settings
@@ -62,7 +62,7 @@ class AgentPool:
         self._shifts: dict[str, _ActiveAgent] = {}
 
     def started(self, runtime: Runtime) -> None:
-        """Take the runtime at startup, and determine the tools that agents may use."""
+        """Receive the runtime at startup, and determine the tools that agents may use."""
         self._tools = usable(runtime.registry, self._settings.tools)
         self._runtime = runtime
 

@@ -35,7 +35,7 @@ class AgentsSettings:
             "report."
         ),
     ] = 20
-    # An agent has to end before its tool times out, or what it found is lost.
+    # An agent has to end before its tool times out, or its results are lost.
     seconds: Annotated[
         float,
         Ge(1),

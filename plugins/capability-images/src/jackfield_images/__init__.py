@@ -27,7 +27,7 @@ def jackfield_capabilities() -> Iterable[CapabilityOffer]:
 
 @hookimpl
 def jackfield_policies() -> Iterable[PolicyOffer]:
-    """Run just before the confirmation policy, which skips calls with a waiver."""
+    """Offer a policy that runs just before the confirmation policy, which skips calls with a waiver."""
     from jackfield_images.settings import ImageConsentSettings
 
     return [PolicyOffer("image_consent", Stage.SHAPE, 15, _consent, settings=ImageConsentSettings)]

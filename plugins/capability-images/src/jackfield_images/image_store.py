@@ -1,7 +1,7 @@
 """Checks generated images and stores them: an image file and a JSON file with its properties.
 
-Both are named for the random id of the image. The JSON file is written last, so an image is complete or does
-not exist.
+Both are named after the random id of the image. The JSON file is written last, so an image is complete or
+does not exist.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class ImageInfo(NamedTuple):
 
 
 def inspect(content: bytes) -> ImageInfo:
-    """Decode a whole image; call it in a thread, because it takes a while."""
+    """Decode a whole image; call it in a thread, because it is slow."""
     from PIL import Image, UnidentifiedImageError
 
     try:

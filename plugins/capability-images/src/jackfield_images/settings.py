@@ -132,7 +132,7 @@ class ImageConsentSettings:
 
 @dataclass(frozen=True, slots=True)
 class ProviderConfig:
-    """The settings with the defaults of the provider that was chosen."""
+    """The settings with the defaults of the chosen provider."""
 
     provider: str
     model: str
@@ -145,7 +145,7 @@ class ProviderConfig:
 
     @classmethod
     def of(cls, settings: ImagesSettings) -> ProviderConfig:
-        """Choose the provider and read its key; `SettingsError` if there is none."""
+        """Choose the provider and read its key; raises `SettingsError` if there is none."""
         name = settings.provider or _detect_provider()
         if name is None:
             raise SettingsError(f"[capabilities.images]: {settings.unavailable()}")
@@ -171,5 +171,5 @@ def _detect_provider() -> str | None:
 def _is_installed(package: str) -> bool:
     try:
         return find_spec(package) is not None
-    except ModuleNotFoundError:  # The package above it is missing.
+    except ModuleNotFoundError:  # The parent package is missing.
         return False

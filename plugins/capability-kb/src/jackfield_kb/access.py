@@ -21,7 +21,7 @@ class Access:
     """The user whose personal records are visible; None for no personal records."""
 
     unlimited: bool = False
-    """All records of all users: for the command line of the machine that stores the files."""
+    """Allows all records of all users, for the command line on the machine that stores the files."""
 
     @classmethod
     def everything(cls) -> Access:

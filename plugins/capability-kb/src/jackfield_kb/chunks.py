@@ -1,7 +1,7 @@
 """Splits long texts into chunks that fit an embedding model, at paragraph or sentence ends.
 
 The title is not part of a chunk. The indexer puts it before the text, so that every chunk of a long document
-still says what the document is about.
+still shows what the document is about.
 """
 
 from __future__ import annotations

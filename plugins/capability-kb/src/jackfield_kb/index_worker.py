@@ -1,4 +1,4 @@
-"""Keeps both indexes up to date: on request, and in the background when a search finds one behind."""
+"""Keeps both indexes up to date: on request, and in the background if a search finds one out of date."""
 
 from __future__ import annotations
 

@@ -98,7 +98,7 @@ def evidence(
 def _records(
     database: RecordDatabase, found: Iterable[RankedRecord], limit: int
 ) -> Iterator[tuple[RankedRecord, Record]]:
-    """Fetch the records of the results in batches; deleted ones are left out."""
+    """Fetch the records of the results in batches; deleted ones are skipped."""
     remaining = iter(found)
     while part := list(islice(remaining, min(limit, _AT_ONCE))):
         with database.reading() as db:

@@ -103,7 +103,7 @@ class KnowledgeSettings:
                 yield f'{name}: only used with embeddings = "openai"'
 
     def access_of(self, user: str | None) -> Access:
-        """Access control: which records a user may see."""
+        """Return which records a user may see."""
         return Access.of(user, (name for name in SHARED if self._sees(user, name)))
 
     def _sees(self, user: str | None, namespace: str) -> bool:
@@ -113,7 +113,7 @@ class KnowledgeSettings:
         return who == "everybody" or bool(user)
 
     def embedder(self) -> EmbeddingModel | None:
-        """What makes vectors; None when nothing does."""
+        """Return the embedding model; None if there is none."""
         if self.embeddings == "openai":
             from jackfield_kb.embedders import EndpointModel
 
@@ -130,7 +130,7 @@ class KnowledgeSettings:
     def _key(self) -> str:
         name = self.api_key_env or "OPENAI_API_KEY"
         key = os.environ.get(name, "")
-        # A model that runs on one's own machine mostly asks for no key.
+        # A model on the user's own machine usually needs no key.
         if not key and (self.api_key_env or self.base_url is None):
             raise SettingsError(
                 f"{PLACE} embeddings: 'openai' needs a key; set the environment variable {name}"

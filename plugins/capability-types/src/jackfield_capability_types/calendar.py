@@ -64,7 +64,7 @@ class CreatedEvent:
     """The attendees that the calendar server invites; empty if it sends no invitations."""
 
     existed: bool = False
-    """Whether the same event existed already, so that nothing was written."""
+    """Whether the same event already existed, so that nothing was written."""
 
     notices: tuple[str, ...] = ()
     """What could not be read when the time was checked, in sentences."""

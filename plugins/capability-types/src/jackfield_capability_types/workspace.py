@@ -145,7 +145,7 @@ class Finished:
     """The result of a command that ended or was stopped."""
 
     output: str
-    """Standard output and standard error in order; the middle of a long output is left out."""
+    """Standard output and standard error in order; the middle of a long output is omitted."""
 
     exit_code: int | None
     """None if it was stopped."""
@@ -155,7 +155,7 @@ class Finished:
     """Why it was stopped, as a clause."""
 
     left_out: int = 0
-    """The number of bytes left out of `output`."""
+    """The number of bytes omitted from `output`."""
 
     isolated: bool = False
     """Whether it ran in a sandbox."""

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @hookimpl
 def jackfield_capabilities() -> Iterable[CapabilityOffer]:
-    """Pages, if the deployment allows any host; search, if it names a provider."""
+    """Offer pages if the deployment allows any host, and search if it names a provider."""
     from jackfield_web.settings import WebSearchSettings, WebSettings
 
     return [

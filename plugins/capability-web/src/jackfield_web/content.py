@@ -16,7 +16,7 @@ class ContentKind(StrEnum):
     TEXT = "text"
     PDF = "pdf"
     UNSAID = "unsaid"
-    """The server names no type; the first bytes decide."""
+    """The server gives no type, so the first bytes decide."""
 
 
 _KINDS = {

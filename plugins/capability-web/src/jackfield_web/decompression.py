@@ -49,7 +49,7 @@ class ResponseBody:
         """Add a chunk up to the limit; return False once the limit is reached."""
         self._received += len(chunk)
         room = self._limit - len(self._taken)
-        # One byte over the limit tells a longer body from one that just fits.
+        # One byte over the limit distinguishes a longer body from one that just fits.
         taken = self._inflated(chunk, room + 1) if self._compressed else chunk
         self._taken += taken[:room]
         self.cut = len(taken) > room or self._received > _MOST_RECEIVED * self._limit + 1024

@@ -33,7 +33,7 @@ def _public_4(address: IPv4Address) -> bool:
 
 
 def _public_6(address: IPv6Address) -> bool:
-    # An IPv6 address that embeds an IPv4 address is as public as that one.
+    # An IPv6 address that embeds an IPv4 address is public if the IPv4 address is.
     if address in _TRANSLATED:
         return _public_4(IPv4Address(int(address) & 0xFFFF_FFFF))
     if address.sixtofour is not None:
@@ -43,7 +43,7 @@ def _public_6(address: IPv6Address) -> bool:
 
 
 USUAL_PORTS = frozenset((80, 443))
-"""The ports of an entry that names none."""
+"""The ports of an entry that names no port."""
 
 _ENTRY = re.compile(
     r"(?P<host>\*|\[[0-9a-f:.]+\]|(\*\.)?[a-z0-9_-]+(\.[a-z0-9_-]+)*\.?)(:(?P<port>\d{1,5}))?"
@@ -59,7 +59,7 @@ class HostPattern:
 
     @classmethod
     def of(cls, text: str) -> HostPattern:
-        """An entry as it is written; `ValueError` if it is not a host."""
+        """Parse an entry of the settings; raises `ValueError` if it is not a host."""
         found = _ENTRY.fullmatch(text.lower())
         if found is None:
             raise ValueError

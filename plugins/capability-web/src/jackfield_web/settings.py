@@ -69,11 +69,11 @@ class WebSettings:
 
     @property
     def hosts(self) -> HostRules:
-        """The hosts that may be asked."""
+        """The hosts that may be contacted."""
         return HostRules(self.allow, self.deny)
 
     def unavailable(self) -> str | None:
-        """Why no page can be read, as a clause; None if some can."""
+        """Return why no page can be read, as a clause; None if pages can be read."""
         if self.allow:
             return None
         return (
@@ -140,7 +140,7 @@ class WebSearchSettings:
         return self.api_key_env or (_BRAVE_KEY if self.provider == "brave" else None)
 
     def unavailable(self) -> str | None:
-        """Why this deployment has no search, as a clause; None if it has."""
+        """Return why this deployment has no search, as a clause; None if it has one."""
         if self.provider is None:
             return (
                 'no search provider is configured: set provider = "searxng" and url, or provider = "brave" '

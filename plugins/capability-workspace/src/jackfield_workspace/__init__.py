@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @hookimpl
 def jackfield_capabilities() -> Iterable[CapabilityOffer]:
-    """Files and, separately, a shell: each is available only if its own table names a folder."""
+    """Offer files and, separately, a shell; each is available only if its own table names a folder."""
     from jackfield_workspace.settings import ShellSettings, WorkspaceSettings
 
     return [
@@ -31,7 +31,7 @@ def jackfield_capabilities() -> Iterable[CapabilityOffer]:
 
 @hookimpl
 def jackfield_policies() -> Iterable[PolicyOffer]:
-    """Run just before the confirmation policy, which skips calls with a waiver."""
+    """Offer a policy that runs just before the confirmation policy, which skips calls with a waiver."""
     from jackfield_workspace.settings import FileConsentSettings
 
     return [PolicyOffer("file_consent", Stage.SHAPE, 15, _consent, settings=FileConsentSettings)]

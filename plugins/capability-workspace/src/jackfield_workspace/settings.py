@@ -82,7 +82,7 @@ class WorkspaceSettings:
     ] = 5.0
 
     def unavailable(self) -> str | None:
-        """Why this deployment has no files, as a clause; None if it has."""
+        """Return why this deployment has no files, as a clause; None if it has some."""
         if self.root is None:
             return _no_root("workspace", "files")
         if os.open not in os.supports_dir_fd or os.scandir not in os.supports_fd:
@@ -144,7 +144,7 @@ class ShellSettings:
                 )
 
     def unavailable(self) -> str | None:
-        """Why this deployment has no shell, as a clause; None if it has."""
+        """Return why this deployment has no shell, as a clause; None if it has one."""
         if self.root is None:
             return _no_root("shell", "commands")
         if os.name != "posix" or not Path(BASH).exists():
@@ -177,7 +177,7 @@ class FileConsentSettings:
 
 
 def resolved_root(settings: WorkspaceSettings | ShellSettings) -> Path:
-    """The directory of a capability without links; `SettingsError` if none is set."""
+    """Return the directory of a capability, without links; raises `SettingsError` if none is set."""
     if settings.root is None:
         name = "workspace" if isinstance(settings, WorkspaceSettings) else "shell"
         raise SettingsError(f"[capabilities.{name}] root: missing; expected a path")

@@ -270,7 +270,7 @@ def _left(deadline: float) -> float:
 
 
 async def _listen(stream: asyncio.StreamReader, output: OutputBuffer, progress: Progress | None) -> bool:
-    """Read the output to its end; return True if it is too much."""
+    """Read the output to its end; return True if there is too much."""
     told = time.monotonic()
     while chunk := await stream.read(_CHUNK):
         output.take(chunk)

@@ -35,7 +35,7 @@ class SeenVersions:
     """The content hashes of the files that one session has read or written.
 
     They are kept in the store, because another host may run the next call of the session. An edit is refused
-    if somebody else changed the file since.
+    if the file has been changed elsewhere since.
     """
 
     def __init__(self, store: Store, root: Path, session: str) -> None:

@@ -1,4 +1,4 @@
-"""Opens the deployment's store for commands that read or change it, also while a host runs."""
+"""Opens the deployment's store for commands that read or change it, even while a host runs."""
 
 from __future__ import annotations
 

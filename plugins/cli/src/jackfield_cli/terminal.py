@@ -167,7 +167,7 @@ def _interrupt(
         tool = writes[0].tool.id
         echo(f"{tool} writes data and is allowed to finish; press Ctrl-C again to cancel it.", err=True)
     elif received == 1 and not running:
-        # A policy is running: another process may run this very call, or the result is being saved.
+        # A policy is running: another process may be running this call, or the result is being saved.
         echo("There is no result yet; press Ctrl-C again to cancel.", err=True)
     elif received > 1 and running:
         for call in writes:

@@ -88,7 +88,7 @@ class ReconnectingConnection:
     # Start and end.
 
     async def open(self) -> None:
-        """Start or resume the session; `ClientError` says why it failed."""
+        """Start or resume the session; raises `ClientError` with the reason if that fails."""
         messages = await self._connect(self._start_options.resume)
         self._runner = asyncio.create_task(self._run(messages))
 
@@ -255,7 +255,7 @@ class ReconnectingConnection:
             messages = await self._reconnect(reason)
 
     def _gives_up(self, reason: CloseReason) -> bool:
-        """Return whether the client does not reconnect although the session is not over."""
+        """Return whether the client stops reconnecting although the session is not over."""
         match reason.next_step:
             case NextStep.FAIL:
                 return True
@@ -265,7 +265,7 @@ class ReconnectingConnection:
         return reason is PROVIDER_UNAVAILABLE and fruitless
 
     async def _reconnect(self, close_reason: CloseReason) -> list[Message]:
-        """Resume the session, and return the first messages; `ConnectionLostError` after the timeout."""
+        """Resume the session and return the first messages; raises `ConnectionLostError` on a timeout."""
         if close_reason.next_step is NextStep.RESUME_ON_INPUT:
             self._input.clear()
             await self._received.put(Dormant(close_reason.reason))
@@ -293,7 +293,7 @@ class ReconnectingConnection:
         )
 
     def _min_delay(self) -> float:
-        """Return the minimum wait: the longer, the more connections brought no progress."""
+        """Return the minimum wait; it grows with the number of connections without progress."""
         repeated = self._fruitless_connections - 1
         return min(MAX_DELAY, FIRST_DELAY * 2**repeated) if repeated > 0 else 0.0
 

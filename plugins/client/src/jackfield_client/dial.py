@@ -74,7 +74,7 @@ class _ConnectWithoutRedirect(connect):
 
 
 async def dial(options: DialOptions) -> ClientConnection:
-    """Open a WebSocket to a host; `ClientError` says why it failed."""
+    """Open a WebSocket to a host; raises `ClientError` with the reason if that fails."""
     address = options.address
     token = await options.token() if callable(options.token) else options.token
     headers = {"Authorization": f"Bearer {token}"} if token else None
@@ -156,7 +156,7 @@ def close_reason(code: int | None) -> CloseReason:
 
 
 def parse_address(text: str) -> HostAddress:
-    """Parse a host's address as users write it; `ValueError` says what is wrong with it."""
+    """Parse a host's address as users write it; raises `ValueError` with the problem."""
     parts = urlsplit(text if "://" in text else f"http://{text}")
     name = parts.hostname
     try:

@@ -27,11 +27,11 @@ PERMANENT_PROVIDER_ERRORS = ("authentication", "quota_exhausted")
 """Provider errors that a reconnect cannot fix."""
 
 MAX_ANSWER_CHARACTERS = 262_144
-"""How much of an answer is remembered; the rest of a longer one is passed on by its offset alone."""
+"""How much of an answer is remembered; the rest of a longer one is passed on unchecked."""
 
 
 class Inbox:
-    """The state of a session as told by the host, across all its connections."""
+    """The state of a session as reported by the host, across all its connections."""
 
     def __init__(self, mode: str, last_event: int, outbox: Outbox) -> None:
         self.last_event = last_event
@@ -146,7 +146,7 @@ class AnswerStream:
         return self._restart(received[:offset] + delta.text)
 
     def add_partial(self, answer: int, text: str) -> TextDelta | None:
-        """Return what is new in an unfinished answer, given from its beginning after a reconnect."""
+        """Return the new part of an unfinished answer, which is sent from its beginning after a reconnect."""
         return self.add(TextDelta(answer=answer, offset=0, text=text))
 
     def finish(self, message: ChatMessage) -> TextDelta | None:

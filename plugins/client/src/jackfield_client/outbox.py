@@ -30,7 +30,7 @@ MAX_PENDING = 64
 """How many messages may wait for a host that is unreachable."""
 
 _DECISION_ERRORS = frozenset({"unknown_confirmation", "already_decided"})
-"""Errors that answer a decision: it did not count, and resending it changes nothing."""
+"""Errors in response to a decision: it did not count, and resending it changes nothing."""
 
 _DISCARD_ERRORS = frozenset({"store_unavailable", "provider_unavailable", "internal"})
 """Errors after which the host has discarded the last message."""
@@ -60,7 +60,7 @@ class Outbox:
         return len(self._pending)
 
     def add(self, message: ClientMessage) -> PendingMessage:
-        """Add a message before it is sent; `ClientError` if too many are pending."""
+        """Add a message before it is sent; raises `ClientError` if too many are pending."""
         if len(self._pending) >= MAX_PENDING:
             raise ClientError(
                 f"{MAX_PENDING} messages are already waiting for the host; wait until it is reachable again."

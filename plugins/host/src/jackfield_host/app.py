@@ -64,7 +64,7 @@ async def open_host(
 ) -> AsyncIterator[Host]:
     """Create a host with everything it needs; one `SettingsError` reports every fault.
 
-    `faults` are those that were found before; `certain` is false if keys of the settings file are faulty.
+    `faults` holds the faults found so far; `certain` is false if keys of the settings file are faulty.
     """
     faults = SettingsFaults() if faults is None else faults
     async with AsyncExitStack() as closing:

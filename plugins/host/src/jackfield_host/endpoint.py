@@ -32,7 +32,7 @@ BODY_SECONDS = 20.0
 """How long the body of a request may take to arrive."""
 
 MAX_LIMIT = 500
-"""The largest `limit` that a query may ask for."""
+"""The largest `limit` that a query may request."""
 
 DEFAULT_LIMIT = 100
 
@@ -45,7 +45,7 @@ Schema = Mapping[str, Any]
 
 
 class RequestContext:
-    """A request that was admitted: the host, the user, and what the request asks for."""
+    """An admitted request: the host, the user, and the request itself."""
 
     def __init__(self, request: Request, host: Host, identity: Identity) -> None:
         self.request = request
@@ -82,7 +82,7 @@ class RequestContext:
         return self.session_token
 
     async def session(self, *, ended: bool = False) -> Session:
-        """Load the session that the request names; one that has ended only if `ended` is true."""
+        """Load the session that the request names; ended sessions only if `ended` is true."""
         session = await self.sessions.load_session(self.require_session_token(), self.identity, ended=ended)
         self.check_mode(session.mode)
         return session
@@ -128,7 +128,7 @@ class RequestContext:
         return int(given)
 
     def query_choice(self, name: str, choices: tuple[str, ...]) -> str | None:
-        """Return a query parameter that has to be one of several values, or None if it is absent."""
+        """Return a query parameter that must be one of `choices`, or None if it is absent."""
         given = self.request.query_params.get(name)
         if given is not None and given not in choices:
             raise HttpError(400, "invalid", f"The query, at {name}: expected one of {', '.join(choices)}.")
@@ -195,7 +195,7 @@ class Endpoint:
 
     @property
     def name(self) -> str:
-        """The operation id, by which generated clients call it."""
+        """The operation id, which names it in generated clients."""
         words = re.findall(r"\w+", f"{self.method.lower()} {self.path}")
         return "_".join(words)
 

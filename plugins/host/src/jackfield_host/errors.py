@@ -1,4 +1,4 @@
-"""HTTP errors: every failed request is answered in one form, without details of the host's internals."""
+"""HTTP errors: every failed request gets the same form of response, without internal details."""
 
 from __future__ import annotations
 

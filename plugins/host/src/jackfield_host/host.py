@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from jackfield_host.plugin_endpoints import PluginEndpoint
 
 OPERATOR = "operator"
-"""The role of users who may see and settle what concerns other users."""
+"""The role of users who may see other users' sessions and settle their calls."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """The log: one line for each record on standard error, as text or as JSON, without secrets.
 
-Tokens, keys and passwords are redacted in every record: those that look like one, and those that the
-environment holds.
+Tokens, keys and passwords are redacted in every record: those recognised by their form, and
+those in the environment.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ LOGGERS = ("", "uvicorn", "uvicorn.error", "uvicorn.access")
 
 
 def configure_logging(options: HostSettings, tables: Mapping[str, Any], environ: Mapping[str, str]) -> None:
-    """Set up the log of this process; `tables` are the settings, which may name variables with secrets."""
+    """Configure the log of this process; `tables` are the settings, which may name variables with secrets."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonFormatter() if options.log_format == "json" else TextFormatter())
     handler.addFilter(_LibraryFilter(options))
@@ -96,7 +96,7 @@ def _named_variables(tables: Mapping[str, Any]) -> Iterator[str]:
 
 
 class _LibraryFilter(logging.Filter):
-    """Drops what libraries log below a warning, except at the level `debug`, and requests if asked for."""
+    """Drops library records below a warning, except at level `debug`; keeps request records if enabled."""
 
     def __init__(self, options: HostSettings) -> None:
         super().__init__()
@@ -106,12 +106,12 @@ class _LibraryFilter(logging.Filter):
     def filter(self, record: logging.LogRecord) -> bool:
         if self._everything or record.levelno >= logging.WARNING or record.name.startswith("jackfield"):
             return True
-        # uvicorn logs requests with a logger of their own, but WebSockets with its general one.
+        # uvicorn logs requests with a separate logger, but WebSockets with its general one.
         return self._requests and (record.name == "uvicorn.access" or '"WebSocket ' in str(record.msg))
 
 
 class TextFormatter(logging.Formatter):
-    """One line with the time, the level and the message; a traceback follows on lines of its own."""
+    """One line with the time, the level and the message; a traceback follows on separate lines."""
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the line of a record."""
@@ -147,7 +147,7 @@ def escape_controls(text: str) -> str:
 
 
 def redact(text: str, secrets: Iterable[str] = ()) -> str:
-    """Remove secrets from a text: those that look like one, and those that are given."""
+    """Remove secrets from a text: those recognised by their form, and those given."""
     for secret in secrets:
         text = text.replace(secret, REDACTED)
     for pattern, shown in _PATTERNS:
@@ -156,7 +156,7 @@ def redact(text: str, secrets: Iterable[str] = ()) -> str:
 
 
 def redact_setting(name: str, value: Any) -> Any:
-    """Return the value of a setting without secrets, also in the tables and lists that it holds."""
+    """Return the value of a setting without secrets, including nested tables and lists."""
     if isinstance(value, Mapping):
         return {key: redact_setting(str(key), each) for key, each in value.items()}
     if isinstance(value, (list, tuple)):

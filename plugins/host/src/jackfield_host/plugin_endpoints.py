@@ -25,7 +25,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class EndpointServices:
-    """What the host gives to the `create` of an `EndpointOffer`."""
+    """The argument that the host passes to `create` of an `EndpointOffer`."""
 
     runtime: Runtime
     sessions: SessionManager
@@ -98,7 +98,7 @@ def _is_usable(route: BaseRoute, offer: EndpointOffer, place: str, faults: Setti
 
 
 class AuthMiddleware:
-    """ASGI middleware that authenticates as an offer's `auth` says, and answers errors as the host does."""
+    """ASGI middleware that authenticates according to an offer's `auth` and answers errors like the host."""
 
     def __init__(self, app: ASGIApp, auth: str) -> None:
         self._app = app

@@ -1,6 +1,6 @@
 """The JSON bodies of HTTP responses, as the API documentation publishes them.
 
-The handlers answer with plain dicts; tests check them against these models.
+The handlers return plain dicts; tests check them against these models.
 """
 
 from __future__ import annotations

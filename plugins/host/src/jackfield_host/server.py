@@ -37,7 +37,7 @@ EXIT_SECONDS = 5.0
 """How long a tool that blocks its thread may delay the exit of the process."""
 
 FORCED_EXIT_SECONDS = 1.0
-"""The same after a second signal."""
+"""How long it may delay the exit after a second signal."""
 
 
 class SystemdNotifier:
@@ -54,7 +54,7 @@ class SystemdNotifier:
         self._notify("READY=1", f"STATUS={status}")
 
     def stopping(self, seconds: float) -> None:
-        """Notify that the host stops, and how long that may take."""
+        """Notify that the host is stopping, and how long that may take."""
         self._notify("STOPPING=1", f"EXTEND_TIMEOUT_USEC={int(seconds * 1e6)}", "STATUS=draining")
 
     async def run_watchdog(self) -> None:
@@ -236,7 +236,7 @@ async def serve(
         listener = bind_socket(options)
         ready = (lambda port: on_ready(host, port)) if on_ready else None
         server = Server(uvicorn_config(create_app(host), options), host, ready)
-        # The objects of the start live as long as the process. Each full collection that looked through them
+        # Objects created at startup live as long as the process. Each full collection that scanned them
         # would delay every call and every audio frame by some 50 ms.
         gc.freeze()
         await server.serve(sockets=[listener])
@@ -254,7 +254,7 @@ def run(
     *,
     certain: bool = True,
 ) -> int:
-    """Serve on a new event loop, uvloop if there is one; return the exit status of the process."""
+    """Serve on a new event loop, uvloop if installed; return the exit status of the process."""
     loop_factory = uvicorn.Config("", loop="auto", log_config=None).get_loop_factory()
     with asyncio.Runner(loop_factory=loop_factory) as runner:
         status = runner.run(serve(settings, options, on_ready, faults, certain=certain))

@@ -37,7 +37,7 @@ TABLE = "[host]"
 Algorithm = Literal["RS256", "ES256", "EdDSA", "Ed25519", "HS256"]
 
 MAX_NAME = 128
-"""Characters in the name of a user or a role: names are part of store keys and log lines."""
+"""Maximum length of a user or role name, which becomes part of store keys and log lines."""
 
 KEY_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,31}")
 """The name of an API key: a bare key of TOML, without underscores, which separate the parts of an API key."""
@@ -150,7 +150,7 @@ class JwtSettings:
     ] = 30
 
     def __post_init__(self) -> None:
-        # One key serves one kind of algorithm: a public key taken as a shared secret lets anyone sign.
+        # A key serves one kind of algorithm: if a public key counts as a shared secret, anyone can sign.
         if "HS256" not in self.algorithms:
             if self.key_file is None or self.secret_env is not None:
                 raise ValueError(f"key_file: {', '.join(self.algorithms)} needs it, and no secret_env")
@@ -162,7 +162,7 @@ class JwtSettings:
 
 @dataclass(frozen=True, slots=True)
 class AccessSettings:
-    """Who may reach the host, and as whom."""
+    """Who may access the host, and as which user."""
 
     address: Annotated[
         str,
@@ -290,7 +290,7 @@ class HostSettings(AccessSettings):
     ) -> HostSettings:
         """Read the settings of this process; flags that are None were not given.
 
-        With `faults`, faults are added there and faulty settings get their defaults; without, a
+        With `faults`, faults are added there and faulty settings get their defaults; without it, a
         `SettingsError` reports the faults.
         """
         found = SettingsFaults()

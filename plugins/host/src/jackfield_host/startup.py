@@ -33,8 +33,8 @@ async def start_runtime(
 ) -> Runtime:
     """Start a runtime with a working provider and store; one `SettingsError` reports every fault.
 
-    If the settings are not `certain`, because keys of the file are faulty, faults are left out that may only
-    follow from that: a registry, a provider or a store that was meant to have another name.
+    If the settings are not `certain`, because keys of the file are faulty, faults that may only follow from
+    that are omitted: a registry, provider or store that was meant to have another name.
     """
     # A host that cannot start because of the keys or of [host] creates nothing.
     may_create = not faults
@@ -81,7 +81,7 @@ async def _check_existing_store(components: PluginComponents) -> None:
     try:
         missing = components.store_missing()
     except (SettingsError, StoreUnavailableError):
-        # It was reported already.
+        # Already reported.
         return
     if missing is None and (store := components.faults.collect(components.store)) is not None:
         await check_store(store, components.faults)
@@ -92,7 +92,7 @@ class StartupSummary(NamedTuple):
 
     url: str
     reachable: str
-    """How other machines reach the host; empty if the URL says so, or none can."""
+    """How other machines reach the host; empty if the URL shows it or none can."""
     registry: str
     registry_file: str
     deployment: str
@@ -114,7 +114,7 @@ class StartupSummary(NamedTuple):
     """Where the settings come from."""
 
     def lines(self) -> Iterator[str]:
-        """Return the lines for people; the URL comes last, where they look first."""
+        """Return the lines for people; the URL comes last, where it is easiest to see."""
         yield f"Jackfield {version('jackfield-host')}"
         if self.reachable:
             yield f"  network   {self.reachable}"
@@ -176,7 +176,7 @@ def local_url(address: str, port: int) -> str:
 
 
 def network_access(address: str, port: int) -> str:
-    """Say how other machines reach a host that listens on every address; empty for any other host."""
+    """Return how other machines reach a host that listens on every address; empty for any other host."""
     return f"reachable at port {port} of every address of this machine" if _is_unspecified(address) else ""
 
 

@@ -30,7 +30,7 @@ def as_text(session: StoredSession, lines: list[Line]) -> Iterator[str]:
 
 
 def as_markdown(session: StoredSession, lines: list[Line]) -> Iterator[str]:
-    """Write the transcript as Markdown; every text is quoted, so that it cannot pose as another part."""
+    """Write the transcript as Markdown; every text is quoted, so that it cannot imitate another part."""
     yield f"# Session {session.id}"
     yield ""
     yield f"{escape_controls(_about(session))}."

@@ -13,7 +13,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResp
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
 HEAD_LIMIT = 65_536
-"""Bytes of a request line and headers, beyond what one read from the socket brings."""
+"""Maximum bytes of a request line and headers; one read from the socket may exceed it."""
 
 HEAD_SECONDS = 20.0
 """How long a head may take, from the connection or from its first byte."""
@@ -25,7 +25,7 @@ CLOSE_ANSWER_SECONDS = 5.0
 """How long a client may take to answer a close frame."""
 
 FLUSH_SECONDS = 2.0
-"""How long a connection that is over may take to send what was written last."""
+"""How long a finished connection may take to send its last data."""
 
 
 class BoundedHttpProtocol(HttpToolsProtocol):
@@ -106,7 +106,7 @@ class BoundedWebSocketProtocol(WebSocketsSansIOProtocol):
         self._abort_within(FLUSH_SECONDS)
 
     async def send(self, message: ASGISendEvent) -> None:
-        """Send an event of the application; a handshake that was denied is complete."""
+        """Send an event of the application; a denied handshake counts as complete."""
         await super().send(message)
         # uvicorn itself would log that the handshake was never answered.
         if self.initial_response is not None and self.close_sent:

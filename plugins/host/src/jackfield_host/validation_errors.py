@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import ValidationError
 
 MAX_LENGTH = 200
-"""Characters of a description, which may repeat parts of what a client has sent."""
+"""Maximum length of a description, which may quote what a client sent."""
 
 _EXPECTED = MappingProxyType(
     {
@@ -45,13 +45,13 @@ _DESCRIPTIONS: Mapping[str, Callable[[Mapping[str, Any]], str]] = MappingProxyTy
         "value_error": lambda ctx: str(ctx["error"]),
     }
 )
-"""The description of each of pydantic's error types, made from the error's context."""
+"""Functions that describe pydantic's error types from the error's context."""
 
 
 def describe_error(
     error: ValidationError, members: Callable[[str], Iterable[str]], *, tagged: bool = False
 ) -> str:
-    """Describe the first fault in what a client sent, and where it is.
+    """Describe the first fault in a client's message or body, with its location.
 
     `members` returns the members that a message of some type may have; `tagged` says that every location
     begins with the type of the message.

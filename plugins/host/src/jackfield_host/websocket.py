@@ -194,7 +194,7 @@ class WebSocketSession:
         self._queue.resume([to_wire(info), *reset, *missed.messages, to_wire(CaughtUp())])
 
     async def _refuse(self, error: Exception) -> CloseReason:
-        """Send the client the reason why it gets no session; return the close reason."""
+        """Send the client the reason for the refusal; return the close reason."""
         closing = INTERNAL
         message = ErrorMessage(
             code=INTERNAL.name, message="The host failed with an internal error.", suggestion="Try again."
@@ -255,7 +255,7 @@ class WebSocketSession:
         if left <= 0:
             self._queue.close(EXPIRED_TOKEN)
             return
-        # Checked again regularly, because the system clock may be set meanwhile.
+        # Checked again regularly, because the system clock may change meanwhile.
         loop = asyncio.get_running_loop()
         self._expiry = loop.call_later(min(left, MAINTENANCE_SECONDS), self._close_when_expired)
 
@@ -366,7 +366,7 @@ class MessageReceiver:
                 live.dismiss_form(message.form_id)
 
     async def _check_ban(self) -> None:
-        """Refuse a user who was banned meanwhile; a session that is ending may finish its last message."""
+        """Refuse a user who has been banned; a session that is ending may finish its last message."""
         if self._live.ending:
             return
         try:

@@ -40,19 +40,19 @@ def _has_opentelemetry() -> bool:
         return False
 
 
-def _audit(settings: AuditSettings, services: Services) -> Audit:  # noqa: ARG001 - an offer's shape
+def _audit(settings: AuditSettings, services: Services) -> Audit:  # noqa: ARG001 - required signature
     from jackfield_observability.audit import Audit
 
     return Audit(settings)
 
 
-def _metrics(settings: MetricsSettings, services: Services) -> Metrics:  # noqa: ARG001 - an offer's shape
+def _metrics(settings: MetricsSettings, services: Services) -> Metrics:  # noqa: ARG001 - required signature
     from jackfield_observability.metrics import Metrics
 
     return Metrics(settings)
 
 
-def _traces(settings: NoSettings, services: Services) -> Traces:  # noqa: ARG001 - an offer's shape
+def _traces(settings: NoSettings, services: Services) -> Traces:  # noqa: ARG001 - required signature
     from jackfield_observability.traces import Traces
 
     return Traces()

@@ -37,7 +37,7 @@ _END = b"}\n"
 Line = tuple[bytes, bytes]
 """The part that a line shares with similar calls, and the part of this call.
 
-Two parts, because the first one exists already, and a joined line would take three times the memory.
+Two parts, because the first one already exists and a joined line would take three times the memory.
 """
 
 
@@ -107,7 +107,7 @@ class AuditEncoder:
         return whole
 
     def _begin_second(self, counter: float) -> float:
-        """Read the date again, because the wall clock may be set while a host runs; return the fraction."""
+        """Read the date again, because the wall clock may change while a host runs; return the fraction."""
         moment = time.time() - (time.perf_counter() - counter)
         past = moment % 1
         self._second = counter - past
@@ -143,7 +143,7 @@ _Value = TypeVar("_Value")
 
 
 def _remember(known: dict[Any, _Value], key: Any, value: _Value) -> _Value:
-    # Sessions come and go, and a model can invent any number of ids.
+    # There are ever new sessions, and a model can invent any number of ids.
     if len(known) >= MAX_CACHED:
         known.clear()
     known[key] = value
@@ -151,7 +151,7 @@ def _remember(known: dict[Any, _Value], key: Any, value: _Value) -> _Value:
 
 
 def _shared(call: Call, error: ErrorType | None) -> bytes:
-    """Return the members shared by calls with the same tool, session, result and policies; left open."""
+    """Return the shared members of calls with the same tool, session, result and policies, as open JSON."""
     tool, session = call.tool, call.session
     shared = {
         "event": "call",
@@ -237,7 +237,7 @@ class Audit(BackgroundObserver[Line | DeferredLine]):
     def tail(
         self, limit: int, *, tool: str | None = None, session: str | None = None, ok: bool | None = None
     ) -> AuditTail:
-        """Return the latest lines, by tool, session or result; call it in a thread, as it reads files."""
+        """Return the latest lines, by tool, session or result; call it in a thread: it reads files."""
         self.drain()
         wanted = {"tool": tool, "session": session, "ok": ok}
         asked = {name: value for name, value in wanted.items() if value is not None}
@@ -266,7 +266,7 @@ class Audit(BackgroundObserver[Line | DeferredLine]):
     def _finished(self, marked: DeferredLine) -> bytes:
         try:
             return self._encoder.complete(marked)
-        except Exception:  # noqa: BLE001 - notes hold foreign objects, which may do anything
+        except Exception:  # noqa: BLE001 - notes contain third-party objects
             _log.exception("audit: a call of %s could not be encoded", marked.call.tool.id)
             self._lost += 1
             return b""

@@ -87,7 +87,7 @@ class AuditFile:
 
     def _is_same_file(self, fd: int) -> bool:
         try:
-            return os.path.samestat(os.stat(self.path), os.fstat(fd))  # noqa: PTH116 - beside fstat
+            return os.path.samestat(os.stat(self.path), os.fstat(fd))  # noqa: PTH116 - like fstat
         except FileNotFoundError:
             return False
 
@@ -100,7 +100,7 @@ class AuditFile:
         if fitting:
             return fitting
         if file.st_size == 0:
-            # A line longer than the maximum size gets a file of its own.
+            # A line longer than the maximum size gets its own file.
             return lines.index(b"\n", start) + 1
         return 0 if self._may_rotate else len(lines)
 
@@ -126,7 +126,7 @@ def _lock(fd: int) -> None:
 
 
 def _write(fd: int, file: os.stat_result, lines: bytes, start: int, end: int) -> int:
-    """Write lines; return where the whole ones in the file end, or raise the error if there are none."""
+    """Write lines; return where the last complete one ends, or raise the error if there is none."""
     regular = stat.S_ISREG(file.st_mode)
     # A process that was killed during a write leaves half a line, which must not corrupt the next one.
     mended = regular and file.st_size and os.pread(fd, 1, file.st_size - 1) != b"\n"

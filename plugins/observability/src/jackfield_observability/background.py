@@ -83,7 +83,7 @@ class BackgroundObserver(ABC, Generic[Item]):
 
     def _process_queue(self) -> None:
         try:
-            # Only the items that wait now: later ones are processed after these were written.
+            # Only the items queued now: later ones are processed after these have been written.
             left = len(self.waiting)
             while left > 0:
                 self.receive([self.waiting.popleft() for _ in range(min(left, _ITEMS_BETWEEN_YIELDS))])

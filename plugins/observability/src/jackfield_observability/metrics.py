@@ -175,7 +175,7 @@ class Metrics:
         if call.decisions:
             self._count_decisions(call.decisions)
             if call.declined:
-                return  # It was counted when it asked for confirmation; nothing ran since.
+                return  # It was counted when it requested confirmation; nothing has run since.
         tool_id, session_id, now, size = call.tool.id, call.session.id, call.finished_at, len(call.text)
         tool = self.tools.get(tool_id) or self._add_tool(call.tool)
         tool.add(now - call.started_at, size)

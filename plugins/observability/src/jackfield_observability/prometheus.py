@@ -159,7 +159,7 @@ def _plain(value: float | MetricSummary) -> dict[str, Any]:
 
 
 def create_registry(metrics: Metrics) -> CollectorRegistry:
-    """Return a registry of its own, without the process's default metrics."""
+    """Return a separate registry, without the process's default metrics."""
     registry = CollectorRegistry(auto_describe=False)
     registry.register(_PrometheusCollector(metrics))
     return registry

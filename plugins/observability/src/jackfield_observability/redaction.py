@@ -35,7 +35,7 @@ class SensitiveProperties(NamedTuple):
 def sensitive_properties(parameters: Mapping[str, Any]) -> SensitiveProperties:
     """Return the sensitive properties of a schema.
 
-    A name counts wherever it appears, because invalid arguments are logged, too, and may have it elsewhere. A
+    A name counts wherever it appears, because invalid arguments are logged too and may have it elsewhere. A
     mark on the items of an array or in a branch of `anyOf` counts for the property that holds it.
     """
     return _SensitivityReader(parameters).read()
@@ -162,7 +162,7 @@ _NOT_IN_A_NAME = re.compile(r"[^a-z0-9]+")
 
 
 def _plain(name: str) -> str:
-    """Return a name without its style: `apiKey`, `API-KEY` and `api_key` become the same."""
+    """Return a name in a normalised form: `apiKey`, `API-KEY` and `api_key` become the same."""
     return _NOT_IN_A_NAME.sub("_", _WORD_STARTS.sub("_", name).lower()).strip("_")
 
 
@@ -217,8 +217,8 @@ class Redactor:
     def secrets(self, arguments: Mapping[str, Any], *, validated: bool = False) -> Secrets:
         """Return the values that must not be logged anywhere; None if nothing is secret.
 
-        Arguments that fit the schema have no members but those it names, so where it names nothing secret
-        there is nothing to look for.
+        Valid arguments have only members that the schema names, so if it names no secret, there is nothing
+        to search for.
         """
         if validated and self._schema_is_harmless:
             return None
@@ -287,7 +287,7 @@ class Redactor:
 
 
 def _forms(secret: str) -> set[str]:
-    """Return a secret as it is, and as it appears in the text form of an object."""
+    """Return a secret unchanged, and as it appears in the text form of an object."""
     return {
         secret,
         repr(secret)[1:-1],
@@ -297,7 +297,7 @@ def _forms(secret: str) -> set[str]:
 
 
 def _harmless(arguments: Mapping[str, Any]) -> orjson.Fragment | None:
-    """Return short arguments without any hint of a secret, already encoded; most are like that."""
+    """Return short arguments without any hint of a secret, already encoded; this is the usual case."""
     try:
         written = orjson.dumps(arguments)
     except TypeError:

@@ -52,7 +52,7 @@ _BUCKETS = (
 )
 
 MAX_BEGUN = 1000
-"""The maximum number of unfinished calls with an open span, because of calls that they made."""
+"""The maximum number of unfinished calls whose span is open because of calls that they made."""
 
 _log = logging.getLogger(__name__)
 _now = time.perf_counter
@@ -103,7 +103,7 @@ class Traces(BackgroundObserver[FinishedCall]):
                 continue  # Nothing ran, so there is nothing to measure.
             try:
                 self._span(item)
-            except Exception:  # noqa: BLE001 - foreign code of an exporter or sampler; the next call may work
+            except Exception:  # noqa: BLE001 - third-party exporter or sampler; the next call may work
                 _log.exception("traces: no span could be created for a call of %s", item.call.tool.id)
 
     def _span(self, ended: FinishedCall) -> None:

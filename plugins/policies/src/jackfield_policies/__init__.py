@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 @hookimpl
 def jackfield_policies() -> Iterable[PolicyOffer]:
     """Offer every policy with its position in the chain."""
-    # Imported here: a plugin is also loaded for its commands, and policies import the whole call path.
+    # Imported here, because a plugin is also loaded for its commands, and policies import the call path.
     from jackfield.settings import NoSettings
 
     from jackfield_policies import settings as declared
@@ -53,7 +53,7 @@ def jackfield_policies() -> Iterable[PolicyOffer]:
 
 @hookimpl
 def jackfield_capabilities() -> Iterable[CapabilityOffer]:
-    """Let a tool ban its user."""
+    """Offer the capability `bans`, with which a tool can ban its user."""
     from jackfield.settings import NoSettings
 
     return [CapabilityOffer("bans", _bans, settings=NoSettings)]
@@ -67,7 +67,7 @@ def _bans(settings: object, services: Services) -> Bans:  # noqa: ARG001
 
 @hookimpl
 def jackfield_commands() -> Iterable[CommandOffer]:
-    """Let an operator see bans and lift one."""
+    """Offer the command `jackfield bans`, with which an operator lists and lifts bans."""
     return [CommandOffer("bans", "List and lift bans.", _bans_command)]
 
 

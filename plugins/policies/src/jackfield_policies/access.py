@@ -62,14 +62,14 @@ class StoreLock:
 
     It is a claim on the key. Readers need no lock: they see the value before or after a change. If a process
     is killed, the next one continues with the stored value. If it hangs, others proceed after `LOCK_SECONDS`,
-    and `is_held`, called before the write, tells it so. Only a hang between that check and the write that
-    outlasts the lease goes unnoticed.
+    and `is_held`, called before the write, detects that. Only a hang between that check and the write
+    that outlasts the lease goes undetected.
     """
 
     def __init__(self, store: Store, key: str) -> None:
         self._store = store
         self._key = key
-        # Tells this claim from one that another process made after this one was lost.
+        # Distinguishes this claim from one that another process made after this one was lost.
         self._token = os.urandom(16)
 
     async def __aenter__(self) -> Self:
@@ -81,7 +81,7 @@ class StoreLock:
         try:
             await self._store.release(self._key)
         except StoreUnavailableError:
-            # The change has succeeded or failed already; the claim expires.
+            # The change has already succeeded or failed; the claim expires.
             return
 
     async def is_held(self) -> bool:
@@ -170,11 +170,11 @@ class BanPolicy:
         self._store = services.store
 
     def applies_to(self, tool: RegisteredTool, session: Session) -> bool:  # noqa: ARG002
-        """Apply to every tool, as a ban can start any time, except tools that ban: they may extend one."""
+        """Apply to every tool, because a ban can start any time, except to those that may extend a ban."""
         return "bans" not in tool.manifest.requires
 
     async def apply(self, call: Call, proceed: Proceed) -> ToolResponse:
-        """Refuse while a ban is active, and say how long it lasts."""
+        """Refuse while a ban is active, with its remaining time."""
         kept = await self._store.get(subject_key("ban", call.session.user, call.session.id))
         if kept is None:
             return await proceed(call)
@@ -198,7 +198,7 @@ class AvailabilityPolicy(SyncPolicy):
         return self._refusal(tool, session) is not None
 
     def before(self, call: Call) -> ToolResponse | None:
-        """Refuse, and say what is missing."""
+        """Refuse the call, with what is missing."""
         refusal = self._refusal(call.tool, call.session)
         if refusal is not None:
             call.end("availability", "refused")

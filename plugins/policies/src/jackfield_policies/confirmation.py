@@ -13,9 +13,9 @@ from jackfield_policies.settings import ConfirmationSettings
 
 
 class ConfirmationPolicy:
-    """Asks the user before a tool runs that requires confirmation.
+    """Asks the user before running a tool that requires confirmation.
 
-    A tool that leaves the decision to the policy needs it, too, unless the deployment trusts the tool by name
+    A tool that leaves the decision to the policy also needs it, unless the deployment trusts the tool by name
     or an earlier policy waives confirmation of this call.
     """
 

@@ -1,4 +1,4 @@
-"""Duplicate detection: a call that is delivered twice runs once, also on another host or after a crash."""
+"""Duplicate detection: a call that is delivered twice runs once, even on another host or after a crash."""
 
 from __future__ import annotations
 

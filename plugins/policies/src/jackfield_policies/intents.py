@@ -114,7 +114,7 @@ def _cannot_end(session: Session, after: str) -> str | None:
     if session.mode != "voice":
         return "a text session has no voice session to end"
     asked = session.flags.get("end")
-    # A later end lets a farewell be heard; an earlier one would cut it off.
+    # A later end lets the farewell be heard; an earlier one would cut it off.
     if asked is None or (asked == CURRENT_TURN and after == FAREWELL_SPOKEN):
         return None
     return f"the session is already ending, after {asked}"

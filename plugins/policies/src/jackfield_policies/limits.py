@@ -51,7 +51,7 @@ _log = logging.getLogger(__name__)
 
 
 class BudgetPolicy(SyncPolicy):
-    """Refuses calls over a turn's budget; 0 is no limit. Tool time over budget is reported, not refused."""
+    """Refuses calls over a turn's budget; 0 means no limit. Tool time over budget is only reported."""
 
     def __init__(self, settings: BudgetsSettings, services: Services) -> None:  # noqa: ARG002
         self._limits = {
@@ -113,7 +113,7 @@ def _budget_exceeded(call: Call, message: str) -> ToolResponse:
 
 
 class LoopPolicy(SyncPolicy):
-    """Refuses repeated identical calls of a turn, and repeated empty results of a tool; 0 is never."""
+    """Refuses repeated identical calls of a turn, and repeated empty results of a tool; 0 means never."""
 
     def __init__(self, settings: LoopsSettings, services: Services) -> None:  # noqa: ARG002
         self._identical = settings.identical_calls or math.inf

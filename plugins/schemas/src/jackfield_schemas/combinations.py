@@ -31,7 +31,7 @@ TOO_MANY = "there are too many alternatives to write out"
 
 
 def union(shapes: Iterable[Shape], path: Path = ()) -> Shape:
-    """Return a shape for whatever one of the shapes accepts; annotations move to the options."""
+    """Return a shape that accepts what any of the shapes accepts; annotations move to the options."""
     options: list[Option] = []
     null = False
     for shape in shapes:
@@ -92,14 +92,14 @@ def _with_values(into: Option, more: Option) -> Option:
 
 
 def union_objects(objects: Sequence[ObjectShape]) -> ObjectShape:
-    """Return one object that accepts whatever one of them accepts, for forms without alternatives."""
+    """Return one object that accepts what any of them accepts, for forms without alternatives."""
     if len(objects) == 1:
         return objects[0]
     if not objects:
         return ObjectShape()
     names = dict.fromkeys(name for shape in objects for name in shape.properties)
     additional = [shape.additional for shape in objects if shape.additional is not None]
-    # An open object, if there is one: it makes the union open, and its path says where to change that.
+    # An open object, if there is one: it makes the union open, and its path shows where to change that.
     first = next((shape for shape in objects if shape.additional is None), objects[0])
     return ObjectShape(
         path=first.path,
@@ -134,7 +134,7 @@ def _loosest(limits: list[int | None]) -> int | None:
 Expand = Callable[[RecursiveRef], tuple[Option, ...] | None]
 """Returns the options of a recursive reference; `None` while they are still being parsed."""
 Spend = Callable[[], bool]
-"""Returns whether work is left to spend: combinations can multiply without end."""
+"""Returns whether the work limit is not reached yet: combinations can multiply without end."""
 GiveUp = Callable[[Path], None]
 """Reports a combination with too many alternatives."""
 

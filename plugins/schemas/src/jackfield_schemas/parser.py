@@ -1,6 +1,6 @@
 """Parses a JSON Schema (draft 2020-12) into shapes.
 
-Parsing never fails: a part that is unknown, unreachable or too large is taken to accept any value.
+Parsing never fails: a part that is unknown, unreachable or too large is assumed to accept any value.
 """
 
 from __future__ import annotations

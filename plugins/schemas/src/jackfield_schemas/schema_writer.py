@@ -1,4 +1,4 @@
-"""Base class of the writers for provider schemas, and the report of what they leave out."""
+"""Base class of the writers for provider schemas, and the report of the constructs that they omit."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ class SchemaWriter(ABC):
         raise CannotExpressError(pointer(*option.path), "a schema inside itself needs a reference")
 
     def lose(self, path: Path, keyword: str, notes: list[str], sentence: str) -> None:
-        """Report a keyword that is left out, and add a sentence about it to the notes."""
+        """Report an omitted keyword, and add a sentence about it to the notes."""
         self._report.add((*path, keyword), f"{keyword} is left out; the description mentions it")
         notes.append(sentence)
 

@@ -11,7 +11,7 @@ Path = tuple[str | int, ...]
 
 
 class Omission(NamedTuple):
-    """A construct that parsing left out, so that the shape accepts more than the schema."""
+    """A construct that parsing omitted, so that the shape accepts more than the schema."""
 
     path: Path
     why: str
@@ -58,7 +58,7 @@ class _Option:
     path: Path = field(default=(), compare=False)
     annotations: Annotations = NO_ANNOTATIONS
     gap: Omission | None = field(default=None, compare=False)
-    """The construct that was left out of this option, if any."""
+    """The construct that was omitted from this option, if any."""
     untyped: bool = field(default=False, compare=False)
     """True if this option exists only because the schema names no type."""
 

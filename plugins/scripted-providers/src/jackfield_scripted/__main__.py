@@ -43,7 +43,7 @@ async def _serve(provider: str, scripts: list[Script], port: int) -> None:
 
         server = GeminiServer(*scripts, port=port)
     stopped = asyncio.Event()
-    # Both signals end it in order, so the temporary certificate is removed.
+    # Both signals shut it down cleanly, so that the temporary certificate is removed.
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stopped.set)
     async with server:

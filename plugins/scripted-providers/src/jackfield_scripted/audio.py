@@ -30,7 +30,7 @@ def milliseconds(pcm_bytes: int, *, rate: int = RATE) -> int:
 
 @cache
 def _millisecond(rate: int, number: int) -> bytes:
-    """One millisecond; the slowly rising volume makes every millisecond of a minute different."""
+    """Return one millisecond; the slowly rising volume makes every millisecond of a minute different."""
     count = rate // 1000
     loudness = _LOUDNESS * (0.2 + 0.8 * (number % 60_000) / 60_000)
     samples = array("h")

@@ -31,7 +31,7 @@ class PendingRequest(ABC):
         self.disconnected = False
         """Whether the client left before the end."""
         self.complete = False
-        """Whether nothing more is sent."""
+        """True if nothing more is sent."""
         self._streamed = streamed
         self._started = False
         self._broken = False
@@ -122,7 +122,7 @@ class RequestModel(ScriptedModel, Generic[Pending]):
         self._envelopes: dict[str, Any] = {}
 
     def receive(self, request: Pending) -> None:
-        """Take the next request of the conversation."""
+        """Accept the next request of the conversation."""
         self.requests.append(request)
         self._waiting.put_nowait(request)
 

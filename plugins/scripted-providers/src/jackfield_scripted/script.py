@@ -97,7 +97,7 @@ class ScriptedModel(ABC):
 
     @abstractmethod
     async def truncated(self) -> int:
-        """Wait for the played milliseconds that the client reports; 0 when it deleted the item (voice)."""
+        """Wait for the played milliseconds that the client reports; 0 if it deleted the item (voice)."""
 
     @abstractmethod
     async def calls(self, *calls: ScriptedCall, incomplete: bool = False) -> dict[str, Any]:

@@ -1,1 +1,1 @@
-"""Live sessions: the connection of clients to a model, which outlives network connections and hosts."""
+"""Live sessions, which connect clients to a model and outlive network connections and hosts."""

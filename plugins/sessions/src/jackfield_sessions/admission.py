@@ -38,7 +38,7 @@ class Identity(NamedTuple):
 
 
 class SessionRefused(Exception):  # noqa: N818 - a decision, not a fault
-    """A client may not use the session that it asks for."""
+    """A client may not use the session that it requested."""
 
     def __init__(self, closing: CloseReason, message: str, retry_after: float | None = None) -> None:
         super().__init__(message)
@@ -53,7 +53,7 @@ def unknown_session() -> SessionRefused:
 
 
 def check_access(session: Session, secret: str, identity: Identity, *, ended: bool = False) -> None:
-    """Raise `SessionRefused` if a client may not use a session, or, without `ended`, if it has ended."""
+    """Raise `SessionRefused` if a client may not use a session or, without `ended`, it has ended."""
     foreign = session.user != identity.user or identity.session not in (None, session.id)
     if foreign or not session.verify_secret(secret):
         raise unknown_session()
@@ -104,7 +104,7 @@ class Admission:
             yield
         finally:
             self._opening[user] -= 1
-            self._opening += Counter()  # Drops users who open nothing.
+            self._opening += Counter()  # Removes users who are not opening a session.
 
     async def check_ban(self, identity: Identity) -> None:
         """Raise `SessionRefused` if a user is banned."""

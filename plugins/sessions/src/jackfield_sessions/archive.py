@@ -1,4 +1,4 @@
-"""Stored sessions: those that can be resumed, and those with only a transcript left."""
+"""Stored sessions: those that can be resumed, and those of which only a transcript is left."""
 
 from __future__ import annotations
 
@@ -159,7 +159,7 @@ async def note_session(store: Store, session: Session) -> None:
 
 
 async def recent_sessions(store: Store, limit: int, user: str | None = None) -> RecentSessions:
-    """Return the latest sessions of one user or of all users; sessions without stored data are left out."""
+    """Return the latest sessions of one user or of all users; sessions without stored data are omitted."""
     found: list[StoredSession] = []
     seen: set[str] = set()
     notes = 0
@@ -204,7 +204,7 @@ async def delete(store: Store, session_id: str) -> None:
 
 
 async def delete_all(store: Store, sessions: Iterable[StoredSession]) -> None:
-    """Delete sessions; hosts that own one get the time to close it first."""
+    """Delete sessions; hosts that own one get time to close it first."""
     chosen = list(sessions)
     active = [each for each in chosen if each.active]
     for each in active:

@@ -94,7 +94,7 @@ class BrowserCallTransport:
         return await self._inner.attach(self.call.call_id, opening)
 
     async def hang_up(self) -> None:
-        """End the browser's call; when that fails, the provider ends it with the session."""
+        """End the browser's call; if that fails, the provider ends it with the session."""
         if self.call is None:
             return
         try:
@@ -104,4 +104,4 @@ class BrowserCallTransport:
             _log.warning("a browser's call could not be ended: %s", error)
 
     async def close(self) -> None:
-        """Do nothing: the provider's own transport is closed by the host."""
+        """Do nothing: the host closes the provider's own transport."""

@@ -41,7 +41,7 @@ MAX_UNPUBLISHED = 32
 """How many messages may be saved and not published yet."""
 
 RECENT_TURNS = 5
-"""How many turns of the user are kept word for word when a session goes on in a new connection."""
+"""How many of the user's turns are kept verbatim when a session continues in a new connection."""
 
 CALL_LIMIT = 1000
 """How much of a tool's result the history holds, in characters."""
@@ -58,12 +58,12 @@ def transcript(session_id: str) -> str:
 
 
 class ChatHistory:
-    """The conversation as a new model connection gets it: the last turns word for word, and a summary."""
+    """The conversation as a new model connection gets it: the last turns verbatim, and a summary."""
 
     def __init__(self, summary: str = "", messages: Sequence[Utterance] = ()) -> None:
         self.summary = summary
         self.messages = list(messages)
-        """The messages that are still known word for word."""
+        """The messages that are kept verbatim."""
 
     @property
     def awaits_answer(self) -> bool:
@@ -97,7 +97,7 @@ class ChatHistory:
         older, self.messages = self.messages[:first], self.messages[first:]
         try:
             self.summary = (await summarize(self.summary, older))[:SUMMARY_LIMIT]
-        except Exception:  # noqa: BLE001 - a summarizer may fail in any way; the session must go on
+        except Exception:  # noqa: BLE001 - a summarizer may fail in any way; the session must continue
             self.summary = await extractive_summary(self.summary, older)
 
 
@@ -109,7 +109,7 @@ class Checkpoint:
         self.answers = 0
         """The number of answers so far."""
         self.pending_calls: list[tuple[ToolCall, ...]] = []
-        """The batches of calls that the model has no answer to yet."""
+        """The batches of calls whose results the model does not have yet."""
         self.published_outcomes: set[str] = set()
         """The ids of pending calls whose outcome a previous owner has published."""
         self.response_pending = False
@@ -120,7 +120,7 @@ class Checkpoint:
         """The tools and ids of calls without an outcome, by the key of their claim."""
         self.forms = Forms()
         self.submission: Submission | None = None
-        """The completed form that the user waits for an answer to; None if it was a text."""
+        """The completed form that awaits an answer; None if a text does."""
         self.client_ids: deque[str] = deque(maxlen=MAX_CLIENT_IDS)
         """The ids of the client's latest messages."""
         self._session = session
@@ -266,9 +266,9 @@ class Checkpoint:
         self._disabled = True
 
     async def save(self, *, session: bool = False) -> None:
-        """Save the checkpoint, with `session` also the session's counters and flags.
+        """Save the checkpoint; with `session`, save the session's counters and flags too.
 
-        The session goes on while the store is unavailable.
+        The session continues while the store is unavailable.
         """
         async with self._saving:
             if self._disabled:

@@ -54,9 +54,9 @@ class DirectCalls:
     async def run(
         self, session: Session, call: ToolCall, *, again: bool, group: str | None = None
     ) -> CallResult:
-        """Run a call and return its answer; `again` says that events about it were published before.
+        """Run a call and return its result; `again` says that events about it were already published.
 
-        Every call is a turn of its own; consecutive calls of the same `group` share one.
+        Every call is a separate turn; consecutive calls of the same `group` share one.
         """
         return await self.to_the_end(self._run(session, call, again, group))
 
@@ -132,7 +132,7 @@ class DirectCalls:
         if session.id in self._live_sessions:
             return  # It became live meanwhile; the live session saves it.
         try:
-            # If another host has saved it meanwhile, that record stands.
+            # If another host has saved it meanwhile, that record is kept.
             await session.save_if_unchanged(self._runtime.store)
         except StoreUnavailableError as error:
             _log.error("session %s could not be saved: %s", session.id, error)

@@ -1,7 +1,7 @@
 """The event log of a session: numbered events that a client can replay after a reconnect or a restart.
 
-Several hosts may own a session, one after the other. A host that claims the ownership appends a claim to the
-log first, and the number of that claim is its epoch. It writes the epoch into every event that it appends,
+Several hosts may own a session, one after the other. A host that claims ownership first appends a claim to
+the log, and the number of that claim is its epoch. It writes the epoch into every event that it appends,
 and it saves the session's records under it (`jackfield.session.fenced_record`). A host may lose a session at
 any moment without knowing it. Readers skip events and records of an earlier epoch, however late they are
 written: the order of the log alone decides which host owns a session. So a new owner claims first, then
@@ -57,7 +57,7 @@ class Replay(NamedTuple):
 
     messages: list[dict[str, Any]]
     reset: Literal["", "expired", "unknown"]
-    """Why some are missing, if some are."""
+    """Why events are missing, if any are."""
 
 
 def stream(session_id: str) -> str:
@@ -111,9 +111,9 @@ class EventLog:
             message = {"type": event, **fields}
         else:
             message = {"type": "custom", "name": event, "fields": dict(fields)}
-        # A confirmation's token can be derived again, and does not belong where others might read it.
+        # A confirmation's token can be derived again, and must not be stored where others can read it.
         token = message.pop("token", None)
-        # Encoded once; what differs between the log and the clients is added to the text.
+        # Encoded once; the differences between log and clients are added to the text.
         members = encode(message).decode()[1:-1]
         at = self._store.now()
         epoch = orjson.dumps(self._epoch if self._owner else None).decode()
@@ -197,7 +197,7 @@ def open_forms(messages: Iterable[Mapping[str, Any]]) -> dict[str, str]:
 
 
 async def replay(session: Session, store: Store, after: int) -> Replay:
-    """Return the events that a session's client has missed since an event."""
+    """Return the events that a client of the session has missed after an event."""
     name = stream(session.id)
     if after and not await store.read(name, after=after - 1, limit=1):
         return Replay([], "unknown")
@@ -230,7 +230,7 @@ async def follow(session: Session, store: Store, after: int) -> AsyncGenerator[d
 async def _reader_from(session: Session, store: Store, after: int) -> EventReader:
     """Return a reader that continues after an event and knows which host owned the session then."""
     reader, read = EventReader(session), 0
-    # From the beginning: the event itself may be one without an epoch.
+    # Read from the beginning, because the event itself may have no epoch.
     while read < after and (entries := await store.read(stream(session.id), after=read, limit=PAGE)):
         for entry in entries:
             if entry.id <= after:

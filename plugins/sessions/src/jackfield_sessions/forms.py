@@ -1,4 +1,4 @@
-"""Forms in which the user enters the arguments of a tool: open ones, and how others were closed."""
+"""Forms in which the user enters the arguments of a tool: the open ones, and how the others were closed."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ class Forms:
     def reconcile(self, published: Mapping[str, str]) -> dict[str, bool]:
         """Adopt the open forms of the event log; return forms that were closed without an event.
 
-        The previous process may have died between its last save and the event.
+        The previous process may have died after its last save but before the event.
         """
         self.open = {form_id: tool for form_id, tool in self.open.items() if form_id in published}
         unpublished = {each: self.closed.get(each, False) for each in published if each not in self.open}

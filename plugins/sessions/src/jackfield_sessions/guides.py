@@ -39,11 +39,11 @@ _MORE = "\n[the guide continues]"
 class OmittedGuides:
     """Adds the guide of a tool to its first error on each connection to the model.
 
-    A new connection starts with the prompt and a summary, so its model has not seen what came before.
+    A new connection starts with the prompt and a summary, so its model has not seen earlier guides.
     """
 
     def __init__(self, guides: Mapping[str, str], connection: ModelConnection) -> None:
-        """`guides` are those that the prompt left out, by tool."""
+        """`guides` are the guides that the prompt omits, by tool."""
         self._guides = guides
         self._connection = connection
         self._sent: set[str] = set()

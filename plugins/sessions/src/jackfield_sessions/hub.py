@@ -1,6 +1,6 @@
 """Delivers the events of a session to its clients.
 
-`EventHub.publish` is the one path of an event: it is appended to the event log, then delivered to every
+All events pass through `EventHub.publish`: it appends an event to the event log, then delivers it to every
 client. Text deltas and audio are delivered without being stored.
 """
 
@@ -31,10 +31,10 @@ TRANSIENT = frozenset({"tool_decisions"})
 """Events that are delivered to attached clients and not stored."""
 
 Message = Mapping[str, Any]
-"""A message as a JSON object, as the event log has it."""
+"""A message as a JSON object, as stored in the event log."""
 
 Frame = str | bytes
-"""A message as JSON, or sound."""
+"""A message as JSON, or audio."""
 
 Send = Callable[[Frame], Awaitable[None]]
 
@@ -45,7 +45,7 @@ class _Event(NamedTuple):
     name: str
     fields: Message
     once: bool
-    """True if another host may have published it before."""
+    """True if another host may already have published it."""
 
 
 class _Audio(NamedTuple):
@@ -82,7 +82,7 @@ class ClientQueue:
             return
         number = message.get("id")
         if number is not None:
-            # Missed events are read while new ones are published: one may come both ways.
+            # Missed events are read while new ones are published, so an event may arrive twice.
             if number <= self._newest:
                 return
             self._newest = number
@@ -124,7 +124,7 @@ class ClientQueue:
                 self.send(each)
 
     def close(self, closing: CloseReason) -> None:
-        """Send what waits, then nothing more."""
+        """Send what is queued, then nothing more."""
         if self.closing is None:
             self.closing = closing
             self._changed.set()
@@ -164,7 +164,7 @@ class ClientQueue:
 
 
 class EventHub:
-    """Stores the events of a session and delivers them to its clients, in one order with everything else."""
+    """Stores the events of a session and delivers them to its clients, in order with everything else."""
 
     def __init__(
         self,
@@ -192,7 +192,7 @@ class EventHub:
     def publish(self, event: str, fields: Message, *, once: bool = False) -> None:
         """Append an event to the log, then deliver it; returns at once, so that tools do not wait for it.
 
-        `once` where another host may have published it before.
+        Set `once` if another host may already have published it.
         """
         if event in TRANSIENT:
             self.send_transient({"type": event, **fields})
@@ -204,7 +204,8 @@ class EventHub:
     def send_transient(self, message: HostMessage | Message | str, *, at_once: bool = False) -> None:
         """Deliver a message that is not stored: after what was published before it, or at once.
 
-        Speech does not wait for the store, so what stops it must not either. Text deltas come encoded.
+        Speech does not wait for the store, so messages that stop it must not either. Text deltas are already
+        encoded.
         """
         if isinstance(message, HostMessage):
             message = to_wire(message)
@@ -225,7 +226,7 @@ class EventHub:
             client.drop_audio()
 
     def attach(self, client: ClientQueue) -> None:
-        """Start to deliver to a client."""
+        """Start delivering to a client."""
         self._clients.add(client)
 
     def detach(self, client: ClientQueue) -> None:
@@ -271,7 +272,7 @@ class EventHub:
                 if self._on_lost is not None:
                     self._on_lost()
                 return False
-            except Exception:  # noqa: BLE001 - one event that cannot be stored must not hold up the next
+            except Exception:  # noqa: BLE001 - one event that cannot be stored must not delay the next
                 _log.exception("the event %s could not be stored", event.name)
                 return True
         if event.name == "message" and self._on_message is not None:

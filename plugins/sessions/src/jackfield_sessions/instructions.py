@@ -5,9 +5,9 @@ files, the form of the declarations and the budget. All sessions of a deployment
 that the prefix caches of providers and local servers hit. Time, user and time zone come last.
 
 Declarations and one-line summaries are always sent. Guides fill the rest of the budget: those of actions
-first, because a wrong call of one costs most, then retrieval, then utility; within a category the shortest
-first, so that as many as possible fit. Usage statistics play no part, because they would change the prefix
-between hosts and over time. A guide that does not fit is left out; the model gets it with the first error of
+first, because a wrong call to one costs most, then retrieval, then utility; within a category the shortest
+first, so that as many as possible fit. Usage statistics are ignored, because they would change the prefix
+between hosts and over time. A guide that does not fit is omitted; the model gets it with the first error of
 that tool (`guides.py`).
 """
 
@@ -27,7 +27,7 @@ from jackfield.transport.protocol import Transport
 CHARACTERS_PER_TOKEN = 4
 
 PROMPT_TOKENS = 8_000
-"""The budget if neither the settings nor the transport have one."""
+"""The budget if neither the settings nor the transport set one."""
 
 _CONTEXT_TOKENS = 100
 """Reserved for the context of the session."""
@@ -66,12 +66,12 @@ def folders(own: Path | None) -> list[Path]:
 
 
 def estimated_tokens(text: str) -> int:
-    """Return about how many tokens a text takes, at four characters each."""
+    """Return the approximate number of tokens in a text, at four characters each."""
     return len(text) // CHARACTERS_PER_TOKEN
 
 
 def token_budget(settings: Settings, transport: Transport) -> int:
-    """Return the most tokens of prompt and declarations: as set, else the transport's, else the default."""
+    """Return the token limit of prompt and declarations: from the settings, the transport or the default."""
     return settings.prompt_tokens or getattr(transport, "prompt_tokens", None) or PROMPT_TOKENS
 
 
@@ -148,7 +148,7 @@ class FixedPrompt:
 
 
 def tool_tokens(prompts: Iterable[FixedPrompt], tool_id: str) -> dict[str, Any] | None:
-    """Return what a tool costs in the first prompt that has it, and the modes whose prompt has its guide.
+    """Return the tokens of a tool in the first prompt that has it, and the modes whose prompt has its guide.
 
     None if no prompt has the tool.
     """

@@ -1,4 +1,4 @@
-"""Outcomes that arrive after the model got its answer: of approved calls, and of calls in doubt.
+"""Outcomes that arrive after the model got a response: of approved calls, and of calls in doubt.
 
 Every outcome is read from the call's claim (`jackfield.ledger`). So it does not matter which process ran the
 call, whether that process is alive, or who settled the call. Clients and model learn each state once.
@@ -117,7 +117,7 @@ class LateOutcomes:
         for pending in self._open.values():
             status = await self._runtime.ledger.status_of(pending)
             if status.state is CallState.IN_DOUBT:
-                # Through the whole call path: the call is audited, and runs again if that is safe.
+                # Uses the whole call path: the call is audited, and runs again if that is safe.
                 await self._report(await self._runtime.resolve_pending(self._session, pending, approve=True))
             else:
                 self._watch(pending.run_key, pending.tool_id, pending.call_id)
@@ -149,7 +149,7 @@ class LateOutcomes:
         if outcomes.get(key) == state.value:
             return
         if publish:
-            # The host that took the decision may have published it before it died or lost the session.
+            # The host that received the decision may have published it before it died or lost the session.
             self._session.publish(*event_fields(call_outcome(answer)), once=True)
         outcomes[key] = state.value
         while len(outcomes) > MAX_OUTCOMES:

@@ -1,7 +1,7 @@
 """A live session: the one object that a socket, an HTTP stream, a terminal or a test talks to.
 
 It connects a session of the kernel to a model and to any number of clients. It lives longer than a client's
-connection, and shorter than the session: another process can go on with the session from its checkpoint.
+connection, and shorter than the session: another process can continue it from its checkpoint.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ from jackfield_sessions.tool_runner import DEAD_AIR_SECONDS
 _log = logging.getLogger(__name__)
 
 FORMS_SECONDS = 60.0
-"""How long a renewal waits for an idle moment after the client began or ceased to show forms."""
+"""How long a renewal waits for an idle moment after the client's support of forms changed."""
 
 
 class LiveSession:
@@ -69,7 +69,7 @@ class LiveSession:
         dead_air: float = DEAD_AIR_SECONDS,
         forms: bool = False,
     ) -> None:
-        """`omitted_guides` are those that the instructions left out, by tool.
+        """`omitted_guides` are the guides that the instructions omit, by tool.
 
         `forms` says whether the client shows forms.
         """
@@ -121,7 +121,7 @@ class LiveSession:
     # From the first connection to the end.
 
     async def open(self) -> None:
-        """Connect to the model; `TransportError` when that fails."""
+        """Connect to the model; raises `TransportError` if that fails."""
         await self._loop.open()
 
     def start(self) -> None:
@@ -141,7 +141,7 @@ class LiveSession:
         await self._loop.late_outcomes.restore()
 
     async def resume_pending_work(self) -> None:
-        """Go on with what another process left: pending calls, or an answer that is due."""
+        """Continue the pending work of another process: calls, or an answer that is due."""
         loop = self._loop
         if loop.tools.resume():
             loop.transition(State.PROCESSING, busy=True)
@@ -184,7 +184,7 @@ class LiveSession:
         """Run the model loop, then close the hub and its clients."""
         try:
             ended = await self._loop.run()
-        except Exception:  # noqa: BLE001 - a session that fails must not take others with it
+        except Exception:  # noqa: BLE001 - a failing session must not affect others
             _log.exception("session %s failed", self.session.id)
             ended, self.closing = Closed("server_error"), self.closing or INTERNAL
         # An intent ends the session for good; a lost model ends it in this process only.
@@ -196,7 +196,7 @@ class LiveSession:
         await self.hub.flush()
         self.hub.close(self.closing)
 
-    # Clients come and go.
+    # Clients attach and detach.
 
     def attach(self, client: ClientQueue) -> None:
         """Attach a client; the previous client is closed as replaced."""
@@ -210,7 +210,7 @@ class LiveSession:
             self._spawn(self._start_with(request), in_order=True)
 
     def detach(self, client: ClientQueue) -> None:
-        """Detach a client; the session waits for it to come back."""
+        """Detach a client; the session waits for it to reconnect."""
         self.hub.detach(client)
         if self._client is client:
             self._client = None
@@ -269,14 +269,14 @@ class LiveSession:
         """Return how much speech was sent and played."""
         return self._loop.speech.playback
 
-    # What the user does. Each method returns at once, so that the next message of a client does not wait; the
+    # Requests of the user. Each method returns at once, so that a client's next message does not wait; the
     # task can be awaited. A failure is sent to the clients.
 
     def send_text(self, text: str, *, client_id: str | None = None) -> asyncio.Task[None]:
         """Send a text of the user; it interrupts the model.
 
-        A client that does not know whether its text arrived sends it again with the same `client_id`; it
-        counts once.
+        A client that does not know whether its text arrived sends it again with the same `client_id`; only
+        the first one counts.
         """
         self._loop.last_activity = time.monotonic()
         return self._spawn(self._send_text(text, client_id), in_order=True)
@@ -310,7 +310,7 @@ class LiveSession:
             gone = f"The tool {tool_id} of this form is no longer offered."
             raise FormError(form_id, "unknown_form", gone, "Dismiss the form.")
         submission = Submission(tool_id, encode(form_id, values, tool.arguments))
-        # All of this before the first wait: of two submissions at a time, one counts.
+        # All of this happens before the first await: of two concurrent submissions, one counts.
         checkpoint.accept_client_id(client_id)
         forms.close(form_id, submitted=True)
         await self._begin_user_turn(submission.text, client_id, submission)
@@ -341,7 +341,7 @@ class LiveSession:
             self._loop.waiting_context.append(text)
 
     def interrupt(self) -> asyncio.Task[None]:
-        """Interrupt the model; calls that only read are stopped, calls that write run to their end."""
+        """Interrupt the model; calls that only read are stopped, calls that write run to completion."""
         self.hub.drop_audio()
         return self._spawn(self._interrupt())
 
@@ -373,7 +373,7 @@ class LiveSession:
             return
         state = state_of(answer.wire)
         if answer.replayed and contradicts(state, approve=approve):
-            # An earlier decision stands, and it differs from this one.
+            # An earlier decision, which differs from this one, remains valid.
             self._send_error("already_decided", decided_before(state), "Look at the call's outcome.")
 
     async def resolve_confirmation(self, token: str, *, approve: bool) -> CallResult | None:

@@ -132,7 +132,7 @@ class SessionManager:
                 if await self._is_usable(live, transport):
                     await live.accept_forms(forms)
                     return live
-                # It may have ended before the store knows it.
+                # It may have ended before that was recorded.
                 check_access(live.session, secret, identity)
                 self.live.pop(session_id, None)
             if self.draining:
@@ -221,7 +221,7 @@ class SessionManager:
         self.admission.closed = True
         self.stopping.set()
         deadline = time.monotonic() + self.options.drain_seconds
-        # A session that was being opened when draining began is closed as well.
+        # Sessions that were being opened when draining began are closed too.
         while self.live or (self.admission.opening and time.monotonic() < deadline):
             live_sessions = list(self.live.values())
             for live in live_sessions:
@@ -280,7 +280,7 @@ class SessionManager:
             await live.open()
             self.model_reachable = True
         except TransportError as error:
-            # An invalid request is the client's fault and says nothing about the provider.
+            # An invalid request is the client's fault, so the provider still counts as reachable.
             self.model_reachable = error.code == "invalid_request_error"
             _log.error("session %s: the model cannot be reached: %s", session.id, error)
             kind = PROVIDER_ERRORS[error.code]

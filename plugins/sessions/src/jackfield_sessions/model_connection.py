@@ -34,7 +34,7 @@ RECONNECT_SECONDS = (0.0, 0.5, 1.0, 2.0, 4.0, 8.0)
 """Seconds before each attempt to reconnect; jitter adds up to half of it."""
 
 MAX_WAIT_SECONDS = 30.0
-"""The longest wait in seconds that a provider may ask for."""
+"""The longest wait that a provider may request, in seconds."""
 
 BUFFERED_AUDIO = 10 * 48_000
 """How many bytes of the user's speech are buffered while there is no connection: ten seconds."""
@@ -86,7 +86,7 @@ def base_config(
 
 
 class ModelConnection:
-    """Sends to the model and reads its events, over one provider connection after the other."""
+    """Sends to the model and reads its events, over successive provider connections."""
 
     def __init__(
         self,
@@ -98,13 +98,13 @@ class ModelConnection:
         notify: Callable[[str], Awaitable[None]],
         forms: bool = False,
     ) -> None:
-        """`notify` tells the user of a provider error; `forms` says whether the client shows forms."""
+        """`notify` informs the user of a provider error; `forms` says whether the client shows forms."""
         self.forms = forms
-        """Whether the client shows forms; a new value counts for the next connection."""
+        """Whether the client shows forms; a new value applies to the next connection."""
         self.renewals = 0
         """The number of connections before this one."""
         self.running_batches = 0
-        """How many batches of calls are running; their results bring the answer."""
+        """How many batches of calls are running; the answer follows their results."""
         self.idle = asyncio.Event()
         """Set while the model has nothing to do."""
         self.idle.set()
@@ -124,7 +124,7 @@ class ModelConnection:
         # The number of unfinished responses that the user's next message has interrupted.
 
     async def open(self) -> None:
-        """Connect for the first time; `TransportError` when that fails."""
+        """Connect for the first time; raises `TransportError` if that fails."""
         self._connection = await self._transport.connect(self._current_config())
         self._connected.set()
 
@@ -162,7 +162,7 @@ class ModelConnection:
                     event = event._replace(text=event.text.encode("utf-8", "replace").decode())  # noqa: PLW2901
                 yield event
             if connection is not self._connection:
-                continue  # It was renewed: the next one is open already.
+                continue  # It was renewed: the next one is already open.
             code = last.code or "network"
             if self._closed.is_set() or not PROVIDER_ERRORS[code].recoverable:
                 self._connected.set()
@@ -263,7 +263,7 @@ class ModelConnection:
         checkpoint, history, config = self._checkpoint, self._checkpoint.history, self._config
         messages = history.messages
         if checkpoint.response_pending and history.awaits_answer:
-            # A question that is sent again must not be in the history as well.
+            # A message that is sent again must not also be in the history.
             messages = messages[:-1]
         instructions = config.instructions
         if history.summary:
@@ -273,7 +273,7 @@ class ModelConnection:
             instructions=instructions,
             history=() if resume else tuple(messages),
             resume=resume,
-            # A voice session is asked in words, on whatever screen.
+            # A voice session asks by voice, even if the client has a screen.
             forms=self.forms and config.mode == "text",
         )
 

@@ -118,7 +118,7 @@ class ModelLoop:
         }
 
     async def open(self) -> None:
-        """Connect to the model; `TransportError` when that fails."""
+        """Connect to the model; raises `TransportError` if that fails."""
         await self.connection.open()
         self.transition(State.READY)
 
@@ -142,7 +142,7 @@ class ModelLoop:
         return ended
 
     def transition(self, state: State, *, busy: bool = False) -> None:
-        """Change the session's state and publish it; a step that the provider left out is added.
+        """Change the session's state and publish it; a step that the provider skipped is added.
 
         With `busy`, the model is no longer idle.
         """
@@ -294,7 +294,7 @@ class ModelLoop:
         goes_on = broken or self.connection.recover(event)
         self._notify(provider_error(event.code, given_up=not goes_on))
         if broken:
-            # The user said it, although the provider did not transcribe it to the end.
+            # The user said this, although the provider did not finish the transcript.
             if await self.speech.flush_partial():
                 self._checkpoint.response_pending = True
             self.transition(State.RECONNECTING)
@@ -308,7 +308,7 @@ class ModelLoop:
         if await self.connection.retry_response():
             self.transition(State.PROCESSING)
 
-    # What the handlers share.
+    # Shared by the handlers.
 
     async def _end_turn(self, _: TurnComplete | None = None) -> None:
         """End the model's turn: save and publish the answer, then send `turn_complete`."""

@@ -1,4 +1,4 @@
-"""The settings that live sessions are held to."""
+"""The settings that apply to live sessions."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ class PlaybackTracker:
 
     def __init__(self) -> None:
         self.item = ""
-        """The item that is being spoken, or was last."""
+        """The item that is being spoken, or was spoken last."""
         self._sent = 0
         self._played = 0
         self._changed: asyncio.Event | None = None
@@ -92,7 +92,7 @@ class TruncationPoint(NamedTuple):
 
 
 class UtteranceBuffer:
-    """Collects what each side is saying until it is a message, and knows how much of it was played."""
+    """Collects what each side says until it is a complete message, and tracks how much was played."""
 
     def __init__(self, session: Session, checkpoint: Checkpoint) -> None:
         self.playback = PlaybackTracker()
@@ -138,7 +138,7 @@ class UtteranceBuffer:
         """Add the transcript of either side's speech."""
         if event.speaker == "assistant":
             if event.item and event.item == self._truncated:
-                # The provider transcribes the whole item; it does not know yet how little was played.
+                # The provider transcribes the whole item and does not know yet how little was played.
                 return
             self._answer = event.text if event.final else self._answer + event.text
             return
@@ -148,19 +148,19 @@ class UtteranceBuffer:
             await self._checkpoint.add_message("user", event.text)
 
     async def flush_partial(self) -> bool:
-        """Make a message of the user's unfinished speech after a disconnect; return whether there was any."""
+        """Save the user's unfinished speech as a message after a disconnect; return whether there was any."""
         speech, self._user_speech = self._user_speech, ""
         if speech:
             await self.add_transcript(Transcript("user", speech, final=True))
         return bool(speech)
 
     async def finish(self) -> None:
-        """Make a message of the assistant's answer."""
+        """Turn the assistant's answer into a message."""
         answer, self._answer = self._answer, ""
         await self._checkpoint.add_message("assistant", answer)
 
     async def truncate(self) -> TruncationPoint | None:
-        """Cut the answer to the part that was played; return where the provider has to cut it, if at all."""
+        """Cut the answer to the part that was played; return where the provider has to cut it, or None."""
         playback = self.playback
         if playback.item and playback.item == self._filler:
             playback.close()  # A filler is not part of an answer, and the speech before it was played.
@@ -198,7 +198,7 @@ class SessionEndTimer:
         return self._session.flags.get("end") == "farewell_spoken"
 
     def start(self) -> None:
-        """Start to wait if an intent asked to end the session, even if the model says nothing more."""
+        """Start waiting if an intent requested the session's end, even if the model says nothing more."""
         if "end" in self._session.flags and self._waiting is None:
             self._turn_ended.clear()
             self._waiting = asyncio.create_task(self._wait())

@@ -94,7 +94,7 @@ class SessionFactory:
         return self.prompt(session.mode, transport).with_context(context)
 
     def omitted_guides(self, mode: Mode, transport: Transport) -> dict[str, str]:
-        """Return the guides that the instructions left out, by tool."""
+        """Return the guides that the instructions omit, by tool."""
         tools = self._runtime.registry.tools
         return {tool: tools[tool].frozen.documentation for tool in self.prompt(mode, transport).omitted}
 

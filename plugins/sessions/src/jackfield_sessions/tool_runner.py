@@ -1,4 +1,4 @@
-"""Runs the model's tool calls while the session goes on, and sends the results back to the model."""
+"""Runs the model's tool calls while the session continues, and sends the results back to the model."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class ToolRunner:
         end_turn: Callable[[], Awaitable[None]],
         dead_air: float = DEAD_AIR_SECONDS,
     ) -> None:
-        """`end_turn` is called when the model was stopped without an answer."""
+        """`end_turn` is called if the model was stopped without an answer."""
         self._orchestrator = orchestrator
         self._session = session
         self._checkpoint = checkpoint
@@ -111,7 +111,7 @@ class ToolRunner:
         return bool(self._checkpoint.pending_calls)
 
     def stop(self, reason: str = "interrupted", call_ids: Sequence[str] | None = None) -> None:
-        """Stop calls that only read, all of them or these; calls that write run to their end."""
+        """Stop calls that only read, all of them or these; calls that write run to completion."""
         self._filler_due = self._filler_due and call_ids is not None
         self._orchestrator.interrupt(self._session, reason, call_ids)
 
@@ -186,7 +186,7 @@ class ToolRunner:
         return await running
 
     async def _send_late_results(self, answers: Sequence[CallResult]) -> None:
-        """Send results of background calls; the model speaks of them when it is idle."""
+        """Send results of background calls; the model mentions them when it is idle."""
         self._checkpoint.response_pending = True
         connection = await self._connection.current()
         for answer in answers:
@@ -235,7 +235,7 @@ class ToolRunner:
 
 
 def _started(call: ToolCall) -> CallResult:
-    """Return what the model gets for a call that runs in the background."""
+    """Return the response for the model to a call that runs in the background."""
     response = ok(_STARTED).with_meta(toolId=call.tool_id, provisional=True)
     wire = orjson.dumps(response.to_wire())
     return CallResult(call.tool_id, call.call_id, response, wire, wire.decode())

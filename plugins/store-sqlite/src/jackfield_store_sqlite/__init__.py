@@ -1,4 +1,4 @@
-"""The store on SQLite: one file, any number of processes of one machine."""
+"""The SQLite store: one file for any number of processes on one machine."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def _describe(settings: SqliteSettings) -> Mapping[str, Any]:
 
 
 def __getattr__(name: str) -> Any:
-    # The build asks every plugin what it offers; loading SQLite for that would make each build slower.
+    # Loaded on demand: every build imports this module, and loading SQLite would make it slower.
     if name == "SqliteStore":
         from jackfield_store_sqlite.store import SqliteStore
 

@@ -36,7 +36,7 @@ def initialise(path: Path, pinned: str | None = None) -> schema.StoreIdentity:
 
 
 def missing(path: Path, pinned: str | None) -> str | None:
-    """Return why the store cannot be opened and what to do; None if it can, or if only opening can tell."""
+    """Return why the store cannot be opened and what to do; None if it can or if only opening shows that."""
     if journal := orphaned_journal(path):
         return (
             f"the store {path} does not exist, but {journal.name}, a part of it, does; put the file back, "

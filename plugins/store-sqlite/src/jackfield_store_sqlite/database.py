@@ -113,8 +113,8 @@ class StoreDatabase:
         self._check_open()
         if self.anchor is None:
             self.prepare()
-        # A lost file is neither recreated nor replaced by another one: the claims in it would be lost, and
-        # their calls would run a second time.
+        # A lost file must not be recreated or replaced: the claims in it would be lost, and their calls
+        # would run a second time.
         if _identify(self.path) != self._inode:
             raise StoreUnavailableError(
                 f"another file has taken the place of the store {self.path}; stop all processes that use it, "
@@ -170,7 +170,7 @@ class StoreDatabase:
 
 
 def _identify(path: Path) -> Inode:
-    """Return which file is at a path."""
+    """Return the identity of the file at a path."""
     try:
         found = path.stat()
     except FileNotFoundError:

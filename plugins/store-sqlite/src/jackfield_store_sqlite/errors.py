@@ -18,7 +18,7 @@ OUTAGES = (
     apsw.NotADBError,
     StoreUnavailableError,
 )
-"""Errors that affect the file as a whole, so that the next operation would fail, too."""
+"""Errors that affect the whole file, so the next operation would fail too."""
 
 
 def unavailable_error(path: Path, error: Exception) -> StoreUnavailableError:

@@ -62,7 +62,7 @@ class Notifier:
     def __init__(self, database: StoreDatabase) -> None:
         self._database = database
         self.waiters: dict[Topic, set[Waiter]] = {}
-        """Who waits for what; without waiters there is nothing to notify."""
+        """The waiters of each topic."""
         self._versions: dict[Topic, Any] = {}
         self._data_version = -1
         self._condition = threading.Condition()

@@ -36,7 +36,7 @@ class Machine:
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """A process; the start time tells it from a later one with the same pid."""
+    """A process; the start time distinguishes it from a later one with the same pid."""
 
     pid: int
     started: str
@@ -110,7 +110,7 @@ def read_anchor(db: apsw.Connection, machine: Machine, lease: float) -> Anchor:
 
 
 def record_time(db: apsw.Connection, now: float) -> None:
-    """Record that this time was used, for the anchor of the next boot."""
+    """Record the latest time used, for the anchor of the next boot."""
     db.execute("UPDATE clock SET latest = ? WHERE latest < ?", (now, now))
 
 

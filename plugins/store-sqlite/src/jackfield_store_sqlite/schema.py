@@ -14,7 +14,7 @@ from jackfield.store import StoreUnavailableError
 from jackfield_store_sqlite.writer_lock import write_transaction
 
 APPLICATION = 0x4A4B4644
-"""`application_id` of a store, which tells it from other SQLite databases."""
+"""`application_id` of a store, which distinguishes it from other SQLite databases."""
 
 # `user_version` of a file is the number of migrations it has. Existing migrations never change; a change is
 # appended as a new one.
@@ -58,7 +58,7 @@ MIGRATIONS: Sequence[str] = (
 
 
 class StoreIdentity(NamedTuple):
-    """Identity of a store: unique per store; a backup has the id of its original."""
+    """Identity of a store, unique per store; a backup has the id of its original."""
 
     id: str
     created: float | None

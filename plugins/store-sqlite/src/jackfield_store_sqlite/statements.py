@@ -45,7 +45,7 @@ def check_value(data: bytes) -> bytes:
 
 
 def check_seconds(ttl: Ttl) -> Ttl:
-    """Check a time to live and return it; None is for good."""
+    """Check a time to live and return it; None means no expiry."""
     if ttl is not None and (math.isnan(ttl) or ttl < 0):
         raise ValueError(f"a time to live is a number of seconds from 0 on, not {ttl!r}")
     return ttl
@@ -65,7 +65,7 @@ def _expiry(now: float, ttl: float | None) -> float | None:
 
 _LAST = "\U0010ffff"
 INLINE_BYTES = 256 * 1024
-"""Larger values are read on a thread, because they would block the loop longer than the switch takes."""
+"""Larger values are read on a thread, because they would block the loop for longer than the switch takes."""
 
 
 class TooLargeForLoopError(Exception):
@@ -254,7 +254,7 @@ def release_claim(db: apsw.Connection, key: str, owner: ClaimOwner) -> None:
 
 
 def append_entry(db: apsw.Connection, now: float, stream: str, value: bytes, ttl: float | None) -> int:
-    """Append an entry and return its id; a stream keeps its last id for good, so no id is reused."""
+    """Append an entry and return its id; a stream keeps its last id forever, so no id is reused."""
     number, last = db.execute(
         "INSERT INTO streams (name, last) VALUES (?, 1) ON CONFLICT (name) DO UPDATE SET last = last + 1 "
         "RETURNING number, last",

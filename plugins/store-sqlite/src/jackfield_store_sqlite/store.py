@@ -41,7 +41,7 @@ _STORE_CHECK_SECONDS = 1.0
 
 
 class SqliteStore:
-    """Shared state in one file of SQLite, for every process of one machine.
+    """Shared state in one SQLite file, for all processes of one machine.
 
     The file is opened at first use, or by `open`. `lease` is how long a process that does not respond is
     considered alive, `patience` how long to wait for a locked file, both in seconds. With `durable_appends`,
@@ -178,7 +178,7 @@ class SqliteStore:
             return look(db, now)
 
         # The lease has expired or is about to. It is renewed in the same transaction, because the writer
-        # renews it with some transactions only. A claim that was taken over stays lost.
+        # renews it only with some transactions. A claim that was taken over stays lost.
         return await self._writer.submit(renew_and_look)
 
     async def reclaim(self, key: str) -> bool:
@@ -337,7 +337,7 @@ class SqliteStore:
             asyncio.get_running_loop()
             ready = self._is_ready()
         except RuntimeError:
-            # Called before an event loop runs, which then gets a coroutine.
+            # Called before an event loop runs, so return a coroutine for it.
             ready = False
         if not ready:
             return self._open_and_write(work, durable=durable, topic=topic)

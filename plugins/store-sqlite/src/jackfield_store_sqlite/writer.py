@@ -1,7 +1,7 @@
 """The writer thread: commits all waiting operations in one transaction and resolves them once it is on disk.
 
 A transaction costs one disk flush whether it holds one operation or hundreds; operations queue up during a
-flush. If an operation fails, the others of its transaction are retried, each in a transaction of its own.
+flush. If an operation fails, the others of its transaction are retried, each in its own transaction.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Fair write access between processes, and write transactions.
 
-SQLite grants its write lock to the process that asks while the file is free. That is mostly the last writer:
+SQLite grants its write lock to the process that asks while the file is free. That is usually the last writer:
 it asks again within microseconds, while the others sleep between two attempts. On a slow disk one process
 would write all the time, and the others would be refused and considered dead. With this lock, one waiting
 process is next, and the last writer queues behind it.
@@ -19,7 +19,7 @@ from types import TracebackType
 import apsw
 
 _FIRST_PAUSE, _LAST_PAUSE = 0.005, 0.0005
-"""Seconds between two attempts at the start and at the end of a wait: the longest waiter asks most often."""
+"""Seconds between two attempts at the start and at the end of a wait: the longest waiter polls most often."""
 
 
 class WriterLock:

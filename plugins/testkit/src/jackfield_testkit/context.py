@@ -1,4 +1,4 @@
-"""A handler context for tests, which records what the handler does with it, and a session to go with it."""
+"""A handler context for tests, which records what the handler does with it, and a matching session."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Python values as JSON: what JSON cannot represent, equality, and traversal."""
+"""Python values as JSON: values that JSON cannot represent, equality, and traversal."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Path = tuple[str | int, ...]
 
 
 def json_faults(value: Any, path: Path = ()) -> Iterator[str]:
-    """Yield every fault that keeps JSON from representing a value unchanged, with its path."""
+    """Yield every part of a value that JSON cannot represent unchanged, with its path."""
     if len(path) > MAX_DEPTH:
         yield f"{pointer(*path[:3])}: nested deeper than {MAX_DEPTH} levels"
     elif isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""Hypothesis strategies for JSON Schemas and valid values, with every construct that adapters meet."""
+"""Hypothesis strategies for JSON Schemas and valid values, with every construct that adapters encounter."""
 
 from __future__ import annotations
 

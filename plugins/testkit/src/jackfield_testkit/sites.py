@@ -1,4 +1,4 @@
-"""Fake installed distributions: a folder with what pip would write to site-packages.
+"""Fake installed distributions: a folder with the files that pip would write to site-packages.
 
 A test module imports the fixtures with `from jackfield_testkit.sites import project, site`.
 """
@@ -97,7 +97,7 @@ class Site:
         )
 
     def frozen(self, *allow: str, name: str = "tool_registry.json") -> Path:
-        """Freeze what these distributions offer, and return the path of the registry."""
+        """Freeze the tools and plugins of these distributions, and return the path of the registry."""
         settings = Settings(allow=allow, registry=self.folder / name)
         sys.path.insert(0, str(self.folder))
         try:
@@ -112,9 +112,9 @@ class Site:
     def run(
         self, *arguments: str, stderr: int = subprocess.PIPE, **environ: str
     ) -> subprocess.CompletedProcess[str]:
-        """Run `jackfield` in a process in which only the distributions of this site are allowed."""
+        """Run `jackfield` in a process that may only use the distributions of this site."""
         path = os.pathsep.join([str(self.folder), *filter(None, [os.environ.get("PYTHONPATH")])])
-        return subprocess.run(  # noqa: S603 - our own command, with a test's arguments
+        return subprocess.run(  # noqa: S603 - trusted command with a test's arguments
             [sys.executable, "-m", "jackfield_cli", *arguments],
             cwd=self.folder.parent,
             env={**os.environ, "PYTHONPATH": path, "JACKFIELD_ALLOW": "fab-*", **environ},

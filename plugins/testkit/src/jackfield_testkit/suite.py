@@ -1,4 +1,4 @@
-"""The base of all contract suites: a contract test is waived openly, or it runs as the kit wrote it."""
+"""The base of all contract suites: a contract test runs unchanged unless it is explicitly waived."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class ContractTests:
     """Contract tests that cannot pass, each with the reason."""
 
     overridable: ClassVar[frozenset[str]] = frozenset({"waived"})
-    """What a subclass may override; everything else in the suite is sealed."""
+    """The names that a subclass may override; everything else in the suite is sealed."""
 
     override_hint: ClassVar[str] = "give your own another name"
     """What to do instead of overriding something that is sealed."""
@@ -51,7 +51,7 @@ class ContractTests:
 
     @classmethod
     def check_settings(cls) -> None:
-        """Raise `TypeError` for a subclass that does not define what it tests."""
+        """Raise `TypeError` for a subclass that does not define its subject."""
 
     def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
         """Check again, because an attribute can also be set after the class was created."""
@@ -80,7 +80,7 @@ def suite_tests(suite: type[ContractTests]) -> tuple[str, ...]:
 
 
 def require_override(cls: type[ContractTests], method: str, signature: str) -> None:
-    """Raise `TypeError` for a class that does not define the method by which it sets up what it tests."""
+    """Raise `TypeError` for a class that does not define the method that sets up its subject."""
     if inspect.getattr_static(cls, method) is inspect.getattr_static(cls.suite, method):
         raise TypeError(f"{cls.__name__} does not define what it tests; define `{signature}`")
 
@@ -163,7 +163,7 @@ def async_test_for(
 
 
 def expect_equal(found: Any, expected: Any, what: str) -> None:
-    """Fail the test unless a value, and its type, is the expected one."""
+    """Fail the test unless a value and its type are as expected."""
     if type(found) is not type(expected) or found != expected:
         fail_test(f"{what}: expected {expected!r:.300}, got {found!r:.300}")
 
@@ -175,7 +175,7 @@ def expect(condition: object, problem: str) -> None:
 
 
 async def expect_error(work: Awaitable[Any], expected: ErrorType, what: str) -> ToolError:
-    """Return the `ToolError` with which something has to fail."""
+    """Return the `ToolError` that the work must raise."""
     try:
         outcome: object = await work
     except ToolError as error:
@@ -188,5 +188,5 @@ async def expect_error(work: Awaitable[Any], expected: ErrorType, what: str) -> 
 
 
 def fail_test(problem: str) -> NoReturn:
-    """Fail the test with this message alone; the kit's own frames would hide it."""
+    """Fail the test with this message alone; a traceback of the kit would hide it."""
     pytest.fail(problem, pytrace=False)

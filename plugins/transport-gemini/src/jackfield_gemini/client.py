@@ -17,9 +17,9 @@ MESSAGE_LIMIT = 8 * 1024 * 1024
 
 
 def load_sdk() -> None:
-    """Import the SDK and build its larger models; call it in a thread, because it takes long."""
+    """Import the SDK and build its larger models; call it in a thread, because it is slow."""
     with warnings.catch_warnings():
-        # A string in its sources has an escape that Python warns about whenever it compiles them.
+        # Python warns about an escape sequence in its sources whenever it compiles them.
         for kind in (DeprecationWarning, SyntaxWarning):
             warnings.simplefilter("ignore", kind)
         from google.genai import types
@@ -41,7 +41,7 @@ def make_client(settings: GeminiSettings, trusted: ssl.SSLContext | None) -> Cli
     from google.genai import Client
     from google.genai.types import HttpOptions
 
-    # The SDK passes each of these to the client that knows it, HTTP or WebSocket.
+    # The SDK passes each of these to the HTTP or WebSocket client that supports it.
     shared: dict[str, Any] = {
         "max_size": MESSAGE_LIMIT,
         # Speech in base64 hardly compresses, and compression costs more than the rest of a frame.

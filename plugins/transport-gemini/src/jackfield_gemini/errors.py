@@ -110,7 +110,7 @@ def status_error(status: int, text: str, details: Any = None) -> TransportError:
     """Return the error for an HTTP status and its details."""
     code = STATUSES.get(status, "server_error" if status >= 500 else "invalid_request_error")
     if status < 500:
-        # A server error of Google's is not our fault, whatever its message says.
+        # A server error is Google's fault, whatever its message says.
         code = code_from_text(f"{text} {_quotas(details)}") or code
     detail = f"the provider answered {status}: {text}".rstrip(": ")
     return TransportError(code, detail[:MAX_DETAIL], _retry_after(details))

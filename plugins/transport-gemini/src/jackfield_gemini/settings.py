@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
 KEY_VARIABLE = "GEMINI_API_KEY"
 OTHER_KEY_VARIABLE = "GOOGLE_API_KEY"
-"""Google's older name for the same key; read when the first one is empty and none is named."""
+"""Google's older variable for the same key; read if the first one is empty and none is configured."""
 
 
 def _variable(value: str) -> str:
-    # A key of Google's may look like a name.
+    # A Google key may look like a name.
     if value.startswith("AIza") or not value.isidentifier():
         raise ValueError
     return value
@@ -90,7 +90,7 @@ class GeminiSettings:
     ] = None
 
     def found_key(self, environ: Mapping[str, str] = os.environ) -> tuple[str, str]:
-        """The variable that holds the key, and the key; the first variable and "" if none does."""
+        """Return the variable that holds the key, and the key; the first variable and "" if none does."""
         variables = [self.api_key_env]
         if self.api_key_env == KEY_VARIABLE:
             variables.append(OTHER_KEY_VARIABLE)
@@ -98,7 +98,7 @@ class GeminiSettings:
         return next(((variable, key) for variable, key in found if key), (self.api_key_env, ""))
 
     def key(self, environ: Mapping[str, str] = os.environ) -> str:
-        """The key; `TransportError` if there is none."""
+        """Return the key; raises `TransportError` if there is none."""
         _, key = self.found_key(environ)
         if not key:
             raise TransportError(
@@ -108,7 +108,7 @@ class GeminiSettings:
         return key
 
     def trusted(self) -> ssl.SSLContext | None:
-        """The certificates of `ca_file`; no other server is connected to."""
+        """Return an SSL context that trusts only the certificates in `ca_file`."""
         if self.ca_file is None:
             return None
         import ssl

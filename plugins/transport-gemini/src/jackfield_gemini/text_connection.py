@@ -146,7 +146,7 @@ class CallBatch:
 
 
 class GeminiTextConnection:
-    """A text conversation; each answer is a request of its own."""
+    """A text conversation; each answer is a separate request."""
 
     def __init__(self, client: Client, settings: GeminiSettings, opening: ConnectionConfig) -> None:
         self._client = client
@@ -196,7 +196,7 @@ class GeminiTextConnection:
             self._start_request()
 
     async def send_context(self, text: str, *, respond: bool = False) -> None:
-        """Add a note for the model to the next request, or send one for it."""
+        """Add a note for the model to the next request, or send a request for it."""
         self._waiting.append(_words(text))
         self._wanted = self._wanted or respond
         self._start_request()
@@ -237,10 +237,10 @@ class GeminiTextConnection:
         trouble: TransportError | None = None
         try:
             await self._stream(answer)
-        except Exception as error:  # noqa: BLE001 - whatever fails here is a trouble of the provider's
+        except Exception as error:  # noqa: BLE001 - any failure here is a provider error
             trouble = errors.transport_error(error)
         if self._answer is not answer:
-            return  # It was interrupted while it ended.
+            return  # It was interrupted as it ended.
         self._answer = None
         for event in self._ended(answer, trouble):
             self._events.put_nowait(event)

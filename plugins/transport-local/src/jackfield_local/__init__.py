@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["jackfield_commands", "jackfield_schema_adapters", "jackfield_transports"]
 
 MODEL_RANK = 300
-"""Of `provider = "auto"`: the language model in this process comes after keys and servers (100 to 200)."""
+"""Rank for `provider = "auto"`: the in-process language model comes after keys and servers (100 to 200)."""
 AGENT_RANK = 900
 """The agent without a model comes last: it is always available."""
 
@@ -87,7 +87,7 @@ def _detect_model(settings: LocalSettings) -> Detected | Undetected:
         return Undetected(f"complete the local language model: {reason}")
     model = f"the local language model ({QWEN.size / 10**9:.1f} GB)"
     if not model_file.is_engine_installed():
-        # A host does not change the environment that it runs in, so there is nothing for it to download.
+        # A host does not change its own environment, so it offers no download here.
         return Undetected(f"run `{model_file.INSTALL}` and then `jackfield model get` to use {model}")
     target = model_file.default_path()
     download = Download(

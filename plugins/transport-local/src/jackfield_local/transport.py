@@ -26,11 +26,11 @@ class LocalTransport:
         self.modes: frozenset[Mode] = frozenset(("text",) if missing_packages() else ("text", "voice"))
 
     def adapter(self, mode: Mode) -> str:  # noqa: ARG002 - tools are the same in both
-        """Return the schema adapter whose declarations it takes."""
+        """Return the schema adapter whose declarations it uses."""
         return "local"
 
     async def connect(self, opening: ConnectionConfig) -> Connection:
-        """Open a connection; `TransportError` if that fails."""
+        """Open a connection; raises `TransportError` if that fails."""
         if opening.mode not in self.modes:
             raise TransportError(
                 "invalid_request_error", f"the local agent has no voice here; run: {INSTALL}"
@@ -43,11 +43,11 @@ class LocalTransport:
         return TextConnection(dialogue)
 
     def describe(self) -> str:
-        """Say how it answers new sessions."""
+        """Return how it answers new sessions."""
         return f"it uses {'the local' if self._uses_model() else 'no'} language model"
 
     async def close(self) -> None:
-        """Release what all connections share."""
+        """Release the resources that all connections share."""
         for agent in (self._given, *self._agents.values()):
             if agent is not None:
                 await agent.close()
@@ -59,7 +59,7 @@ class LocalTransport:
         return is_usable(self._settings) if selection == "auto" else selection == "model"
 
     def _agent(self) -> LocalAgent:
-        """The agent of the next connection: a model may have been downloaded since the last one."""
+        """Return the agent for the next connection; a model may have been downloaded since the last one."""
         from jackfield_local.agent.agent import LocalAgent
 
         model = self._uses_model()

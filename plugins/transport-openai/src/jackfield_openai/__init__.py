@@ -1,4 +1,4 @@
-"""OpenAI transport: chat completions, also of compatible servers, and Realtime over WebSocket and WebRTC."""
+"""OpenAI transport: chat completions (also on compatible servers), and Realtime over WebSocket and WebRTC."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ class SdkClient:
 
 
 def without_key(settings: OpenAISettings) -> str | None:
-    """Return what to do about a missing key, or None; a compatible server may need none."""
+    """Return what to do if the key is missing, or None; a compatible server may not need one."""
     variable = settings.api_key_env
     if settings.base_url or os.environ.get(variable, "").strip():
         return None

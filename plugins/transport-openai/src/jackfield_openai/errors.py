@@ -69,7 +69,7 @@ CLOSES: dict[int, str] = {
 """Provider errors by WebSocket close code, for a reason without a known code; others are network errors."""
 
 IGNORED_CODES = frozenset({"response_cancel_not_active", "item_truncate_invalid_item_id"})
-"""Errors about something that had already ended when our message arrived; ignored."""
+"""Ignored errors about something that had already ended when our message arrived."""
 
 _MAX_DETAIL = 300
 _SECRET = re.compile(r"\b(?:sk|ek|sess)[-_][A-Za-z0-9_*.-]{4,}")

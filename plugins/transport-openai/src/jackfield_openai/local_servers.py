@@ -1,8 +1,7 @@
 """Detection of servers on this machine with OpenAI's API and a model that can call tools.
 
-Only loopback addresses are asked, for a moment, and whatever answers is untrusted: answers are bounded in
-size and time, redirects and proxies are not followed, and a model with a name that could steer a terminal is
-ignored.
+Only loopback addresses are queried, briefly, and responses are untrusted: they are bounded in size and time,
+redirects and proxies are not followed, and a model is ignored if its name could control a terminal.
 """
 
 from __future__ import annotations
@@ -27,11 +26,11 @@ VARIABLE = "JACKFIELD_LOCAL_SERVERS"
 """The environment variable that replaces the list; `none` disables the search."""
 
 FIRST_SECONDS = 0.3
-"""The time in which a server has to list its models."""
+"""Seconds within which a server has to list its models."""
 METADATA_SECONDS = 0.5
-"""The time in which a server that listed its models has to describe them."""
+"""Seconds within which a server that listed its models has to describe them."""
 PROBE_SECONDS = 8.0
-"""The time in which a model without a description has to call a tool."""
+"""Seconds within which a model without a description has to call a tool."""
 
 MOST_BYTES = 2_000_000
 MOST_MODELS = 32
@@ -72,7 +71,7 @@ class _ServerModels(NamedTuple):
 
 
 def addresses(configured: Sequence[str]) -> tuple[str, ...]:
-    """Return the servers to ask: from the environment variable if it is set, else from the settings."""
+    """Return the servers to query: from the environment variable if it is set, else from the settings."""
     named = os.environ.get(VARIABLE, "").strip()
     if named:
         listed = () if named == "none" else tuple(each.strip() for each in named.split(","))
@@ -86,10 +85,10 @@ def addresses(configured: Sequence[str]) -> tuple[str, ...]:
 
 
 def find(asked: Sequence[str], wanted: str | None = None) -> list[LocalServer]:
-    """Return every server that responds: first those with a model that can call tools, in the order asked.
+    """Return every server that responds: first those with a model that can call tools, in the order queried.
 
-    `wanted` is preferred where a server offers it. Servers that describe their models come before those that
-    have to be tried out.
+    The model `wanted` is preferred if a server offers it. Servers that describe their models come before
+    those that have to be tested.
     """
     if not asked:
         return []
@@ -102,7 +101,7 @@ async def _find(asked: Sequence[str], wanted: str | None) -> list[LocalServer]:
     listening = [each for each in await asyncio.gather(*map(_listens, asked)) if each]
     if not listening:
         return []
-    # Imported late: the import takes longer than finding out that no server listens.
+    # Imported late, because the import takes longer than checking that no server listens.
     import httpx
 
     timeout = httpx.Timeout(PROBE_SECONDS, connect=FIRST_SECONDS)
@@ -207,11 +206,11 @@ async def _llama_cpp(client: AsyncClient, address: str, models: Sequence[str]) -
 
 
 _tried: dict[tuple[str, str], bool] = {}
-"""Models that have called a tool when asked, by server and model."""
+"""Whether each tested model called a tool, by server and model."""
 
 
 async def _try_out(client: AsyncClient, listed: _ServerModels, wanted: str | None) -> LocalServer:
-    """Let a model call a tool, as in a conversation."""
+    """Test whether a model calls a tool, as in a conversation."""
     model = _chosen(listed.models, wanted)
     key = (listed.address, model)
     if key not in _tried:

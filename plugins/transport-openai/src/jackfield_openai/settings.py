@@ -24,11 +24,11 @@ from jackfield.settings import (
 DEFAULT_TEXT_MODEL = "gpt-6.1-terra"
 
 USUAL_SERVERS = ("127.0.0.1:11434", "127.0.0.1:1234", "127.0.0.1:8080", "127.0.0.1:8000")
-"""Where Ollama, LM Studio, llama.cpp and vLLM listen unless they are told otherwise."""
+"""The default addresses of Ollama, LM Studio, llama.cpp and vLLM."""
 
 
 def is_loopback_address(address: str) -> bool:
-    """Whether this is HOST:PORT with a numeric loopback address, which no resolver can lead elsewhere."""
+    """Whether this is HOST:PORT with a numeric loopback address, which no resolver can redirect."""
     host, separator, port = address.rpartition(":")
     try:
         return bool(separator) and ip_address(host.strip("[]")).is_loopback and 0 < int(port) < 65536

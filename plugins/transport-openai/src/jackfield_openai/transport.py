@@ -50,7 +50,7 @@ class OpenAITransport:
 
     @property
     def prompt_tokens(self) -> int | None:
-        """A server on this machine reads its prompt slowly, so the prompt is shorter."""
+        """A lower limit for a server on this machine, because it reads its prompt slowly."""
         return LOOPBACK_PROMPT_TOKENS if is_loopback_url(self._settings.base_url) else None
 
     async def connect(self, opening: ConnectionConfig) -> Connection:
@@ -70,7 +70,7 @@ class OpenAITransport:
 
 
 class BrowserOpenAITransport(OpenAITransport):
-    """The same, with voice between the browser and OpenAI over WebRTC."""
+    """The OpenAI transport, with voice between the browser and OpenAI over WebRTC."""
 
     async def mint(self, opening: ConnectionConfig, *, seconds: int = 60) -> ClientSecret:
         """Create a client secret, which can open only this session."""
@@ -126,7 +126,7 @@ class BrowserOpenAITransport(OpenAITransport):
 
 def _voice() -> ModuleType:
     """Load the voice module; runs in a thread, because the import would interrupt other voice sessions."""
-    import openai.resources.realtime  # noqa: F401 - the SDK would load it later, and not in a thread
+    import openai.resources.realtime  # noqa: F401 - otherwise the SDK loads it later, outside a thread
     import websockets.asyncio.client  # noqa: F401
 
     from jackfield_openai.realtime import connection

@@ -95,7 +95,7 @@ class Phone(Entity):
 
 @dataclass(frozen=True, slots=True)
 class Url(Entity):
-    """A link, with a scheme even if the text leaves it out."""
+    """A link, with a scheme even if the text omits it."""
 
     kind: ClassVar[Kind] = "urls"
 

@@ -24,7 +24,7 @@ _MOST_OF_A_KIND = 3
 
 
 def group_entities(text: str, layout: Layout, entities: Sequence[Entity]) -> list[Group]:
-    """Return the entities in groups of at least two; single entities are left out."""
+    """Return the entities in groups of at least two; single entities are omitted."""
     groups = [group for chain in _chains(text, layout, entities) for group in _undisputed(layout, chain)]
     return [group for group in groups if len({(entity.kind, entity.key) for entity in group}) > 1]
 

@@ -78,7 +78,7 @@ def national_forms(text: str) -> list[str]:
 
 def _is_dialled(text: str, region: str | None) -> bool:
     """Return whether a text begins with a valid number after the region's international prefix."""
-    # The prefix first: this check is cheap, and a text may hold a thousand long numbers.
+    # The prefix is checked first, which is cheap: a text may contain a thousand long numbers.
     if region is None or not _abroad(region).match(normalize_digits_only(text)):
         return False
     found = next(iter(PhoneNumberMatcher(text, region, Leniency.VALID, 1)), None)

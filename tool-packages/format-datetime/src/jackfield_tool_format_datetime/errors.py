@@ -1,4 +1,4 @@
-"""Arguments that are valid for the schema but do not exist."""
+"""Errors for arguments that match the schema but name something that does not exist."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ _LocaleStyle = Literal["full", "long", "medium", "short"]
 _Unit = Literal["second", "minute", "hour", "day", "month", "year"]
 
 _DAY = 86_400
-# The unit of a distance, up to which number of seconds. Babel's own choice is "in 1 week" for six days.
+# Units of a distance, each with its upper limit in seconds. Babel itself says "in 1 week" for six days.
 _UNITS: tuple[tuple[float, _Unit], ...] = (
     (60, "second"),
     (90 * 60, "minute"),

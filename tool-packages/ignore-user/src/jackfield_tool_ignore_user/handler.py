@@ -1,4 +1,4 @@
-"""Bans the user of the session; the ban comes first, because it must hold even if the client has left."""
+"""Bans the user of the session, first of all, because the ban must apply even if the client has left."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ async def _tell_client(ban: _Ban, farewell: str, ctx: ToolContext) -> bool:
     try:
         await ctx.messaging.send("ban", until=ban.until, seconds=ban.seconds, message=farewell)
     except ConnectionError:
-        # A user who closes the window is banned all the same.
+        # A user who closes the window is banned anyway.
         ctx.audit("ban_notice_lost")
         return False
     return True

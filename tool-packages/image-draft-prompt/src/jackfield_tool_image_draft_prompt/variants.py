@@ -27,7 +27,7 @@ def prompt_variants(args: dict[str, Any]) -> list[dict[str, Any]]:
 def _variant(brief: Brief, args: dict[str, Any], number: int) -> dict[str, Any]:
     medium = args.get("style") or brief.medium
     mood = args.get("mood")
-    # Where each variant has its own medium, each uses its plainest treatment.
+    # If each variant has its own medium, each uses its plainest treatment.
     named, treatment = (medium, number) if medium else (axes.ONE_OF_EACH[number], 0)
     style = axes.MEDIA[named][treatment]
     if notes := args.get("style_notes", "").strip(" ."):
@@ -70,7 +70,7 @@ def _avoided(asked: list[str], brief: Brief) -> str:
     listed: dict[str, str] = {}
     for each in (*asked, *usual.split(", ")):
         named = " ".join(each.split()).strip(" .,")
-        # A repeated item would only get more weight.
+        # Repeating an item would give it more weight.
         listed.setdefault(named.casefold(), named)
     kept = [each for each in listed.values() if each]
     while len(", ".join(kept)) > _MOST_AVOIDED:

@@ -1,1 +1,1 @@
-"""Jackfield tool `image_generate`: pictures from words, shown to the user and spoken of by id."""
+"""Jackfield tool `image_generate`: generates images from text, shown to the user and referenced by id."""

@@ -1,1 +1,1 @@
-"""Jackfield tool `rank_results`: ranks results of several searches, explained and repeatable."""
+"""Jackfield tool `rank_results`: ranks results of several searches, with explanations and reproducibly."""

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from jackfield_tool_rank_results.items import Item
     from jackfield_tool_rank_results.ranking import Ranked
 
-# The share of the shorter snippet's words that the longer one holds, if both come from the same text.
+# Minimum share of the shorter snippet's words in the longer one if both come from the same text.
 SAME_TEXT = 0.8
 
 

@@ -1,10 +1,10 @@
-"""Reasons and weights made into one order.
+"""Combines reasons and weights into one order.
 
-    score = sum of weight * reason, over the reasons that some item says something about,
+    score = sum of weight * reason, over the reasons that are known for some item,
             with the weights divided by their sum
 
-An item that says nothing about a reason gets the median of those that do, which moves it neither up nor down.
-The order is total: score, then the score that was given, then the later update, then the id, then the rest.
+An item for which a reason is unknown gets the median of the others, which moves it neither up nor down.
+The order is total: score, then the given score, then the later update, then the id, then the rest.
 """
 
 from __future__ import annotations

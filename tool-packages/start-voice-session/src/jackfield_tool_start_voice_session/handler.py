@@ -8,7 +8,7 @@ from jackfield import ErrorType, ToolContext, ToolResponse, fail, ok, set_pendin
 
 
 async def execute(args: dict[str, Any], ctx: ToolContext) -> ToolResponse:
-    """Send the request to the client, and store what the voice session starts with."""
+    """Send the request to the client, and store the message that the voice session starts with."""
     session = ctx.session
     if not session.active:
         return fail(ErrorType.SESSION_INACTIVE, "The session has ended, so no voice session was started.")

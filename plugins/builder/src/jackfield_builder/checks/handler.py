@@ -1,4 +1,4 @@
-"""Checks handler.py: first its source, without running it, then by importing it in a separate process."""
+"""Checks handler.py: first its source, without running it, then its import in a separate process."""
 
 from __future__ import annotations
 

@@ -109,7 +109,7 @@ def _message(error: Any) -> str:
 def _pattern_message(shown: str, pattern: str) -> str:
     if pattern == r"\S":
         return "it is empty"
-    # A long pattern says less than the hint.
+    # The hint is more helpful than a long pattern.
     return f"{shown} does not match {pattern}" if len(pattern) < 60 else shown
 
 

@@ -39,7 +39,7 @@ TIMEOUT_SECONDS = 5.0
 """Default time limit of a request."""
 
 _MARGIN = timedelta(days=1)
-"""Servers place all-day events and floating times in a zone of their own; the surplus is cut later."""
+"""Servers place all-day events and floating times in their own zone; the surplus is cut later."""
 
 _NO_SERVER = "the server is not a CalDAV server"
 _MULTISTATUS = "{DAV:}multistatus"

@@ -161,7 +161,7 @@ def _read_file(path: Path) -> ParsedCalendar:
 
 @contextmanager
 def _locked(folder: Path) -> Iterator[None]:
-    """Hold the write lock of a folder; raise `TimeoutError` if another process keeps it too long."""
+    """Hold the write lock of a folder; raise `TimeoutError` if another process holds it too long."""
     descriptor = os.open(folder / _LOCK, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
     try:
         if not acquire_lock(descriptor, PATIENCE_SECONDS):
@@ -172,7 +172,7 @@ def _locked(folder: Path) -> Iterator[None]:
 
 
 def _write_file(path: Path, content: bytes) -> None:
-    """Write a file into a locked folder, and remove what a process that died while writing left there."""
+    """Write a file into a locked folder, and remove leftovers of a process that died while writing."""
     for left in path.parent.glob(f"{_UNFINISHED}*"):
         left.unlink(missing_ok=True)
     write_atomically(path, content, temporary=path.with_name(f"{_UNFINISHED}{path.name}"))

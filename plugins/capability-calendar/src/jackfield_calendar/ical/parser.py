@@ -1,4 +1,4 @@
-"""Parses iCalendar objects; events with errors are reported and left out."""
+"""Parses iCalendar objects; events with errors are reported and skipped."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def _keep_one_end(event: Event) -> None:
     try:
         lasts: timedelta = event.DURATION
         duration_wins = lasts > timedelta() and event.DTSTART + lasts > event.DTEND
-    except Exception:  # noqa: BLE001 - malformed values fail in many ways; `_fault` names what is wrong with the rest
+    except Exception:  # noqa: BLE001 - malformed values fail in many ways; `_fault` reports the rest
         duration_wins = False
     del event["DTEND" if duration_wins else "DURATION"]
 

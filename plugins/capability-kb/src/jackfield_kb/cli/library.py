@@ -39,7 +39,7 @@ class StopSignal:
     ) -> None:
         self._restore()
 
-    def _ask(self, number: int, frame: FrameType | None) -> None:  # noqa: ARG002 - the shape of a handler
+    def _ask(self, number: int, frame: FrameType | None) -> None:  # noqa: ARG002 - the signature of a handler
         self._asked = True
         self._restore()
 
@@ -55,7 +55,7 @@ def _notice(line: str) -> None:
 
 @contextmanager
 def opened(settings: Settings) -> Iterator[Library]:
-    """The library; a fault in it or in a setting ends the command without a traceback."""
+    """Open the library; a fault in it or in a setting ends the command without a traceback."""
     from jackfield_kb.errors import LibraryError
     from jackfield_kb.settings import PLACE, KnowledgeSettings, open_library
 

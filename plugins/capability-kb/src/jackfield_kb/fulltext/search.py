@@ -102,7 +102,7 @@ class TextView:
         return self._found(self._words(stems), index.conditions(self._schema, scopes, filters), most)
 
     def scores(self, stems: Sequence[str], keys: Sequence[int]) -> list[Hit]:
-        """Score given chunks; chunks without a word of the query are left out."""
+        """Score given chunks; chunks without a word of the query are omitted."""
         if not stems or not keys:
             return []
         # A union of term queries is three times as fast as a term set query.

@@ -16,7 +16,7 @@ from jackfield_kb.loader.slugs import in_a_command
 
 
 class Problem(NamedTuple):
-    """An error in a file that keeps something from being loaded."""
+    """An error because of which part of a file cannot be loaded."""
 
     path: str
     what: str

@@ -1,4 +1,4 @@
-"""Updates a library from files: only changed files are read, and reported progress is on disk."""
+"""Updates a library from files: only changed files are read, and progress is reported once it is on disk."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reads and writes records: by id, by number, by source, and what an index has yet to read."""
+"""Reads and writes records: by id, by number, by source, and those that an index has not read yet."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Binary quantisation: a vector as one bit per dimension, which side of the centre it lies on.
+"""Binary quantisation: a vector becomes one bit per dimension, for the side of the centre that it lies on.
 
 Vectors that point in the same direction agree in most bits, so the Hamming distance estimates their angle
 with a sixteenth of the memory and three numpy instructions. Rows are stored in blocks; a block holds the

@@ -2,8 +2,8 @@
 
 A row is a chunk of a record. Written values never change, so readers in other processes can map the files
 into memory while one process appends, and the checksum of the valid part continues from one append to the
-next. What a crash left behind the valid part is cut off before the next append. Compaction copies the rows of
-existing records into new files.
+next. Data that a crash left after the valid part is cut off before the next append. Compaction copies the
+rows of existing records into new files.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ class Columns:
         return np.frombuffer(data, DTYPES[name])
 
     def identity(self) -> tuple[int, int]:
-        """The device and inode, which tell these files from later ones of the same name."""
+        """The device and inode, which distinguish these files from later ones of the same name."""
         try:
             found = (self.folder / KEYS).stat()
         except OSError as error:

@@ -169,7 +169,7 @@ def read_pdf(content: bytes, *, cut: bool) -> PageText:
     from pypdf import PdfReader
     from pypdf.errors import PyPdfError
 
-    # pypdf logs repairs, which are of no use here.
+    # pypdf logs repairs, which are not useful here.
     logging.getLogger("pypdf").setLevel(logging.CRITICAL)
     try:
         reader = PdfReader(BytesIO(content))

@@ -32,7 +32,7 @@ def serve(jobs: BinaryIO, texts: BinaryIO) -> None:
 
 
 def answered(job: dict[str, Any], content: bytes) -> dict[str, Any]:
-    """Extract the text of a page, or say why that fails."""
+    """Extract the text of a page, or return why that fails."""
     try:
         read = _read(ContentKind(job["kind"]), content, job)
     except UnreadablePageError as error:

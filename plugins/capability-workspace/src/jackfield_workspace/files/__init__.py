@@ -1,1 +1,1 @@
-"""The files beneath one folder: opened, walked, searched and written, and nothing outside of it."""
+"""Opens, walks, searches and writes the files below one folder, and nothing outside it."""

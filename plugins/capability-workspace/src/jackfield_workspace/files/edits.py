@@ -18,7 +18,7 @@ from jackfield_workspace.files.tree import DirectoryTree, read_file
 
 _AROUND = 3
 _MOST_COMPARED = 1000
-"""Above this many lines the diff names only the line counts, because comparing takes too long."""
+"""Above this many lines the diff shows only the line counts, because comparing takes too long."""
 
 
 def replaced(text: FileText, old: str, new: str, path: str, *, everywhere: bool) -> tuple[FileText, int]:
@@ -74,7 +74,7 @@ class WrittenFile(NamedTuple):
 
 
 class FileEditor:
-    """Writes and edits files; `known` tells whether the session has seen the current content."""
+    """Writes and edits files; `known` returns whether the session has seen the current content."""
 
     def __init__(self, tree: DirectoryTree, max_bytes: int) -> None:
         self._tree = tree

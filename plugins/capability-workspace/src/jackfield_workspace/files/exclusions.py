@@ -1,4 +1,4 @@
-"""Files that tools do not see: hidden ones (keys, passwords) and those that .gitignore leaves out."""
+"""Files that tools do not see: hidden ones (keys, passwords) and those that .gitignore excludes."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ class DirectoryEntry(NamedTuple):
 
 @dataclass(slots=True)
 class SearchBudget:
-    """The limits of one search, and notices about what it left out."""
+    """The limits of one search, and notices about skipped parts."""
 
     most_entries: int
     until: float
@@ -230,7 +230,7 @@ class LineSearch:
 
     def _said(self, *, anything: bool = True) -> tuple[str, ...]:
         for why, files in self._left_out.items():
-            # Binary files are only worth a notice if nothing was found.
+            # Binary files are mentioned only if nothing was found.
             if files and (why != "not text" or not anything):
                 self._effort.notices[f"{files} file(s) were left out: {why}."] = None
         return _notices(self._effort, anything=anything)

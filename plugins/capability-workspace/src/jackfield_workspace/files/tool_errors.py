@@ -25,7 +25,7 @@ def unusable_name(path: str) -> ToolError:
 
 
 def hidden(path: str) -> ToolError:
-    """The path is hidden; the message does not tell whether the file exists."""
+    """The path is hidden; the message does not reveal whether the file exists."""
     return _permanent(
         f"{_shown(path)} is hidden from tools because it may contain secrets.",
         "Continue without it. Do not try to read its content in another way.",
@@ -74,7 +74,7 @@ def too_large(path: str, size: int, most: int) -> ToolError:
 
 
 def behind_the_end(path: str, first: int, total: int) -> ToolError:
-    """The first line asked for is after the end of the file."""
+    """The first requested line is after the end of the file."""
     return _permanent(
         f"{_shown(path)} has {total} lines; line {first} is after its end.", "Start at an earlier line."
     )
@@ -133,7 +133,7 @@ def stale(path: str) -> ToolError:
 
 
 def busy() -> ToolError:
-    """Another process holds the write lock too long."""
+    """Another process holds the write lock for too long."""
     return ToolError(
         ErrorType.TRANSIENT, "Another write takes too long; nothing was written.", retryable=True
     )

@@ -32,7 +32,7 @@ _PRINTED_AT_ONCE = ("confirmation_required", "tool_progress")
 
 
 def _check_text(_: click.Context, option: click.Parameter, value: str | None) -> str | None:
-    """Check that an option can be stored: text from a shell need not be UTF-8."""
+    """Check that an option can be stored, because text from a shell may not be UTF-8."""
     try:
         (value or "").encode()
     except UnicodeEncodeError:

@@ -87,7 +87,7 @@ class TextChat:
             self._turn.observe(message)
 
     async def _while_open(self, work: Coroutine[Any, Any, _T]) -> _T | None:
-        """Wait for the work, or for the end of the session: then the result is None."""
+        """Wait for the work and return its result; None if the session ends first."""
         task = asyncio.create_task(work)
         try:
             await asyncio.wait({task, self._receiver}, return_when=asyncio.FIRST_COMPLETED)
@@ -97,7 +97,7 @@ class TextChat:
 
     @contextmanager
     def _handle_interrupts(self) -> Iterator[None]:
-        """Let Ctrl-C interrupt an answer; when there is none, say how to quit."""
+        """Let Ctrl-C interrupt an answer; if there is none, show how to quit."""
         loop = asyncio.get_running_loop()
         interrupts: set[asyncio.Task[None]] = set()
 
@@ -125,7 +125,7 @@ class TextChat:
 
 
 class TurnTracker:
-    """Knows from the messages of the session whether an answer is still expected."""
+    """Tracks from the session's messages whether an answer is still expected."""
 
     def __init__(self) -> None:
         self.done = asyncio.Event()

@@ -106,7 +106,7 @@ class VoiceChat:
     async def _send_frame(self, frame: bytes, due: float, *, paced: bool) -> float:
         await self._session.send_audio(frame)
         now = time.monotonic()
-        # A delay of more than a second is not made up for with a burst.
+        # A delay of more than a second is not followed by a burst.
         due = max(due, now - 1.0) + FRAME_MS / 1000
         await asyncio.sleep(max(0.0, due - now) if paced else 0.0)
         return due if paced else now
@@ -137,7 +137,7 @@ class VoiceChat:
                 self._turn_complete = True
 
     async def _report_playback(self, item: str, ms: int) -> None:
-        # A closed session takes no reports.
+        # A closed session accepts no reports.
         with suppress(ClientError):
             await self._session.report_playback(item, ms)
 

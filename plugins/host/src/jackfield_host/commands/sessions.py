@@ -25,7 +25,7 @@ _UNITS = {"m": 60.0, "h": 3600.0, "d": 86400.0}
 
 
 class Age(click.ParamType[float]):
-    """A length of time such as `90m`, `12h` or `3d`."""
+    """A duration such as `90m`, `12h` or `3d`."""
 
     name = "age"
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from jackfield_host.commands.deployment import DeploymentSettings
 
 _LONGEST = 60
-"""Characters of a list in a table."""
+"""Maximum length of a list in a table, in characters."""
 
 
 class _Setting(NamedTuple):

@@ -1,4 +1,4 @@
-"""Tool calls over HTTP: runs them, takes the user's decisions, and reports their state.
+"""Tool calls over HTTP: runs them, accepts the user's decisions, and reports their state.
 
 A call under an idempotency key runs once: every repetition finds the same session and the same claim.
 """
@@ -76,7 +76,7 @@ Event = dict[str, Any]
 
 
 async def execute(context: RequestContext) -> Response:
-    """Run a call, governed like a model's, and return its outcome."""
+    """Run a call under the same policies as a model's call, and return its outcome."""
     body = await context.body(ExecuteBody)
     key, turn = _idempotency_key(context, body), _turn(context)
     session = await _session(context, key)
@@ -254,7 +254,7 @@ async def _task(context: RequestContext, session: Session, call_id: str) -> dict
         return None
     found = {"callId": call_id, "tool": "", **_progress(events), "state": status.state.value}
     if status.wire is not None or status.state is CallState.RUNNING:
-        # The events may report a doubt that was settled since.
+        # The events may report a doubt that has since been settled.
         found = {name: value for name, value in found.items() if name not in ("data", "error")}
     if status.pending is not None:
         found["tool"] = status.pending.tool_id

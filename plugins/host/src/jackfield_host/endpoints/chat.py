@@ -56,7 +56,7 @@ class _TurnQueue(ClientQueue):
             self.close(_ANSWERED)
 
     def close(self, closing: CloseReason) -> None:
-        """Deliver what is queued, then nothing more, and detach from the session in any case."""
+        """Deliver what is queued, then nothing more; always detach from the session."""
         super().close(closing)
         # Not at once, because the hub is iterating over its clients.
         asyncio.get_running_loop().call_soon(self._live.detach, self)
@@ -109,7 +109,7 @@ def _wants_json(context: RequestContext) -> bool:
 
 
 async def _messages(live: LiveSession, turn: _TurnQueue, first: dict[str, Any]) -> Messages:
-    """Yield the messages of a turn; the turn goes on if the client stops reading."""
+    """Yield the messages of a turn; the turn continues if the client stops reading."""
     try:
         yield first
         async with aclosing(queue_messages(turn)) as messages:

@@ -1,4 +1,4 @@
-"""`GET /openapi.json` and `GET /asyncapi.json`: API documents, generated from the objects that are served."""
+"""`GET /openapi.json` and `GET /asyncapi.json`: API documents, generated from the code that is served."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`/downloads`: lets an operator download what gives the host a better provider.
+"""`/downloads`: lets an operator download files that give the host a better provider.
 
 Downloads run one at a time, in a thread.
 """
@@ -85,7 +85,7 @@ class Downloads:
         return self._offered[download.name].provider != self._provider
 
     def start(self, download: Download) -> None:
-        """Start a download, unless it runs or is complete; `DownloadBusyError` if another one runs."""
+        """Start a download unless it runs or is complete; raises `DownloadBusyError` if another one runs."""
         if self.state(download) in ("running", "complete") or self._stopping.is_set():
             return
         if any(each.running for each in self._attempts.values()):
@@ -99,7 +99,7 @@ class Downloads:
         self._thread.start()
 
     async def close(self) -> None:
-        """Stop the download that runs."""
+        """Stop the running download."""
         self._stopping.set()
         if self._thread is not None:
             await asyncio.to_thread(self._thread.join, STOP_SECONDS)

@@ -1,4 +1,4 @@
-"""`GET /events`, and the server-sent events in which sessions are streamed over HTTP."""
+"""`GET /events`, and the server-sent events that stream sessions over HTTP."""
 
 from __future__ import annotations
 

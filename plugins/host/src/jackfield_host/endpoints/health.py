@@ -1,4 +1,4 @@
-"""`GET /health` and `GET /status`: the health of the host, for probes, and its status, for people."""
+"""`GET /health` and `GET /status`: the health of the host for probes, and its status for people."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ async def health(context: RequestContext) -> Response:
 
 
 async def status(context: RequestContext) -> Response:
-    """Return what a user may know about the host."""
+    """Return the status of the host, as far as the user may see it."""
     host, sessions, options = context.host, context.sessions, context.host.options
     live, user = sessions.live.values(), context.identity.user
     registry = sessions.runtime.registry

@@ -1,4 +1,4 @@
-"""`/audit`, `/calls`, `/stats` and `/metrics`: what operators look at and settle.
+"""`/audit`, `/calls`, `/stats` and `/metrics`: what operators monitor and settle.
 
 Audit and metrics come from observers, which are recognised by their methods, not by their distribution.
 """
@@ -42,7 +42,7 @@ MAX_SAMPLES = 360
 PROMETHEUS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 _NOT_REFUSALS = ("loops", "validation")
-"""Loops have a count of their own, and invalid arguments are not refused by a policy."""
+"""Loops are counted separately, and invalid arguments are not refused by a policy."""
 
 _INSTALL = "Install jackfield-observability and run `jackfield build`."
 
@@ -120,7 +120,7 @@ class MetricsHistory:
 
 
 def read_metrics(observer: MetricsObserver) -> Metrics:
-    """Return every metric of an observer; one of another distribution may lack some."""
+    """Return every metric of an observer; third-party observers may lack some."""
     metrics: Metrics = observer.snapshot()["metrics"]
     return metrics
 

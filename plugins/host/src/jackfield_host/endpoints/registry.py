@@ -22,7 +22,7 @@ MODES: tuple[Mode, ...] = get_args(Mode)
 
 
 async def tools(context: RequestContext) -> Response:
-    """List the tools that are offered, all or those of a mode."""
+    """List the offered tools: all, or those of one mode."""
     registry = context.sessions.runtime.registry
     modes = context.request.query_params.getlist("mode")
     if any(mode not in MODES for mode in modes) or len(modes) > 1:

@@ -1,4 +1,4 @@
-"""API keys: created here, shown once, and recognised afterwards by their digests.
+"""API keys: created here, shown once, and then recognised by their digests.
 
 A key is `jf_<name>_<secret>`. The prefix lets scanners find a leaked key, the name says which key to revoke,
 and the secret has 256 random bits. Such a secret needs no slow hash, because it cannot be guessed.
@@ -22,7 +22,7 @@ from jackfield_host.settings import KEY_NAME, KeySettings, is_valid_name
 PREFIX = "jf_"
 
 _UNKNOWN_KEY = "sha256:" + sha256(secrets.token_bytes(32)).hexdigest()
-"""Compared with a key of an unknown name, so that it takes as long as one of a known name."""
+"""Compared with keys of unknown names, so that the check takes equally long for all names."""
 
 
 class NewApiKey(NamedTuple):

@@ -1,4 +1,4 @@
-"""The reasons for which the host refuses a request or handshake before it serves it."""
+"""The reasons why the host refuses a request or handshake before serving it."""
 
 from __future__ import annotations
 

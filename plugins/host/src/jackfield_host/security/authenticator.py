@@ -33,12 +33,12 @@ TOKEN_PROTOCOL = "jackfield.token."  # noqa: S105 - the prefix of a token, not a
 """The prefix of a token, encoded as base64url, among the subprotocols that a browser offers."""
 
 MAX_TOKEN = 5120
-"""Characters of a token: encoded as base64url it fits the 8 KiB that a line of a handshake may have."""
+"""Maximum characters of a token: as base64url it fits the 8 KiB that a handshake line may have."""
 
 _PROXY_HEADERS = re.compile(
     # Defined by HTTP itself for intermediaries.
     r"via|forwarded|cdn-loop"
-    # What an intermediary says about the original request: X-Forwarded-For, X-Original-URL, X-Real-IP.
+    # Information of an intermediary about the original request: X-Forwarded-For, X-Original-URL, X-Real-IP.
     r"|x-(?:forwarded|original|real|proxy|proxyuser|envoy)(?:-.*)?"
     # The address of its client: True-Client-IP, CF-Connecting-IP, X-Cluster-Client-IP, X-Azure-ClientIP.
     r"|(?:.*-)?(?:client|connecting|remote|source|user)-?(?:ip|ipv6|addr|address|port)",
@@ -46,7 +46,7 @@ _PROXY_HEADERS = re.compile(
 )
 
 _OLD_HTTP = frozenset({"0.9", "1.0"})
-"""Clients no longer use these versions, but nginx before 1.30 does for its upstreams by default."""
+"""Clients no longer use these versions, but by default nginx before 1.30 does for upstreams."""
 
 
 class RequestInfo(NamedTuple):

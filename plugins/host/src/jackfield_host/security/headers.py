@@ -19,7 +19,7 @@ CONTENT_POLICY: Mapping[str, str] = MappingProxyType(
         "frame-ancestors": "'none'",
     }
 )
-"""A page of the host may load its own files, and audio and images that it created itself."""
+"""Pages of the host may load their own files, and audio and images that they create."""
 
 HEADERS: Mapping[str, str] = MappingProxyType(
     {

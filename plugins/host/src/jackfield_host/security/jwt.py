@@ -1,4 +1,4 @@
-"""Verifies JSON Web Tokens with joserfc; only what the settings name is accepted."""
+"""Verifies JSON Web Tokens with joserfc; only algorithms, keys and issuers in the settings are accepted."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from jackfield_host.settings import Algorithm, JwtSettings, is_valid_name
 MAX_KEY_FILE = 1_000_000
 MAX_ROLES = 64
 MIN_SECRET = 32
-"""Bytes of a shared secret: as many as the hash has (RFC 7518, 3.2)."""
+"""Minimum bytes of a shared secret: the size of the hash (RFC 7518, 3.2)."""
 
 _KINDS: Mapping[Algorithm, type[Key]] = {
     "RS256": RSAKey,

@@ -29,7 +29,7 @@ class TokenBucket:
         self._at = -math.inf
 
     def take(self, amount: float = 1, now: float | None = None) -> float:
-        """Take an amount. Return 0 if it was taken, else how many seconds to wait; then nothing was taken.
+        """Take an amount and return 0; if it is not available, take nothing and return the seconds to wait.
 
         An amount above the burst is never granted: the wait is infinite. `now` is a monotonic time.
         """
@@ -57,7 +57,7 @@ class TokenBucket:
 
 
 class UserTokenBuckets:
-    """A token bucket for each user; with more than `users`, the least recently active get a new one."""
+    """A token bucket for each user; beyond `users` users, the least recently active are evicted."""
 
     def __init__(self, rate: float, burst: float, users: int = 10_000) -> None:
         if users < 1:
@@ -72,7 +72,7 @@ class UserTokenBuckets:
         return len(self._buckets)
 
     def take(self, user: str, amount: float = 1, now: float | None = None) -> float:
-        """Take an amount for a user. Return 0 if it was taken, else how many seconds to wait."""
+        """Take an amount for a user and return 0, or return the seconds to wait."""
         bucket = self._buckets.get(user)
         if bucket is None:
             bucket = self._buckets[user] = TokenBucket(self._rate, self._burst)
@@ -101,7 +101,7 @@ class TooLarge(NamedTuple):
 
 
 class _BodyTooLarge(HTTPException):
-    """Stops the application from reading a body that has passed its limit."""
+    """Stops the application from reading a body that exceeds its limit."""
 
 
 class SizeLimits:

@@ -91,7 +91,7 @@ class LiveModel(ScriptedModel):
         return self.inbox.messages
 
     async def hears(self) -> UserInput:
-        """Wait for a text that wants a response."""
+        """Wait for a text that expects a response."""
         return await self.inbox.until(self.inbox.question)
 
     async def hears_speech(self, transcript: str, *, after_ms: int = 200) -> UserInput:
@@ -142,7 +142,7 @@ class LiveModel(ScriptedModel):
         await self._interrupt()
 
     async def truncated(self) -> int:
-        """Return the played time from the client's note; without a note, all that was sent."""
+        """Return the played time from the client's note; without a note, everything that was sent."""
         inbox = self.inbox
         await inbox.until(
             lambda: True if inbox.played_ms() is not None or inbox.asked or inbox.audio else None
@@ -205,7 +205,7 @@ class LiveModel(ScriptedModel):
         await self._close(code, reason)
 
     async def refuses(self, reason: str = "PROHIBITED_INPUT_CONTENT") -> None:
-        """End the turn without a response, for a reason of `TurnCompleteReason`."""
+        """End the turn without a response, with a reason from `TurnCompleteReason`."""
         await self._complete(turnCompleteReason=reason)
 
     async def updates(self, *, resumable: bool) -> None:

@@ -79,7 +79,7 @@ class LiveInbox:
         self.responses: list[Mapping[str, Any]] = []
         """Every `functionResponses` entry, as it arrived."""
         self.notes: list[str] = []
-        """Context that was added without asking for a response, since the last question."""
+        """Context that was added without requesting a response, since the last question."""
         self.history: list[Mapping[str, Any]] = []
         self.expects_history = False
         self.audio_ended = 0
@@ -115,7 +115,7 @@ class LiveInbox:
         self._changed.set()
 
     def question(self) -> UserInput | None:
-        """Return the next input that wants a response."""
+        """Return the next input that expects a response."""
         if not self._questions:
             return None
         self.notes.clear()
@@ -172,7 +172,7 @@ class LiveInbox:
             self._violations.add("a tool response without an id or without a response object")
             return
         if call_id not in self.open:
-            # The response to a call without an id comes under an id that the client made.
+            # The response to a call without an id has an id that the client made.
             name = response.get("name")
             call_id = next((each for each in self.without_id if self.open.get(each) == name), call_id)
         if self.open.pop(call_id, None) is None:

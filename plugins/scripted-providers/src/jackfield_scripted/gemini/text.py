@@ -95,7 +95,7 @@ class TextModel(RequestModel[ContentRequest]):
         self._call_ids = call_ids
 
     def receive(self, request: ContentRequest) -> None:
-        """Take the next request of the conversation; reject one that lost a signature, as Gemini does."""
+        """Accept the next request of the conversation; reject one without a signature, as Gemini does."""
         if fault := self._fault(request):
             self.requests.append(request)
             self._violations.add(fault)
@@ -139,7 +139,7 @@ class TextModel(RequestModel[ContentRequest]):
         for piece in split_text(text, pieces):
             words += len(piece.split())
             request.send({"text": piece}, words=words)
-            # Lets the piece go out, and lets a disconnect be noticed.
+            # Lets the piece be sent and a disconnect be noticed.
             await asyncio.sleep(0)
         request.send({"text": "", SIGNATURE: encode(b"said")}, finish="STOP", words=words)
         self._current = None
@@ -150,7 +150,7 @@ class TextModel(RequestModel[ContentRequest]):
         request.send({"text": thought, "thought": True})
 
     async def stops(self, finish: str, text: str = "") -> None:
-        """End the response for a reason of `FinishReason`."""
+        """End the response with a reason from `FinishReason`."""
         request = await self._open_request()
         request.send(*([{"text": text}] if text else []), finish=finish)
         self._current = None

@@ -12,7 +12,7 @@ import orjson
 from jackfield_scripted.script import Refusal, ScriptedCall
 
 _USER_DATA = frozenset({"args", "response", "parametersJsonSchema", "responseJsonSchema", "properties"})
-"""Members whose content belongs to the user and keeps its names."""
+"""Members whose content belongs to the user, so that its names are kept."""
 
 _STATUS_NAMES = {
     400: "INVALID_ARGUMENT",

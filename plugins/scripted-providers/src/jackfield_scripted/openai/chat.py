@@ -83,7 +83,7 @@ class ChatRequest(PendingRequest):
 
 
 def _completion(chunks: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return the completion that the chunks of a stream make up."""
+    """Return the completion that the chunks of a stream form."""
     choices = [choice for chunk in chunks for choice in chunk["choices"]]
     calls: dict[int, dict[str, Any]] = {}
     call_deltas = (call for choice in choices for call in choice["delta"].get("tool_calls") or ())
@@ -145,7 +145,7 @@ class ChatModel(RequestModel[ChatRequest]):
         request.send({"role": "assistant", "content": ""})
         for piece in split_text(text, pieces):
             request.send({"content": piece})
-            # Lets the piece go out, and lets a disconnect be noticed.
+            # Lets the piece be sent and a disconnect be noticed.
             await asyncio.sleep(0)
         request.send({}, "stop")
         self._end(request, len(text))
@@ -169,7 +169,7 @@ class ChatModel(RequestModel[ChatRequest]):
         asked = next((each for each in reversed(messages) if each.get("tool_calls")), None)
         if asked is None:
             raise ProtocolViolationError(f"the client continues without the calls {', '.join(call_ids)}")
-        # Where the server sent no ids, the client made its own, in the same order.
+        # If the server sent no ids, the client made its own, in the same order.
         client_ids = [each["id"] for each in asked["tool_calls"]]
         after = messages[len(messages) - messages[::-1].index(asked) :]
         outputs = {each["tool_call_id"]: each["content"] for each in after if each["role"] == "tool"}

@@ -111,7 +111,7 @@ class RealtimeModel(ScriptedModel):
             await self._finish(response)
 
     async def is_interrupted(self) -> None:
-        """Report speech, and cancel the response if the session says so."""
+        """Report speech, and cancel the response if the session is configured to."""
         await self._start_speech()
 
     async def truncated(self) -> int:
@@ -119,7 +119,7 @@ class RealtimeModel(ScriptedModel):
         return await self.session.truncations.get()
 
     async def calls(self, *calls: ScriptedCall, incomplete: bool = False) -> dict[str, Any]:
-        """Call functions; an incomplete response is cancelled after its last call was written."""
+        """Call functions; an incomplete response is cancelled after its last call."""
         response = await self._open_response()
         ids = []
         for number, call in enumerate(calls, 1):

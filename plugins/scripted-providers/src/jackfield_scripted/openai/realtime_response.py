@@ -1,4 +1,4 @@
-"""What the Realtime server sends: its socket, and the events of one response in their order."""
+"""The output of the Realtime server: its socket, and the events of one response in order."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class RealtimeSocket:
             except (RuntimeError, OSError, asyncio.CancelledError):
                 self.closed = True
                 raise
-            except Exception:  # noqa: BLE001 - however the client left, nobody receives the error
+            except Exception:  # noqa: BLE001 - the client has left, so nothing can receive the error
                 self.closed = True
 
     async def reject(self, code: str, message: str, event_id: str | None = None) -> None:
@@ -145,7 +145,7 @@ class RealtimeResponse:
         self._message = None
 
     async def send_call(self, call_id: str, name: str, arguments: str, status: str = "completed") -> None:
-        """Send a function call; `arguments.done` is sent whatever its status is."""
+        """Send a function call; `arguments.done` is sent regardless of its status."""
         await self.end_message()
         item: dict[str, Any] = {"type": "function_call", "name": name, "call_id": call_id, "arguments": ""}
         await self._add(item)

@@ -1,4 +1,4 @@
-"""The server's state of a Realtime session: what the client sent, and whether it was allowed to."""
+"""The server's state of a Realtime session: what the client sent, and whether that was allowed."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ class RealtimeSession:
         await response.finish("cancelled", {"reason": reason})
 
     def record_length(self, response: RealtimeResponse) -> None:
-        """Keep how much audio of an item was sent, to check a later truncation."""
+        """Record how much audio of an item was sent, to check a later truncation."""
         if response.item:
             self._lengths[response.item] = milliseconds(response.audio_bytes)
 

@@ -24,7 +24,7 @@ from jackfield_scripted.server import ScriptedServer, Violations
 
 _NO_KEY = Refusal(401, "invalid_api_key", "You didn't provide an API key.")
 _CROSSING = frozenset({"response_cancel_not_active"})
-"""Errors that a correct client can cause, when its message crosses one of the server."""
+"""Errors that a correct client can cause if its message crosses one from the server."""
 
 
 class OpenAIServer(ScriptedServer):

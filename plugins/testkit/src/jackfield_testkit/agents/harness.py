@@ -1,4 +1,4 @@
-"""The harness of the agents tests: agents over a model of the needed behaviour, and their users."""
+"""The harness of the agents tests: agents whose model behaves as a test requires, and their users."""
 
 from __future__ import annotations
 

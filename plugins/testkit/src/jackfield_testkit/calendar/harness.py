@@ -18,7 +18,7 @@ from jackfield_testkit.suite import async_test_for, expect, expect_equal
 async_test = async_test_for("the calendar", 60)
 
 ZONE = "Europe/Berlin"
-"""The zone of every test calendar. Its clocks go forward on 2027-03-28 and back on 2027-10-31."""
+"""The zone of every test calendar. Daylight saving time starts on 2027-03-28 and ends on 2027-10-31."""
 
 _BERLIN = """\
 BEGIN:VTIMEZONE

@@ -86,7 +86,7 @@ def run_radicale(folder: Path) -> Iterator[Radicale]:
     }
     options = [f"--{name}={value}" for name, value in settings.items()]
     with (folder / "radicale.log").open("wb") as log:
-        process = subprocess.Popen(  # noqa: S603 - our own interpreter, our own arguments
+        process = subprocess.Popen(  # noqa: S603 - trusted interpreter and arguments
             [sys.executable, "-m", "radicale", "--config", "", *options], stdout=log, stderr=log
         )
         try:

@@ -1,4 +1,4 @@
-"""The harness of the images tests: the capability over a provider of the needed behaviour."""
+"""The harness of the images tests: the capability with a provider that behaves as a test requires."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ class CrashTests:
 
     @async_test
     async def test_acknowledged_writes_survive_a_kill(self, harness: StoreHarness) -> None:
-        """Everything that a killed process got acknowledged is visible to the next process."""
+        """All writes of a killed process that were acknowledged are visible to the next process."""
         rng = random.Random(self.seed)  # noqa: S311 - nothing here is secret
         acknowledged: list[worker.Report] = []
         for number in range(self.rounds):
@@ -39,7 +39,7 @@ class CrashTests:
 
     @async_test
     async def test_claim_of_a_killed_process_is_in_doubt(self, harness: StoreHarness) -> None:
-        """It is IN_DOUBT, and one of several processes that try reclaims it."""
+        """It is IN_DOUBT, and one of several competing processes reclaims it."""
         for number in range(max(1, self.rounds // 4)):
             key = f"held/{number}"
             await asyncio.to_thread(_kill_while_holding, harness, key)

@@ -85,7 +85,7 @@ class StoreHarness:
             each.wait_for("ready")
         for each in started:
             each.proceed()
-        # All are read at the same time: a process whose pipe is full would stop, and others wait for it.
+        # All are read concurrently: a process whose pipe is full would block, and the others wait for it.
         with ThreadPoolExecutor(len(started)) as readers:
             return [report for reports in readers.map(WorkerProcess.finish, started) for report in reports]
 
@@ -102,7 +102,7 @@ class WorkerProcess:
         self._action = action
         program = inspect.getsourcefile(worker) or ""
         search = os.pathsep.join(str(Path(entry or ".").absolute()) for entry in sys.path)
-        self._process = subprocess.Popen(  # noqa: S603 - our own program
+        self._process = subprocess.Popen(  # noqa: S603 - trusted program
             [sys.executable, program, harness.opener, harness.place, action, *arguments],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

@@ -57,13 +57,13 @@ async def claim(store: Store, *keys: str) -> None:
 
 
 async def hold(store: Store, *keys: str) -> None:
-    """Claim keys and never finish."""
+    """Claim keys and never complete them."""
     await claim(store, *keys)
     await asyncio.Event().wait()
 
 
 async def hold_with_note(store: Store, *keys: str) -> None:
-    """Claim keys with a note and never finish."""
+    """Claim keys with a note and never complete them."""
     await _claim_with_note(store, keys)
     await asyncio.Event().wait()
 

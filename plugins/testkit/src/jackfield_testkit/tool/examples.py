@@ -106,7 +106,7 @@ def check_examples(name: str, examples: Any) -> None:
 
 
 def result_problems(case: ExampleCase, run: Run) -> Iterator[str]:
-    """Yield every difference between the result of a run and what the example and the schema say."""
+    """Yield every difference between the result of a run and the example or the schema."""
     tool, example = case.tool, case.example
     if case.mode not in tool.manifest.allowed_modes:
         yield f"the tool is not allowed in {case.mode}; change the example's mode, or allowedModes"

@@ -81,7 +81,7 @@ async def _disagreement(case: ExampleCase, omission: _Omission) -> str | None:
 
 
 async def _own_response(case: ExampleCase, arguments: dict[str, Any]) -> ToolResponse | None:
-    """Return the response to incomplete arguments; None if the handler fails, so has no own default."""
+    """Return the response to incomplete arguments; None if the handler fails and so has no default."""
     try:
         # Without the registry, which would log this as a fault of the tool.
         async with asyncio.timeout(case.tool.manifest.timeout_ms / 1000):
@@ -138,7 +138,7 @@ def cancellation_problems(case: ExampleCase, grace_ms: float) -> Iterator[str]:
 
 
 async def _moments(case: ExampleCase) -> list[float]:
-    """Return seconds after the start: the first step, and later ones if the tool may run repeatedly."""
+    """Return seconds after the start: the first step's, and later ones if the tool may run repeatedly."""
     if not case.tool.repeatable:
         return [0.0]
     whole = (await run_once(case.tool, case.completed(), case.context())).seconds

@@ -1,8 +1,8 @@
 """Watches the event loop while a handler runs: what blocked it, for how long, and at which line.
 
-A busy machine delays everything, which says nothing about a handler. So this module does not measure delays,
-but what a handler does to its loop: CPU time on the loop's thread, sleep inside a step of the loop, and
-threads that keep the interpreter from all others.
+A busy machine delays everything, which proves nothing about a handler. So this module does not measure
+delays, but how a handler uses its loop: CPU time on the loop's thread, sleep inside a step of the loop, and
+threads that do not release the interpreter.
 
 Linux provides the scheduling statistics of a thread; elsewhere only the code position of a thread is known.
 """

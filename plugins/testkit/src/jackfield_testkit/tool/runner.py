@@ -56,7 +56,7 @@ class InstalledTool:
         return self.manifest.idempotent or not self.manifest.writes
 
     def runs(self, wanted: int) -> int:
-        """Return how often it may run, where several runs are wanted."""
+        """Return how many of the wanted runs are allowed."""
         return wanted if self.repeatable else 1
 
 
@@ -99,7 +99,7 @@ def _locate(tool_id: str, discovery: Discovery) -> ToolSource:
 
 @cache
 def plugins(entries: tuple[EntryPoint, ...]) -> Plugins:
-    """Load what the plugins behind these entry points offer; each is loaded once."""
+    """Load the plugins of these entry points with their offers; each is loaded once."""
     return plugin_loading.load(entries)
 
 
@@ -207,7 +207,7 @@ class _RecordingHandler:
 
 
 class _UncancelledCall:
-    """A call that only its deadline ends."""
+    """A call that ends only at its deadline."""
 
     def __init__(self) -> None:
         self.cancel_reason = ""

@@ -26,7 +26,7 @@ async def _answers(model: ScriptedModel) -> None:
 
 
 class ErrorTests:
-    """The end of a connection, and the error codes of what can go wrong."""
+    """The end of a connection, and the error codes of failures."""
 
     @async_test
     async def test_close_ends_the_events_once(self, harness: TransportHarness) -> None:
@@ -130,7 +130,7 @@ class ErrorTests:
 
 
 async def _error_code(collector: EventCollector) -> str:
-    """Return the code of the first Trouble or Closed event that has one."""
+    """Return the code of the first ProviderError or Closed event that has one."""
     while not (
         codes := [
             each.code for each in collector.events if isinstance(each, ProviderError | Closed) and each.code

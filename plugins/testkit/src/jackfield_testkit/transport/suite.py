@@ -74,7 +74,7 @@ class TurnTests:
 
     @async_test
     async def test_each_message_gets_its_own_response(self, harness: TransportHarness) -> None:
-        """Each message is answered in turn."""
+        """Messages are answered one after the other."""
         heard: list[str] = []
 
         async def script(model: ScriptedModel) -> None:

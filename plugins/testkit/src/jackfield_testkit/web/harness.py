@@ -90,7 +90,7 @@ class WebHarness:
             await web.close()
 
     async def expect_error(self, web: Web, url: str, kind: ErrorType = ErrorType.PERMANENT) -> ToolError:
-        """Return the error with which a fetch has to fail."""
+        """Return the error that a fetch must raise."""
         what = f"fetch({url!r:.80})"
         error = await expect_error(web.fetch(url), kind, what)
         expect(error.suggestion, f"{what} failed without a suggestion")

@@ -89,7 +89,7 @@ class ChangeTests:
 
     @async_test
     async def test_ambiguous_edit_changes_nothing(self, harness: WorkspaceHarness) -> None:
-        """A text that is missing, or occurs several times, also overlapping, is rejected."""
+        """A text that is missing or occurs several times, even overlapping, is rejected."""
         view = await harness.view()
         for text, old in (("one two", "three"), ("two two", "two"), ("aaa", "aa")):
             harness.write_files({text: text})

@@ -13,7 +13,7 @@ from jackfield_gemini.live.session import LiveSocket
 
 RATIO = 16_000 / 24_000
 QUALITY = "sinc_medium"
-"""Flat up to 7 kHz, with aliases 120 dB down; the faster filter is dull above 6 kHz."""
+"""Flat up to 7 kHz, with aliases 120 dB down; the faster filter attenuates from 6 kHz."""
 
 _TAIL = np.zeros(96, np.float32)
 """More silence than the filter's lookahead."""
@@ -78,7 +78,7 @@ class MicrophoneStream:
             self._watch.cancel()
 
     async def _until_paused(self) -> None:
-        # One task for each stretch of speech, instead of a timer for each of fifty frames a second.
+        # One task for each segment of speech, instead of a timer for each of fifty frames a second.
         now = asyncio.get_running_loop().time
         while (left := self._last + PAUSE_SECONDS - now()) > 0:  # noqa: ASYNC110
             await asyncio.sleep(left)

@@ -107,13 +107,13 @@ class LiveConnection:
         await self._send_notes()
 
     async def send_context(self, text: str, *, respond: bool = False) -> None:
-        """Send a note for the model, once it neither speaks nor is about to, and no calls are open."""
+        """Send a note for the model once it neither speaks nor is about to and no calls are open."""
         self._notes.append(text)
         self._speak_of_notes = self._speak_of_notes or respond
         await self._send_notes()
 
     async def interrupt(self) -> None:
-        """Stop the model; the rest of its turn is dropped here until the provider stops it, too."""
+        """Stop the model; the rest of its turn is dropped here until the provider also stops it."""
         stopped = list(self._reader.mute())
         for event in stopped:
             self._events.put_nowait(event)
@@ -174,7 +174,7 @@ class LiveConnection:
                 await queue.room()
                 if self._notes:
                     await self._send_notes()
-        except Exception as error:  # noqa: BLE001 - whatever ends the reading ends the connection
+        except Exception as error:  # noqa: BLE001 - any error in reading ends the connection
             ended = errors.transport_error(error)
             queue.close(Closed(ended.code, ended.detail))
             self._microphone.close()

@@ -30,7 +30,7 @@ MAX_TURNS = 4
 
 
 class Utterances:
-    """Joins transcripts, and derives from them who speaks if the provider does not report it.
+    """Joins transcripts, and infers from them who is speaking if the provider does not report it.
 
     Gemini rarely marks the end of a transcript, and not every model reports the start of speech. So the user
     starts to speak with the first words or an interruption, and stops when the model answers.
@@ -301,6 +301,6 @@ class LiveEvents:
 def _decode(data: str) -> bytes:
     if (
         "-" in data or "_" in data
-    ):  # Either alphabet of base64 is right in the JSON form of Google's messages.
+    ):  # Both alphabets of base64 are valid in the JSON form of Google's messages.
         data = data.translate(_TO_STANDARD)
     return a2b_base64(data)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def live_config(opening: ConnectionConfig, settings: GeminiSettings) -> LiveConnectConfig:
-    """Return the configuration for `client.aio.live.connect`; `TransportError` if the SDK rejects it."""
+    """Return the configuration for `client.aio.live.connect`; raises `TransportError` if it is rejected."""
     from google.genai.types import LiveConnectConfig
 
     try:
@@ -86,8 +86,8 @@ class LiveSocket:
     """The messages of a Live session.
 
     The SDK creates and validates objects for every message, including fifty audio frames per second in each
-    direction: 68 us per frame in and 63 us out, instead of 4 us and 2 us. It has no public way around that,
-    so this class alone uses the SDK's socket. Everything but audio is sent with the SDK's own methods.
+    direction: 68 us per frame in and 63 us out, instead of 4 us and 2 us. There is no public alternative,
+    so only this class uses the SDK's socket. Everything but audio is sent with the SDK's own methods.
     """
 
     def __init__(self, session: AsyncSession) -> None:
@@ -95,7 +95,7 @@ class LiveSocket:
         self._socket = session._ws  # noqa: SLF001 - see above
 
     async def receive(self) -> dict[str, Any]:
-        """Return the next message; `ConnectionClosed` at the end, `ValueError` or `TypeError` if invalid."""
+        """Return the next message; raises `ConnectionClosed` at the end, other errors if it is invalid."""
         message = orjson.loads(await self._socket.recv(decode=False))
         if not isinstance(message, dict):
             raise TypeError("a message is an object")

@@ -1,4 +1,4 @@
-"""Tool declarations for Gemini: with its native schema, or with JSON Schema as it is."""
+"""Tool declarations for Gemini: with its native schema, or with unchanged JSON Schema."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def native(tool_id: str, description: str, parameters: Mapping[str, Any]) -> Ada
 
 
 def as_json_schema(tool_id: str, description: str, parameters: Mapping[str, Any]) -> Adapted:
-    """Declare a tool with `parametersJsonSchema`: the schema as it is, with an object at the root."""
+    """Declare a tool with `parametersJsonSchema`: the unchanged schema, with an object at the root."""
     schema = dict(parameters)
     if schema.get("type") != "object":
         schema = {"type": "object"} | {key: value for key, value in schema.items() if key != "type"}

@@ -24,7 +24,7 @@ from jackfield_schemas.shapes import (
     unconstrained_options,
 )
 
-# How often a schema may contain itself before only its type is kept.
+# How many times a schema may contain itself before only its type is kept.
 _MAX_RECURSION = 2
 _MAX_DEPTH = 24
 _MAX_NODES = 4_000
@@ -219,7 +219,7 @@ class NativeWriter(SchemaWriter):
         return written
 
     def object(self, option: ObjectShape, notes: list[str]) -> Written:
-        """Write an object; without declared properties it stands for any object."""
+        """Write an object; without declared properties it accepts any object."""
         written: Written = {"type": "OBJECT"}
         members: Written = {}
         for name, shape in option.properties.items():

@@ -1,1 +1,1 @@
-"""The agent on a local language model: the model chooses tool and arguments, our own code checks them."""
+"""The agent on a local language model: the model chooses tool and arguments, and code checks them."""

@@ -33,7 +33,7 @@ _EMBEDDINGS = MiniLM()
 
 
 class LocalAgent:
-    """Opens conversations; a router decides in them, or a model once it is ready."""
+    """Opens conversations, in which a router decides, or a model once it is ready."""
 
     def __init__(
         self, settings: LocalSettings, clock: Clock | None = None, model: LlamaModel | None = None
@@ -50,9 +50,9 @@ class LocalAgent:
         return cls(settings, clock, LlamaModel(model_path(settings), threads=settings.threads, caches=caches))
 
     async def open(self, opening: ConnectionConfig) -> Dialogue:
-        """Open a conversation; the first one with these tools has the model prepared for them."""
+        """Open a conversation; the first one with these tools starts preparing the model for them."""
         if opening.purpose == "summary":
-            # The model would take minutes, and the router writes no text: the session has its own way.
+            # The model would take minutes, and the router writes no text; the session can summarise itself.
             raise TransportError("invalid_request_error", "the local agent does not summarise")
         if isinstance(self._model, LlamaModel) and (reason := unavailable_reason(self._settings)):
             raise TransportError("invalid_request_error", reason)
@@ -102,20 +102,20 @@ class LocalAgent:
 async def _prepare(model: LlamaModel, prefix: Prefix) -> None:
     try:
         await model.prepare(prefix)
-    except Exception as error:  # noqa: BLE001 - the router decides if anything keeps the model from it
+    except Exception as error:  # noqa: BLE001 - the router decides if the model fails for any reason
         _log.warning("the router decides, because the model could not be prepared: %s", error)
     else:
         _log.info("the model is ready")
 
 
 def session_zone(instructions: str) -> str:
-    """Return the time zone in the facts of a session; empty if they name none."""
+    """Return the time zone in the instructions of a session; empty if they name none."""
     facts = instructions.rpartition(_SESSION_FACTS)[2] if _SESSION_FACTS in instructions else ""
     return next((name for name in _ZONE.findall(facts) if name != "UTC" and is_zone(name)), "")
 
 
 def embed_phrases(texts: Sequence[str]) -> Vectors:
-    """Return a row of length one for each text, computed once for each phrase."""
+    """Return a unit vector for each text; each phrase is embedded only once."""
     return np.array([_embed(text) for text in texts], np.float32).reshape(-1, 384)
 
 

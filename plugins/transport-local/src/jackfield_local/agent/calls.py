@@ -1,4 +1,4 @@
-"""From a tool to its call and back: arguments, questions, forms, confirmation, results in words."""
+"""Plans the call of a tool and describes its result: arguments, questions, forms and confirmation."""
 
 from __future__ import annotations
 
@@ -49,13 +49,13 @@ from jackfield_local.language.text import stems
 
 _ATTEMPTS = 2
 _OPTIONS = 3
-"""Tools among which the user may choose if none is close enough."""
+"""The number of tools offered to the user if none is close enough."""
 
 _MOST_SEARCHES, _MOST_SPOKEN_SEARCHES = 4, 2
-"""For one question. The policies allow five and two retrievals in a turn by default."""
+"""Maximum searches for one question. By default, the policies allow five and two retrievals per turn."""
 
 CHANGE = 10
-"""The most words of a message that changes the last call, such as "and tomorrow?"."""
+"""Maximum words in a message that changes the last call, such as "and tomorrow?"."""
 
 NO_TOOL = "I have no tool for that."
 STOPPED = "All right, nothing was done."
@@ -65,7 +65,7 @@ Clock = Callable[[], datetime]
 
 @dataclass(frozen=True)
 class AgentContext:
-    """What the conversations of a registry share."""
+    """State that all conversations of a registry share."""
 
     tools: tuple[Tool, ...]
     router: Router
@@ -76,7 +76,7 @@ class AgentContext:
 
 
 class CallPlanner:
-    """Makes a call, a form or a question from a tool and the user's words, whatever chose the tool."""
+    """Creates a call, a form or a question from a tool and the user's words, however the tool was chosen."""
 
     def __init__(self, context: AgentContext, state: DialogueState, *, forms: bool) -> None:
         self._context = context
@@ -86,7 +86,7 @@ class CallPlanner:
         """The answer if the whole text of a result cannot be fetched."""
 
     def message(self, text: str) -> UserMessage:
-        """Return the user's words with what they can refer to."""
+        """Return the user's words with the context that they can refer to."""
         context, state = self._context, self._state
         return UserMessage(
             text,
@@ -101,19 +101,19 @@ class CallPlanner:
         )
 
     def propose(self, tool: Tool, text: str, question: PendingQuestion | None) -> list[AnswerPart]:
-        """Call a tool that no model chose, or show a form or ask if the call is not certain."""
+        """Call a tool that the router chose; if the call is not certain, show a form or ask."""
         found = self.arguments(tool, None, text, question)
         self._state.note(text, written_call(tool.id, found.args))
         self._state.request = text
         strange = unexplained(tool, self.message(text), found.args.values())
         doubtful = found.guessed if tool.writes else frozenset()
-        # A tool without any value in the request must be named without further words.
+        # Without any value in the request, the request must consist of the tool's own words.
         said = found.has_values(self._context.zone) or asks_for_facts(text)
         unsure = doubtful or (strange and (tool.writes or not said))
         if found.missing is None and not unsure and (tool.confirmed or not tool.writes):
             return [self.act(tool, found, question)]
         if self._forms:
-            # Writes without a card are shown first, and so is every value that is only likely.
+            # Calls that write without a confirmation card, or have likely values, are shown first.
             intro = f"{tool.purpose}: please check and complete this."
             self._state.question = PendingQuestion(ExpectedReply.FORM, (tool,), intro, text)
             return [TextDelta(intro), FormRequest(f"form-{secrets.token_hex(8)}", tool.id, nest(found.args))]
@@ -164,7 +164,7 @@ class CallPlanner:
         return self.call(tool, found.args)
 
     def call(self, tool: Tool, args: Mapping[str, Any]) -> ToolCalls:
-        """Call a tool; a question is searched for in every place that the search knows."""
+        """Call a tool; a question is searched in every place that the search knows."""
         last = self._state.last
         replaces = last is not None and last.waiting and last.tool is tool
         self._state.last = LastCall(tool, args, replaces=replaces)
@@ -177,7 +177,7 @@ class CallPlanner:
 
     def _ask(self, tool: Tool, found: GroundedArguments, question: PendingQuestion | None) -> TextDelta:
         state = self._state
-        # What is kept while the user is asked must not be a guess when the call is complete.
+        # Values kept while the user is asked must not be guesses, because the call may then be complete.
         args = found.certain if tool.writes else found.args
         parameter = next((each for each in tool.required if each.name not in args), found.missing)
         assert parameter is not None  # noqa: S101 - called only if something is missing
@@ -203,7 +203,7 @@ class CallPlanner:
         return TextDelta(text)
 
     def offer(self, text: str, passed: tuple[Tool, ...] = ()) -> TextDelta:
-        """Offer the closest tools: nothing is close enough, or the one proposed was not meant."""
+        """Offer the closest tools if none is close enough or the proposed one was not meant."""
         closest = [each for each in self._context.router.closest(self.message(text)) if each not in passed]
         options = tuple(closest[:_OPTIONS])
         if not options:
@@ -261,7 +261,7 @@ def _tool_call(tool: Tool, args: Mapping[str, Any]) -> ToolCall:
 
 
 def _is_change(last: LastCall, found: GroundedArguments, message: UserMessage) -> bool:
-    """Whether words change the last call, rather than begin another one."""
+    """Whether the words change the last call rather than begin another one."""
     if shift(message.text) is not None:
         return True
     only_values = not untyped(last.tool, message) - stems(" ".join(map(str, found.args.values())))

@@ -1,4 +1,4 @@
-"""Finds codes of currencies, languages, countries and time zones in the words, by their names in the CLDR."""
+"""Finds codes of currencies, languages, countries and time zones in a text, by their names in the CLDR."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from jackfield_local.settings import is_zone
 
 _ENGLISH = Locale("en")
 _SEASONS = (datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 7, 1, tzinfo=UTC))
-"""Places whose clocks agree in both have the same time."""
+"""Places whose clocks agree in both seasons have the same time."""
 
 _PLACED = re.compile(r"(?=\b(?:in|to|from)\s+(?:the\s+)?(\w+(?:\s+\w+){0,3}))")
-"""The words after a preposition where the name of a place can stand."""
+"""The words after a preposition, which may be the name of a place."""
 
 _PREFIX = 5
-"""The letters that a country's name shares with its adjective, such as Czechia and Czech."""
+"""The number of letters that a country's name shares with its adjective, such as Czechia and Czech."""
 
 _WORD = re.compile(r"[^\W\d_]{3,}")
 
@@ -56,7 +56,7 @@ def mentions(value_type: ValueType, text: str) -> list[CodeMention]:
 def find_codes(
     parameters: Sequence[ToolParameter], tool: Tool, hints: Mapping[str, Any], message: UserMessage
 ) -> dict[str, str]:
-    """Find codes of one type: hinted at and named; the others by the words before them in the examples."""
+    """Find codes of one type: those hinted and named, others by the words before them in the examples."""
     value_type = parameters[0].type
     text = message.everything if hints else message.text
     named = mentions(value_type, text)
@@ -87,7 +87,7 @@ def find_codes(
 
 
 def _code(tool: Tool, parameter: ToolParameter, named: Sequence[str]) -> str | None:
-    """Return what a name means in the guide's examples, or usually; None if several are equally usual."""
+    """Return the code that a name has in the guide's examples, or its usual one; None if it is ambiguous."""
     shown = [value for example in tool.examples for value in example.args.values()]
     is_clear = parameter.type is not ValueType.CURRENCY or len(named) == 1 or not _rank(named[0])[0]
     return next((each for each in named if each in shown), named[0] if is_clear else None)
@@ -170,7 +170,7 @@ def _currency_names() -> dict[str, tuple[str, ...]]:
         symbols = () if symbol[0].isalnum() else (symbol,)
         for name in (*names, *(each.split()[-1] for each in names), *symbols):
             found.setdefault(_plain(name), set()).add(code)
-    # The currency whose symbol needs no letters is the usual one of its name.
+    # The currency whose symbol has no letters is the usual one of its name.
     return {name: tuple(sorted(codes, key=_rank)) for name, codes in found.items()}
 
 

@@ -34,7 +34,7 @@ from jackfield_local.language.text import stem, stems, words
 _log = logging.getLogger(__name__)
 
 _CLAIM = re.compile(r"\bI(?:['\u2019]ve| have| just|['\u2019]ll| will| am going to)\b", re.IGNORECASE)
-"""The model claims that it did or will do something; it never did."""
+"""Phrases in which the model falsely claims that it did or will do something."""
 
 _TEXT_ONLY = "I can do that only in a text conversation."
 _REPLIES = {
@@ -95,7 +95,7 @@ class AgentDialogue:
         yield self._calls.call(tool, args)
 
     def add_context(self, text: str) -> None:
-        """Take in context that the user did not say."""
+        """Add context that the user did not say."""
         self._news = text
         self.state.take_context(text)
 
@@ -115,7 +115,7 @@ class AgentDialogue:
     async def _in_thread(self, think: Callable[..., list[AnswerPart]], *args: object) -> list[AnswerPart]:
         """Run work off the event loop, which must not wait for sentence embeddings.
 
-        A thread cannot be stopped: an interrupted answer waits for it, and leaves no question behind.
+        A thread cannot be stopped: an interrupted answer waits for it and leaves no open question.
         """
         running = asyncio.create_task(asyncio.to_thread(think, *args))
         try:
@@ -126,7 +126,7 @@ class AgentDialogue:
             raise
 
     async def _decided(self, text: str, question: PendingQuestion | None) -> list[AnswerPart]:
-        """Return what follows from the model's decision, or from the router's if the model makes none."""
+        """Return the answer that follows from the model's decision, or else from the router's."""
         model, state = self._context.model, self.state
         if model is not None and model.ready:
             try:
@@ -142,7 +142,7 @@ class AgentDialogue:
         return self._context.model is not None and self._context.model.ready
 
     def _progress(self) -> TextDelta | None:
-        """Say once, in text only, that the model is being prepared."""
+        """Report once, in text only, that the model is being prepared."""
         model = self._context.model
         if model is None or model.ready or self._explained or self._context.style.spoken:
             return None
@@ -152,10 +152,10 @@ class AgentDialogue:
             "Until then I choose tools without it.)\n\n"
         )
 
-    # What needs no decision.
+    # Requests that need no decision.
 
     def _at_once(self, question: PendingQuestion | None, text: str) -> list[AnswerPart]:
-        """Handle what needs no decision: the reply to a question, "stop", what only text can do."""
+        """Handle requests that need no decision: replies to a question, "stop", and text-only tools."""
         if question is not None:
             if question.expects is ExpectedReply.CHOICE and (chosen := _chosen(question.tools, text)):
                 self.state.said = question.said
@@ -163,7 +163,7 @@ class AgentDialogue:
             if refuses(text):
                 return [self._calls.offer(question.said, (*question.passed, *question.tools))]
         if self._context.router.act(text) is DialogueAct.STOP:
-            # This answer does not say whether anything was done before.
+            # This answer must not suggest that anything was done before.
             waiting = self.state.last is not None and self.state.last.waiting
             told = f"All right.{' The card still waits for your decision.' if waiting else ''}"
             return [TextDelta("" if self._context.style.spoken else told)]
@@ -261,7 +261,7 @@ class AgentDialogue:
         return [self._calls.act(tool, found, question)]
 
     def _amended(self, decision: Decision | None, text: str) -> Decision | None:
-        """Return the model's decision, or the one that the words leave no doubt about."""
+        """Return the model's decision, or a different one if the words make it certain."""
         if (tool := self._continued(text)) is not None:
             return Decision(tool, {})
         if decision is None or not decision.refused:
@@ -270,7 +270,7 @@ class AgentDialogue:
         tool = self._context.router.route(message)
         if tool is None:
             return decision
-        # A question is looked up; an action is performed by a tool that calls it by the same verb.
+        # A question is looked up; an action needs a tool whose texts contain the same verb.
         verb = {stem(each) for each in words(decision.text)[:1]}
         known = asks_for_facts(text) or verb & stems(" ".join(texts_of(tool)))
         sure = ground(tool, {}, message).certain
@@ -283,7 +283,7 @@ class AgentDialogue:
         if decision.refused:
             return f"I cannot {decision.text.rstrip('.')}: no tool here does that."
         numbers = set(re.findall(r"\d+", decision.text)) - set(re.findall(r"\d+", text))
-        # A fact or an action that the model made up is worse than no answer.
+        # An invented fact or action is worse than no answer.
         return NO_TOOL if numbers or _CLAIM.search(decision.text) else decision.text
 
     def _help(self) -> str:
@@ -294,7 +294,7 @@ class AgentDialogue:
 
 
 def _chosen(options: Sequence[Tool], text: str) -> Tool | None:
-    """Return the option that a few words count out."""
+    """Return the option that a few words select by its number."""
     heard = words(text)
     counted = [
         ORDINALS.get(each) or WORDS.get(each) or (int(each) if each.isdecimal() else 0) for each in heard

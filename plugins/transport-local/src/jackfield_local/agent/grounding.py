@@ -1,4 +1,4 @@
-"""Grounding: arguments are values that the user's words give; nothing else is passed to a tool."""
+"""Grounding: a tool only gets argument values that come from the user's words."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from jackfield_local.language.questions import asks_for_facts, has_pronoun, is_c
 from jackfield_local.language.text import GAP, blanked, content, stem, stems
 
 _COPIED = 0.6
-"""The share of the user's own words from which a text counts as said."""
+"""The minimum share of the user's own words in a text that counts as said."""
 
 _LONGEST_QUERY = 1000
 _PLACE = re.compile(r"\bin (?:the )?(\w+)", re.IGNORECASE)
@@ -33,7 +33,7 @@ class GroundedArguments:
     args: Mapping[str, Any]
     missing: ToolParameter | None = None
     unusable: str = ""
-    """What the user named in a form that the parameter does not take, such as a name for an address."""
+    """A value in a form that the parameter does not accept, such as a name instead of an address."""
 
     guessed: frozenset[str] = frozenset()
     """The arguments that are likely rather than certain; a tool that writes must not get them."""
@@ -44,17 +44,17 @@ class GroundedArguments:
         return {name: value for name, value in self.args.items() if name not in self.guessed}
 
     def has_values(self, zone: str) -> bool:
-        """Whether any argument is certain; the user's own time zone, which was not said, is none."""
+        """Whether any argument is certain; the user's own time zone does not count, as it was not said."""
         return any(value != zone for value in self.certain.values())
 
 
 def ground(
     tool: Tool, hints: Mapping[str, Any] | None, message: UserMessage, base: Mapping[str, Any] | None = None
 ) -> GroundedArguments:
-    """Return the arguments of a call that the words give.
+    """Return the arguments of a call that can be taken from the user's words.
 
-    `hints` are what the model wrote, which is checked against the words; without a model, texts and optional
-    times are guessed. `base` are the arguments of an open question or call, which the words change.
+    `hints` are the arguments that the model wrote; they are checked against the words. Without a model, texts
+    and optional times are guessed. `base` are the arguments of an open question or call, which may change.
     """
     base = base or {}
     guesses = hints is None
@@ -95,7 +95,7 @@ def _typed(
     tool: Tool, hints: Mapping[str, Any], message: UserMessage, base: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Return the values of all types other than times and guessed texts."""
-    # A number completes what is missing; where nothing is, it replaces the one before.
+    # A number fills in a missing value; if none is missing, it replaces the previous one.
     lacking = {each.type for each in tool.required if each.name not in base}
     known = base.keys() if lacking & {ValueType.NUMBER, ValueType.DURATION} else ()
     found = find_numbers(tool, hints, message, known)
@@ -112,7 +112,7 @@ def _typed(
 
 
 def _temporal_hints(tool: Tool, message: UserMessage) -> dict[str, str]:
-    """Return the words for each parameter that a time in them is for: required, or the first of its type."""
+    """Return the words for each parameter that takes a time: required ones, or the first of its type."""
     timed = [each for each in tool.parameters if each.type in TEMPORAL]
     first = {each.type: each for each in reversed(timed)}
     if read_time(message.text, message.now) is None:
@@ -137,7 +137,7 @@ def _value(tool: Tool, parameter: ToolParameter, hint: Any, message: UserMessage
 def _drop_weaker(
     tool: Tool, hints: Mapping[str, Any], found: dict[str, Any], message: UserMessage, base: Mapping[str, Any]
 ) -> set[str]:
-    """Delete values that earlier ones outweigh; return the names of those that are only likely."""
+    """Delete values that earlier ones override; return the names of those that are only likely."""
     guessed, repeated = set(), _repeated(tool, found, message)
     for parameter in tool.parameters:
         name, value = parameter.name, found.get(parameter.name)
@@ -160,9 +160,9 @@ def _drop_weaker(
 
 
 def _repeated(tool: Tool, found: Mapping[str, Any], message: UserMessage) -> set[str]:
-    """Return the texts whose words are another value already: what was said once gives one value.
+    """Return the texts whose words already belong to another value: what was said once gives one value.
 
-    Of two required values, the one that the examples introduce this way stays.
+    Of two required values, the one that the examples introduce with the same words is kept.
     """
     texts = {
         each: found[each.name].lower()
@@ -187,14 +187,14 @@ def _unusable(
     lacking = any(each.name not in found for each in tool.required)
     for parameter in tool.parameters:
         if parameter.type is ValueType.ZONE and found.get(parameter.name) == message.zone:
-            # The time of a place that is not known must not be told as the user's own.
+            # The time of an unknown place must not be reported as the user's own.
             named = [each for each in _PLACE.findall(message.text) if stem(each) in strange]
             if named:
                 del found[parameter.name]
                 return named[0], parameter
         has_form = parameter.type in (ValueType.EMAIL, ValueType.IDENTIFIER, ValueType.URL)
         if not has_form or not (lacking or parameter.required):
-            continue  # A call that is complete does without an option.
+            continue  # A complete call does not need optional values.
         hinted, usable = _members(hints.get(parameter.name)), _members(found.get(parameter.name))
         for each in map(str, hinted):
             name = message.verbatim(each.partition("@")[0]) or (each if has_pronoun(message.text) else "")
@@ -208,7 +208,7 @@ def _members(value: Any) -> list[Any]:
 
 
 def _extended(tool: Tool, found: dict[str, Any], base: Mapping[str, Any]) -> dict[str, Any]:
-    """Add new members of a list to those that it has already."""
+    """Add new members of a list to the existing ones."""
     lists = [each.name for each in tool.parameters if each.many and each.name in base and each.name in found]
     new = {name: [each for each in found[name] if each not in base[name]] for name in lists}
     return found | {name: [*base[name], *members] for name, members in new.items()}
@@ -229,5 +229,5 @@ def _valid(tool: Tool, args: Mapping[str, Any]) -> dict[str, Any]:
 def _is_valid(parameter: ToolParameter, value: Any) -> bool:
     try:
         return jsonschema_rs.is_valid(dict(parameter.schema), value)
-    except ValueError:  # A schema that refers to something that is not there.
+    except ValueError:  # The schema has a reference without a target.
         return False

@@ -25,13 +25,13 @@ from jackfield_local.model_file import INSTALL
 _log = logging.getLogger(__name__)
 
 SLOTS = 2
-"""Prefixes that stay in memory at once: those of text and of voice sessions."""
+"""Prefixes that stay in memory: that of text sessions and that of voice sessions."""
 
 CONTEXT = 8192
-"""Tokens that one prefix and the conversation after it may have together."""
+"""Maximum tokens of a prefix and the conversation after it together."""
 
 _BATCH = 128
-"""Tokens that are processed in one go; between two goes a request can be cancelled and reports progress."""
+"""Tokens per batch; between two batches a request can be cancelled and reports progress."""
 
 _KEPT_CACHES = 4
 """Prompt caches on disk, at 30 kB per token."""
@@ -47,12 +47,12 @@ class PromptMessage(NamedTuple):
 
 
 Prefix = tuple[PromptMessage, ...]
-"""The messages that many requests begin with, byte by byte, so that they are processed once."""
+"""The messages that many requests begin with, byte for byte, so that they are processed once."""
 
 
 @dataclass(slots=True)
 class _Slot:
-    """Where llama.cpp keeps a processed prefix, and how much of it has been processed, from 0 to 1."""
+    """The slot of llama.cpp that holds a prefix, and the fraction of it that has been processed."""
 
     number: int
     progress: float = 0.0
@@ -62,7 +62,7 @@ class LlamaModel:
     """A GGUF file on llama.cpp, with the prompt caches in a directory."""
 
     def __init__(self, path: Path, *, threads: int = 0, caches: Path | None = None) -> None:
-        """Take all cores but one if `threads` is 0: with all of them busy the model becomes very slow."""
+        """Use all cores but one if `threads` is 0: with all of them busy, the model becomes very slow."""
         self._path = path
         self._threads = threads or max(1, (os.cpu_count() or 2) - 1)
         self._caches = caches
@@ -82,7 +82,7 @@ class LlamaModel:
         return self._slots[prefix].progress if prefix in self._slots else 0.0
 
     async def load(self) -> None:
-        """Load the model; `TransportError` says what is missing."""
+        """Load the model; raises `TransportError` with what is missing."""
         async with self._turn:
             if self._server is None:
                 _log.info("loading %s, on %d threads", self._path.name, self._threads)
@@ -140,7 +140,7 @@ class LlamaModel:
             self._processing = False
 
     def _slot(self, prefix: Prefix) -> _Slot:
-        """Return the slot of a prefix; the least recently used prefix makes room."""
+        """Return the slot of a prefix; the least recently used prefix is evicted."""
         if prefix not in self._slots:
             full = len(self._slots) == SLOTS
             number = self._slots.popitem(last=False)[1].number if full else len(self._slots)
@@ -151,7 +151,7 @@ class LlamaModel:
     def _cache(self, prefix: Prefix) -> Path | None:
         if self._caches is None:
             return None
-        # A cache fits one model file, version of the engine, context size and prompt.
+        # A cache is valid for one model file, engine version, context size and prompt.
         file = self._path.stat() if self._path.exists() else None
         version = getattr(import_module("xllamacpp"), "__version__", "")
         model = [str(self._path.resolve()), file and file.st_size, file and file.st_mtime_ns]
@@ -159,7 +159,7 @@ class LlamaModel:
         return self._caches / f"{hashlib.sha256(key.encode()).hexdigest()[:32]}.prompt"
 
     def _slot_action(self, slot: _Slot, action: str, cache: Path) -> bool:
-        """Save or restore a slot by the engine's own endpoint; a failure only costs time."""
+        """Save or restore a slot through the engine's own endpoint; a failure only costs time."""
         request = urllib.request.Request(  # noqa: S310 - the engine's own loopback address
             f"{self._server.listening_address}/slots/{slot.number}?action={action}",
             json.dumps({"filename": cache.name}).encode(),
@@ -200,7 +200,7 @@ class LlamaModel:
             failed.append(str(error)[:200])
         finally:
             cancelled.set()
-            # The next request must not meet one that is still writing.
+            # The next request must not overlap with one that is still writing.
             await asyncio.wait({asking})
         if failed:
             raise TransportError("server_error", f"the local model failed: {failed[0]}")

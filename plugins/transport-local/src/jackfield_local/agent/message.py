@@ -1,4 +1,4 @@
-"""The user's message with what it can refer to, in the forms in which values are looked for in it."""
+"""The user's message and the context that it can refer to, in the forms that are searched for values."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from jackfield_embeddings import Vectors
 from jackfield_local.language.text import WORD, stem, words
 
 _READ = 1_000
-"""Characters of a message that are searched for values; a longer one holds a text to pass on."""
+"""Maximum characters of a message that are searched for values; the rest is a text to pass on."""
 
 Embed = Callable[[Sequence[str]], Vectors]
 """Returns sentence embeddings, one row each."""
@@ -37,17 +37,17 @@ class UserMessage:
     """What the conversation is about, for a question that refers back to it."""
 
     before: str = ""
-    """The words of the request that a question belongs to: a day that was said there still holds."""
+    """The words of the request that a question belongs to: a day mentioned there still applies."""
 
     day: date | None = None
     """The day that the last call was about, for a clock time without a day."""
 
     seen: str = ""
-    """All that tools have returned, in which identifiers are looked for."""
+    """Everything that tools have returned; it is searched for identifiers."""
 
     @cached_property
     def text(self) -> str:
-        """The part of the message in which values are looked for."""
+        """The part of the message that is searched for values."""
         return self.full_text[:_READ]
 
     @cached_property

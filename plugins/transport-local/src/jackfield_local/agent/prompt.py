@@ -22,12 +22,12 @@ SAY = "say"
 CANNOT = "cannot"
 HELP = "help"
 _LONGEST = 160
-"""Characters of one value; a longer text is taken from the user's own words."""
+"""Maximum length of one value; a longer text is taken from the user's own words."""
 
 _LONGEST_SENTENCE = 140
 _LONGEST_CARD = 600
 _LONGEST_MESSAGE = 600
-"""Characters of a message that the model is shown."""
+"""Maximum characters of a message that the model sees."""
 
 _MOST_MEMBERS = 6
 _MOST_TOKENS = 160
@@ -42,7 +42,7 @@ class Exchange(NamedTuple):
 
 @dataclass(frozen=True)
 class Decision:
-    """What the model decided; `tool` is set for a call, `text` for words."""
+    """The model's decision; `tool` is set for a call, `text` for an answer in words."""
 
     tool: Tool | None = None
     args: Mapping[str, Any] | None = None
@@ -132,7 +132,7 @@ def question_line(question: str) -> str:
 
 
 def is_written(parameter: ToolParameter) -> bool:
-    """Whether the model writes this argument; records are passed on by our own code."""
+    """Whether the model writes this argument; records are passed on without the model."""
     return parameter.type is not ValueType.RECORDS
 
 
@@ -163,7 +163,7 @@ BUDGET = 5_500
 """Tokens of the static part, which leaves room for the conversation."""
 
 _CHARACTERS = 3.4
-"""Characters per token of such a text, at a low estimate."""
+"""Characters per token of such a text, as a low estimate."""
 
 _LONGEST_EXAMPLE = 220
 _LONGEST_PURPOSE = 240
@@ -188,11 +188,11 @@ _TALK = (
     ("take the meeting with Sam off my list", CANNOT, "remove meetings"),
     ("thanks, that helped", SAY, "You're welcome."),
 )
-_SOME_DAY = datetime(2026, 3, 2, 9, 30)  # noqa: DTZ001 - only where a date stands matters, not which it is
+_SOME_DAY = datetime(2026, 3, 2, 9, 30)  # noqa: DTZ001 - only the position of a date matters, not its value
 
 
 def static_prefix(tools: Sequence[Tool]) -> tuple[Prefix, tuple[Tool, ...]]:
-    """Return the prefix for these tools and the tools in it: as much as the budget allows."""
+    """Return the prefix for these tools and the tools in it, as many as the budget allows."""
     tools = [each for each in tools if takes_said_values(each)]
     for examples, summaries in ((2, True), (1, True), (1, False), (0, False)):
         prefix = _prefix(tools, examples, summaries=summaries)
@@ -229,7 +229,7 @@ def _described(parameter: ToolParameter, *, summaries: bool) -> str:
 
 
 def _pairs(tools: Sequence[Tool], most: int) -> Iterator[PromptMessage]:
-    """Yield examples, one of each tool and then the next of each, so that no tool comes last."""
+    """Yield examples in rounds, one per tool, so that the budget treats all tools alike."""
     shown = [
         [
             (each.says, written_call(tool.id, as_said(tool, each.says, each.args)))
@@ -252,7 +252,7 @@ def _pairs(tools: Sequence[Tool], most: int) -> Iterator[PromptMessage]:
 
 
 def _continued(tools: Sequence[Tool]) -> Iterator[PromptMessage]:
-    """Yield how a card is changed and a question answered: with one argument only."""
+    """Yield examples of changing a card and answering a question, with one argument each."""
     for tool in tools:
         timed = next(
             (each for each in tool.required if each.type in (ValueType.DATE_TIME, ValueType.TIME)), None
@@ -272,7 +272,7 @@ def _continued(tools: Sequence[Tool]) -> Iterator[PromptMessage]:
 
 
 def takes_said_values(tool: Tool) -> bool:
-    """Whether users say all numbers that a tool needs; its examples may make them up."""
+    """Whether users say all numbers that a tool needs; in some examples they are made up."""
     for parameter in tool.required:
         name = parameter.name
         if parameter.type in (ValueType.NUMBER, ValueType.DURATION):
@@ -284,7 +284,7 @@ def takes_said_values(tool: Tool) -> bool:
 
 
 def _does(tools: Sequence[Tool], deed: str) -> bool:
-    """Whether a tool has the verb of an action: an example that it is impossible would be wrong."""
+    """Whether a tool has the verb of an action; an example that refuses the action would then be wrong."""
     verb = stem(deed.split(maxsplit=1)[0])
     return any(verb in map(stem, words(f"{tool.id.replace('_', ' ')} {tool.description}")) for tool in tools)
 

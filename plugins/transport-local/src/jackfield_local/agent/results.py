@@ -1,4 +1,4 @@
-"""Describes results in words, from their data alone; combines several searches for one question."""
+"""Describes results in words, using only their data, and combines several searches for one question."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ from jackfield_local.language.text import (
 )
 
 _EVIDENCE = 12
-"""Records that are searched for the sentence that answers."""
+"""Number of records that are searched for the sentence that answers."""
 
 _WORDS, _RANK = 0.5, 0.3
-"""What a sentence gains by the question's words, and by the rank of its record in the search."""
+"""How much the question's words, and the record's rank in the search, add to a sentence's score."""
 
 _GOOD, _GOOD_SPOKEN = 0.6, 0.8
-"""The score of a second sentence in the answer, at least, as a share of the first one's."""
+"""Minimum score of a second sentence in the answer, as a share of the first one's."""
 
 _LISTED, _LISTED_SPOKEN = 10, 3
 _LONGEST_LINE = 200
@@ -125,7 +125,7 @@ def best_record(question: str, records: Sequence[Record], style: ResponseStyle) 
 
 
 def is_cut_off(record: Record) -> bool:
-    """Whether the text of a record is only a part of it."""
+    """Whether a record has only part of its text."""
     body = _body(record).strip()
     return body.endswith(_CUT) or body.startswith(_CUT)
 
@@ -153,7 +153,7 @@ def _object(data: Record, question: str, style: ResponseStyle) -> str:
 
 
 def _passage(data: Record, question: str, style: ResponseStyle) -> str:
-    """Return the long text of a result, or the sentence in it that answers; empty if it has none."""
+    """Return the long text of a result, or the sentence in it that answers; empty if there is none."""
     body = _body(data, 2)
     if len(sentences(body)) > 2 and asks_for_facts(question):
         return _evidence([data], question, style)
@@ -234,7 +234,7 @@ def _best_sentences(
 
 
 def _whole_sentences(body: str, title: str) -> list[str]:
-    """Return the sentences of a text; those that a search has cut only if there are no others."""
+    """Return the sentences of a text; sentences that the search cut off only if there are no others."""
     found = sentences(untitled(body.removeprefix("\u2026"), title))
     begins = 1 if body.startswith("\u2026") and found and found[0][:1].islower() else 0
     ends = len(found) - 1 if body.endswith(_CUT) else len(found)
@@ -283,15 +283,15 @@ def _values(data: Record, style: ResponseStyle) -> str:
     return f"{text[:1].upper()}{text[1:]}." if text else ""
 
 
-# Several searches for one question, and from the best result to the whole text.
+# Several searches for one question, and fetching the whole text of the best result.
 
 _OWN = re.compile(r"\b(?:i|me|my|mine|we|our)\b", re.IGNORECASE)
 
 
 def searches(tool: Tool, args: Mapping[str, Any], question: str, most: int) -> list[dict[str, Any]]:
-    """Return the arguments of all searches for a question: as usual, narrowed to what it names, elsewhere.
+    """Return the arguments of all searches for a question: the usual one, narrower ones and other places.
 
-    A choice with a default is a place to look in; the answer may be in another one.
+    A choice parameter with a default is a place to search; the answer may be in another place.
     """
     found = [dict(args)]
     choices = [each for each in tool.parameters if each.type is ValueType.CHOICE and not each.many]
@@ -341,7 +341,7 @@ def _is_narrowed(args: Mapping[str, Any], question: str) -> bool:
 def fetch_record(
     tools: Iterable[Tool], search: Tool, record: Mapping[str, Any]
 ) -> tuple[Tool, dict[str, Any]] | None:
-    """Return the call that fetches a whole record, of a tool that takes the ids of the search."""
+    """Return the call that fetches a whole record, with a tool that accepts the ids of the search."""
     for tool in tools:
         needed = tool.required
         if tool.writes or tool.confirmed:

@@ -16,7 +16,7 @@ from jackfield_local.language.questions import asks_for_facts, may_ask_for_actio
 from jackfield_local.language.text import content, words
 
 _NEAREST = 2
-"""The texts of a tool that are averaged: one that is close by chance does not decide alone."""
+"""How many of a tool's texts are averaged, so that one accidental match does not decide alone."""
 
 _WORDS, _VALUES = 0.1, 0.1
 """Added to the similarity if the tool knows every word of a request, and if the request has every value
@@ -24,24 +24,24 @@ that the tool needs and whose form can be recognised; each in proportion."""
 
 # The limits were chosen on the development part of the requests; docs/benchmarks.md reports the other part.
 _ABOUT, _LIKELY = 0.4, 0.3
-"""A request is about a tool from this score on; from the second if no other tool is nearly as close."""
+"""Minimum score of a request for a tool; the lower one applies if no other tool is nearly as close."""
 
 _RELATED = 0.2
-"""Words that give a tool none of its values are about it from this similarity on."""
+"""Minimum similarity of words to a tool if they contain none of its values."""
 
 _AHEAD, _CLEARLY_AHEAD = 0.1, 0.15
 _STRANGE = 1 / 3
-"""The share of a question that may be unknown to a tool that is not clearly close to it."""
+"""Maximum share of a question's words that a tool may not know, unless it is clearly close."""
 
 _SAID = 0.45
-"""The similarity from which words are a dialogue act."""
+"""Minimum similarity of words to a dialogue act."""
 
 _SHAPELESS = frozenset((ValueType.TEXT, ValueType.RECORDS, ValueType.ZONE))
 """Types whose values cannot be recognised by their form."""
 
 
 class DialogueAct(Enum):
-    """What a person says to the agent itself; each act has examples, as a tool has in its guide."""
+    """Something said to the agent itself; each act has examples, like a tool in its guide."""
 
     GREET = ("hello", "hi there, how are you?")
     THANK = ("thank you", "thanks, that helped")
@@ -79,7 +79,7 @@ class Router:
         return self.search if asks_for_facts(message.text) else None
 
     def closest(self, message: UserMessage) -> list[Tool]:
-        """Return the tools of this session, the closest to a request first."""
+        """Return the tools of this session, closest to the request first."""
         near = sorted(zip(self._near(message.text), self._tools, strict=True), key=lambda each: -each[0])
         return [tool for _, tool in near if tool not in self._text_only]
 
@@ -91,7 +91,7 @@ class Router:
         return best if score >= max(_ABOUT, scores.get(tool, 0.0) + _CLEARLY_AHEAD) else None
 
     def is_meant(self, tool: Tool, found: GroundedArguments, message: UserMessage) -> bool:
-        """Whether a tool that the model chose can be meant: its values were said, or it is related."""
+        """Whether a tool that the model chose is plausible: its values were said, or it is related."""
         said = found.has_values(message.zone)
         related = said or self._near(message.text)[self._tools.index(tool)] >= _RELATED
         return related and self._can_be_meant(tool, found, message, clearly=said)
@@ -125,7 +125,7 @@ class Router:
             found = ground(tool, {}, message)
             if tool.writes and not may_ask_for_action(message.text):
                 continue
-            # What a search can look up is not forced into a value of another tool.
+            # A question for the search must not become a value of another tool.
             clearly = self.search is None or (near >= _ABOUT and found.has_values(message.zone))
             if self._can_be_meant(tool, found, message, clearly=clearly):
                 needed = [each.name in found.args for each in tool.required if each.type not in _SHAPELESS]

@@ -17,10 +17,10 @@ from jackfield_local.agent.tools import Tool, ToolParameter
 from jackfield_local.language.questions import has_pronoun, is_continuation
 
 _EXCHANGES = 3
-"""Exchanges that the model is shown; each costs time to process."""
+"""Number of exchanges that the model sees; each costs time to process."""
 
 _SEEN = 20_000
-"""Characters of results in which identifiers are looked for."""
+"""Maximum characters of results that are searched for identifiers."""
 
 _SHOWN_RECORDS = 5
 _ANSWERED = re.compile(
@@ -50,7 +50,7 @@ class PendingQuestion:
     """The tool to be called; for a choice, all that are offered."""
     text: str
     said: str
-    """All that the user said for this call so far, the last words first."""
+    """Everything that the user said for this call so far, latest words first."""
     args: Mapping[str, Any] = field(default_factory=dict)
     parameter: ToolParameter | None = None
     attempts: int = 1
@@ -75,11 +75,11 @@ class LastCall:
     recent: bool = True
     """Whether it belongs to the turn before this one."""
     replaces: bool = False
-    """Whether it was made in place of one that still waits."""
+    """Whether it replaces one that still waits."""
 
 
 class DialogueState:
-    """What a dialogue remembers; it is idle without a `question`."""
+    """The memory of a dialogue, which is idle without a `question`."""
 
     def __init__(self) -> None:
         self.question: PendingQuestion | None = None
@@ -98,12 +98,12 @@ class DialogueState:
         """What the last turn was about: the record that answered it, or what was said."""
 
     def note(self, said: str, written: str) -> None:
-        """Remember an exchange as the model is shown it."""
+        """Remember an exchange in the form in which the model sees it."""
         self.exchanges.append(Exchange(said, written))
         self.topic = self.topic if is_continuation(said) or has_pronoun(said) else said
 
     def leave_last(self) -> None:
-        """Note that the conversation has turned from the last call to something else."""
+        """Note that the conversation has moved on from the last call."""
         self.last = replace(self.last, recent=False) if self.last is not None else None
 
     def take_result(self, tool_id: str, envelope: Envelope) -> None:
@@ -116,14 +116,14 @@ class DialogueState:
             self.seen = (self.seen + orjson.dumps(envelope.get("data")).decode())[-_SEEN:]
 
     def take_context(self, text: str) -> None:
-        """Take in what the host says about a call."""
+        """Process what the host says about a call."""
         if (found := outcome_in(text)) is not None:
             self.take_result(*found)
         elif is_declined(text):
             self.last = None
 
     def context_lines(self, question: PendingQuestion | None) -> str:
-        """Return what the model needs besides the words: an open question or card, and the last results."""
+        """Return the model's context besides the words: an open question or card, and the last results."""
         lines = [question_line(question.text)] if question is not None else []
         if self.last is not None and self.last.waiting:
             lines.append(waiting_line(self.last.tool.id, self.last.args))

@@ -1,4 +1,4 @@
-"""Finds texts as arguments: quoted, handed over, introduced as in the examples, or left over."""
+"""Finds text arguments: quoted, handed over, introduced as in the examples, or left over."""
 
 from __future__ import annotations
 
@@ -30,22 +30,22 @@ from jackfield_local.language.text import (
 )
 
 _MOSTLY, _NEARLY_ALL = 0.6, 0.8
-"""The least share of a required and of an optional text that is in the user's words."""
+"""Minimum share of a required and of an optional text that must be in the user's words."""
 
 _COMPOSED_SHARE = 0.4
-"""A text is composed if its examples have a smaller share of it in the request."""
+"""A text counts as composed if the requests in the examples contain less than this share of it."""
 
 _POINTING = re.compile(r"\b(?:this|these|here|below|following)\b", re.IGNORECASE)
 _RUN = re.compile(rf"[^{GAP}\s,;:.!?]+(?:[ '\u2019-]+[^{GAP}\s,;:.!?]+)*")
 
 
 def check_text(tool: Tool, parameter: ToolParameter, hint: Any, message: UserMessage) -> str | None:
-    """Return the text that the model wrote, if the user said it; else what was handed over or quoted."""
+    """Return the text that the model wrote if the user said it, else a text handed over or quoted."""
     if is_handed_over(tool, parameter):
         # The reply to a question for the text is the text.
         return handed_over(message) or (message.full_text if hint == message.full_text else None)
     text = str(hint or "")
-    # "A support ticket" names the tool, and no text.
+    # "A support ticket" names the tool, not a text.
     own = set(content(f"{spoken_name(tool.id)} {tool.description}"))
     if not (parameter.required and set(content(text)) <= own):
         least = _MOSTLY if parameter.required else _NEARLY_ALL
@@ -57,7 +57,7 @@ def check_text(tool: Tool, parameter: ToolParameter, hint: Any, message: UserMes
 
 
 def guess_texts(tool: Tool, message: UserMessage, taken: Iterable[Any] = ()) -> dict[str, str]:
-    """Guess texts without a model: what the same words introduce in the examples, or all that is left."""
+    """Guess texts without a model: what follows the same words as in the examples, or all that is left."""
     wanted = [
         each
         for each in tool.parameters
@@ -88,13 +88,13 @@ def reply(tool: Tool, parameter: ToolParameter, message: UserMessage) -> str:
 
 
 def unexplained(tool: Tool, message: UserMessage, values: Iterable[Any]) -> set[str]:
-    """Return the stems of the words that neither the tool's own words nor its values account for."""
+    """Return the stems of the words that are neither the tool's own words nor part of its values."""
     used = {each for value in values for each in stems(str(value))}
     return untyped(tool, message) - _known(tool) - used
 
 
 def untyped(tool: Tool, message: UserMessage) -> set[str]:
-    """Return the stems of the words that belong to no value with a form of its own."""
+    """Return the stems of the words that do not belong to a value with a recognisable form."""
     return set(content(_blanked(tool, message).replace(GAP, " ")))
 
 
@@ -111,7 +111,7 @@ def _word_before(text: str, value: str) -> str:
 
 
 def _left_over(tool: Tool, parameter: ToolParameter, message: UserMessage) -> list[str]:
-    """Return the runs of words that are no time, number or address, and not the tool's own words."""
+    """Return the runs of words that are not a time, number, address or the tool's own words."""
     known, brief = _known(tool), is_brief(tool, parameter.name)
     runs: list[str] = []
     for match in _RUN.finditer(_blanked(tool, message)):
@@ -132,7 +132,7 @@ def _trimmed(run: list[str], known: set[str]) -> str:
 
 
 def _blanked(tool: Tool, message: UserMessage) -> str:
-    """Return the user's words with a gap for everything that has a type of its own."""
+    """Return the user's words with a gap for every value of another type."""
     said = message.text
     spans = [*time_spans(tool, message), *(each.span for each in (*emails(said), *urls(said), *ids(said)))]
     types = {each.type for each in tool.parameters}
@@ -152,7 +152,7 @@ def _known(tool: Tool) -> set[str]:
 
 
 def is_brief(tool: Tool, name: str) -> bool:
-    """Whether a text is a name of a word or two in the examples, rather than a sentence."""
+    """Whether the examples have a name of one or two words for a text, rather than a sentence."""
     shown = [example.args.get(name) for example in tool.examples]
     lengths = [len(each.split()) for each in shown if isinstance(each, str)]
     return bool(lengths) and max(lengths) <= 2
@@ -187,7 +187,7 @@ def is_composed(tool: Tool, parameter: ToolParameter) -> bool:
 
 
 def is_search(tool: Tool) -> bool:
-    """Whether all that a tool needs is the text of a question, as its examples show."""
+    """Whether a tool needs only the text of a question, according to its examples."""
     if tool.writes or tool.confirmed or [each.type for each in tool.required] != [ValueType.TEXT]:
         return False
     asked = [asks_for_facts(each.says) for each in tool.examples]
@@ -195,7 +195,7 @@ def is_search(tool: Tool) -> bool:
     if not shown or fmean(asked) * 3 < 1:
         return False
     takes_request = fmean(len(said & value) / len(said) for said, value in shown) >= 0.5
-    # A single word, such as a city, is a value and no query.
+    # A single word, such as a city, is a value and not a query.
     return takes_request and fmean(len(value) for _, value in shown) >= 2
 
 

@@ -52,7 +52,7 @@ class _Times:
 
     @cached_property
     def whole(self) -> TimeExpression | None:
-        """What all the words say about time."""
+        """The time expression in the whole message."""
         return read_time(self.said, self.now, self.day)
 
     @property
@@ -73,7 +73,7 @@ class _Times:
         return found
 
     def meant(self, parameter: ToolParameter, *, several: bool) -> TimeExpression | None:
-        """Return when it is: by the model's choice of words if there are several times, else by all words."""
+        """Return the time: from the model's choice of words if there are several, else from all words."""
         phrase, whole = self.raw.get(parameter.name), self.whole
         chosen = None
         if isinstance(phrase, str) and set(words(phrase)) <= set(words(self.said)):
@@ -101,7 +101,7 @@ class _Times:
         return self.ahead(when).isoformat() if when.exact or _takes_days(self.tool, self.now) else None
 
     def span(self, begin: ToolParameter, end: ToolParameter) -> dict[str, str]:
-        """Return a beginning and an end: both said, or by a length, or by the usual one in the examples."""
+        """Return a start and an end: both said, or from a length, or the usual length in the examples."""
         first, last = _read(self.base.get(begin.name)), _read(self.base.get(end.name))
         usual = last - first if first and last and (first.tzinfo is None) == (last.tzinfo is None) else None
         length = found.length if (found := duration(self.said)) is not None else None
@@ -120,7 +120,7 @@ class _Times:
             return _both(begin, end, moment, moment + length)
         until = starts.ends(moment.date() if starts.days is None else self.now.date(), self.zone)
         if ends is not None and ends != starts and ends.instant is None:
-            # An hour is the end itself; a day or a part of it ends at its own end.
+            # An hour is itself the end; a day or a part of it ends when it is over.
             ends = replace(ends, days=ends.days or starts.days)
             until = (ends.starts if ends.exact else ends.ends)(moment.date(), self.zone)
         if until is None and (usual := usual or _usual_length(self.tool, begin, end, self.now)) is not None:
@@ -128,7 +128,7 @@ class _Times:
         return _both(begin, end, moment, until)
 
     def ahead(self, when: TimeExpression) -> datetime:
-        """Return the beginning; a clock time without a day that has passed is tomorrow's."""
+        """Return the start; a clock time without a day is tomorrow's if it has passed."""
         moment = when.starts(self.now.date(), self.zone)
         passed = when.instant is None and when.days is None and when.exact and moment < self.now
         return moment + timedelta(days=1) if passed else moment
@@ -147,7 +147,7 @@ def _both(begin: ToolParameter, end: ToolParameter, first: datetime, last: datet
 
 
 def _moved(when: TimeExpression, before: datetime | None) -> datetime | None:
-    """Return the earlier time on another day, if only a day was said."""
+    """Return the previous time on another day, if only a day was said."""
     if before is None or when.days is None or when.clock is not None or when.instant is not None:
         return None
     return datetime.combine(when.days.first, before.timetz())
@@ -176,13 +176,13 @@ def _shifted(
 
 
 def _takes_days(tool: Tool, now: datetime) -> bool:
-    """Whether a day is enough in the guide's examples."""
+    """Whether an example in the guide gives only a day."""
     told = [read_time(each.says, now) for each in tool.examples]
     return any(each is not None and not each.exact for each in told)
 
 
 def _usual_length(tool: Tool, begin: ToolParameter, end: ToolParameter, now: datetime) -> timedelta | None:
-    """Return the usual length in the examples that say only when it begins."""
+    """Return the usual length in the examples that give only a start."""
     lengths = []
     for example in tool.examples:
         when = read_time(example.says, now)

@@ -1,4 +1,4 @@
-"""Tools as the agent sees them: their parameters with the type of each value, and the examples of guides."""
+"""Tools as the agent sees them: their typed parameters, and the examples of their guides."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ class ToolParameter:
 
     @property
     def unit_seconds(self) -> float:
-        """Seconds in the unit of a length of time."""
+        """Seconds in the unit of a duration."""
         return _unit(self.name, self.description) or 1.0
 
     @property
@@ -170,7 +170,7 @@ class Tool:
 
     @cached_property
     def vocabulary(self) -> frozenset[str]:
-        """The stems of the tool's own words: these say nothing about a value."""
+        """The stems of the tool's own words, which are never part of a value."""
         texts = [self.description, spoken_name(self.id)]
         texts += [f"{each.spoken} {each.summary}" for each in self.parameters]
         return frozenset(stem for text in texts for stem in content(text))
@@ -200,7 +200,7 @@ def tools_of(opening: ConnectionConfig) -> tuple[Tool, ...]:
 
 
 def text_only_tools(opening: ConnectionConfig) -> tuple[Tool, ...]:
-    """Return the tools that a voice session lacks; they are recognised, and never called."""
+    """Return the tools that a voice session lacks; they are recognised but never called."""
     guides = {tool_id: read_guide(text) for tool_id, text in sorted(opening.text_only.items())}
     return tuple(
         Tool(name, summary, (), examples, name in opening.writers)
@@ -209,7 +209,7 @@ def text_only_tools(opening: ConnectionConfig) -> tuple[Tool, ...]:
 
 
 def read_guide(text: str) -> tuple[str, tuple[ExampleRequest, ...]]:
-    """Read the summary and the examples of a guide; what cannot be parsed is left out."""
+    """Read the summary and the examples of a guide; entries that cannot be parsed are skipped."""
     summary, said, inside = "", "", ""
     examples: list[ExampleRequest] = []
     for token in _MARKDOWN.parse(text[:_LONGEST_GUIDE]):
@@ -228,7 +228,7 @@ def read_guide(text: str) -> tuple[str, tuple[ExampleRequest, ...]]:
 
 
 def flatten(args: Mapping[str, Any], parameters: Sequence[ToolParameter], path: str = "") -> dict[str, Any]:
-    """Return arguments with the members of objects by path; an object without known members stays whole."""
+    """Return arguments with the members of objects by path; an object without known members is kept whole."""
     found: dict[str, Any] = {}
     for name, value in args.items():
         inner = f"{path}{name}."
@@ -240,7 +240,7 @@ def flatten(args: Mapping[str, Any], parameters: Sequence[ToolParameter], path: 
 
 
 def nest(args: Mapping[str, Any]) -> dict[str, Any]:
-    """Return flattened arguments as the schema has them, with objects."""
+    """Return flattened arguments as nested objects, as in the schema."""
     found: dict[str, Any] = {}
     for name, value in args.items():
         *path, last = name.split(".")
@@ -279,7 +279,7 @@ def _resolved(schema: Any, root: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def value_type(name: str, schema: Mapping[str, Any]) -> ValueType:
-    """Return the type of a value; of a list, the type of its members."""
+    """Return the type of a value; for a list, the type of its members."""
     types, described = _types(schema), str(schema.get("description", ""))
     if "array" in types:
         items = schema.get("items")
@@ -304,7 +304,7 @@ def value_type(name: str, schema: Mapping[str, Any]) -> ValueType:
 
 
 def _type_of_pattern(pattern: str) -> ValueType:
-    """Return the type of what a pattern matches: a sentence, only clock times, only days, or else ids."""
+    """Return the type of the values that a pattern matches: sentences, clock times, days, or else ids."""
     samples = {
         "some words": ValueType.TEXT,
         "words": ValueType.IDENTIFIER,

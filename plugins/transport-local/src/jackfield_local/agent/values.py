@@ -1,7 +1,7 @@
-"""Finds values whose form tells what they are in the user's words: numbers, choices, addresses, identifiers.
+"""Finds values with a recognisable form in the user's words: numbers, choices, addresses, identifiers.
 
-A hint is what the model wrote for a parameter. It chooses among the values that the words give, and is never
-passed on by itself; without a model the examples of the guide choose.
+A hint is what the model wrote for a parameter. It selects among the values in the user's words, and is
+never passed on by itself; without a model, the examples of the guide select.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from jackfield_local.settings import is_zone
 
 _LONGEST_TOKEN, _MOST_WORDS = 64, 4
 _ALIKE = 0.55
-"""The least similarity of a word to a choice that it means, by sentence embeddings."""
+"""Minimum similarity of sentence embeddings between a word and a choice with the same meaning."""
 
 
 def find_numbers(
     tool: Tool, hints: Mapping[str, Any], message: UserMessage, known: Collection[str] = ()
 ) -> dict[str, Any]:
-    """Find numbers and lengths of time: hinted at, with their name next to them, or the only ones left.
+    """Find numbers and durations: hinted, next to their name, or the only ones left.
 
     Parameters that are `known` from earlier turns are not missing.
     """
@@ -46,20 +46,20 @@ def find_numbers(
         length = duration(message.text) if parameter.type is ValueType.DURATION else None
         others = [each for each in wanted if each is not parameter]
         hinted = [each for each in left if hint in forms(each)]
-        # The 10 of "10 km" is for the parameter that speaks of kilometres.
+        # The 10 of "10 km" is for the parameter that mentions kilometres.
         hinted = [each for each in hinted if not any(_is_named(other, text, each) for other in others)]
         meant = hinted or [each for each in left if _is_named(parameter, text, each)]
         if length is not None:
             found[parameter.name] = length.length.total_seconds() / parameter.unit_seconds
         elif meant and (hint in forms(meant[0]) or len(meant) == 1):
-            # "Two for two": the same number can be said twice, and meant once each.
+            # "Two for two": the same number can be said twice, with two meanings.
             left.remove(meant[0])
             found[parameter.name] = hint if hint in forms(meant[0]) else _form(tool, parameter, meant[0])
         elif hint in before:
             found[parameter.name] = hint
     rest = [each for each in wanted if each.required and each.name not in found and each.name not in known]
     if not left and (bare := bare_amount(message.text)) is not None:
-        left = [bare]  # A "one" is a number only if it is all that is said.
+        left = [bare]  # "One" is a number only if nothing else is said.
     if len(rest) == len(left) == 1:
         found[rest[0].name] = _form(tool, rest[0], left[0])
     integral = {each.name for each in wanted if each.integral}
@@ -78,7 +78,7 @@ def _is_named(parameter: ToolParameter, text: str, amount: Amount) -> bool:
 
 
 def _form(tool: Tool, parameter: ToolParameter, amount: Amount) -> float:
-    """Return a number as the examples have it: a percentage may be a fraction."""
+    """Return a number in the form of the examples: a percentage may be a fraction."""
     shown = [(example.says, example.args.get(parameter.name)) for example in tool.examples]
     as_fraction = any(
         value in forms(each)[1:] for says, value in shown for each in amounts(says) if each.percent
@@ -87,7 +87,7 @@ def _form(tool: Tool, parameter: ToolParameter, amount: Amount) -> float:
 
 
 def time_spans(tool: Tool, message: UserMessage) -> list[Span]:
-    """Return where the words give a time, or a length of time, that the tool takes."""
+    """Return where the words contain a time or duration that the tool accepts."""
     types = {each.type for each in tool.parameters}
     when = read_time(message.text, message.now) if types & TEMPORAL else None
     spans = [*when.spans] if when is not None else []
@@ -102,7 +102,7 @@ def find_value(tool: Tool, parameter: ToolParameter, hint: Any, message: UserMes
 
 
 def find_all(parameter: ToolParameter, message: UserMessage) -> list[Any]:
-    """Find what may be members of a list."""
+    """Find possible members of a list."""
     if parameter.type is ValueType.EMAIL:
         return [each.text for each in emails(message.text)]
     if parameter.type is ValueType.IDENTIFIER:
@@ -111,7 +111,7 @@ def find_all(parameter: ToolParameter, message: UserMessage) -> list[Any]:
 
 
 def is_choice_in(choice: Any, said: set[str]) -> bool:
-    """Whether some stems have all of a choice; one without letters or digits is never named."""
+    """Whether the stems contain all of a choice; one without letters or digits never matches."""
     named = stems(str(choice).replace("_", " "))
     return bool(named) and named <= said
 
@@ -128,7 +128,7 @@ def _choice(tool: Tool, parameter: ToolParameter, hint: Any, message: UserMessag
             return meant[0]
     if not parameter.required:
         return None
-    # A choice that users never say, such as the reason of a farewell: that of the nearest example.
+    # Users never say some choices, such as the reason for a farewell: use the nearest example's.
     shown = [each for each in tool.examples if each.args.get(parameter.name) in parameter.choices]
     if not shown or any(stems(str(each.args[parameter.name])) <= stems(each.says) for each in shown):
         return None
@@ -137,7 +137,7 @@ def _choice(tool: Tool, parameter: ToolParameter, hint: Any, message: UserMessag
 
 
 def _is_explained(_: Tool, parameter: ToolParameter, value: Any, message: UserMessage) -> bool:
-    """Whether the words have one of the name of a choice, or of the clause that describes it."""
+    """Whether the words contain one from the name of a choice, or from the clause that describes it."""
     named = stems(str(value).replace("_", " "))
     for clause in re.split(r"[,;:.]", parameter.description):
         if re.search(rf"\b{re.escape(str(value))}\b", clause, re.IGNORECASE):
@@ -147,7 +147,7 @@ def _is_explained(_: Tool, parameter: ToolParameter, value: Any, message: UserMe
 
 
 def _means(tool: Tool, parameter: ToolParameter, value: Any, message: UserMessage) -> bool:
-    """Whether the words name or explain a choice, or have a word that means the same."""
+    """Whether the words name or explain a choice, or contain a word with the same meaning."""
     if _is_explained(tool, parameter, value, message):
         return True
     said = [*_telling(tool, message.text)]
@@ -168,7 +168,7 @@ def _telling(tool: Tool, text: str) -> Iterator[str]:
 
 
 def _switch(tool: Tool, parameter: ToolParameter, hint: Any, message: UserMessage) -> bool | None:
-    """True if the words have all of its name, or a word of its description and the model says so."""
+    """True if the words contain its whole name, or a word of its description and the model agrees."""
     named = set(content(f"{parameter.spoken} {parameter.summary}")) - set(content(tool.description))
     said = stems(message.text)
     return True if stems(parameter.spoken) <= said or (hint and named & said) else None
@@ -179,7 +179,7 @@ def _email(_: Tool, __: ToolParameter, hint: Any, message: UserMessage) -> str |
         return next((each.text for each in emails(message.text)), None)
     wanted = str(hint).strip().lower()
     known = [each.text for each in (*emails(message.everything), *emails(message.seen))]
-    # Or that of a person whose record was shown with one address.
+    # Or the address of a person whose record was shown with only one.
     name = set(words(wanted.partition("@")[0]))
     shown = [" ".join(map(str, each.values())) for each in message.records]
     persons = [emails(each) for each in shown if name and name <= set(words(each))]
@@ -203,7 +203,7 @@ def _without_scheme(url: str) -> str:
 
 
 def _identifier(_: Tool, parameter: ToolParameter, hint: Any, message: UserMessage) -> str | None:
-    """Find an identifier that was said or shown; spaces and case are as the pattern wants them."""
+    """Find an identifier that was said or shown; spaces and case are adapted to the pattern."""
     text = re.sub(r"[\s-]", "", str(hint or ""))[:_LONGEST_TOKEN]
     spaced = r"[\s-]?".join(map(re.escape, text))
     for source in (message.everything, message.seen):
@@ -216,7 +216,7 @@ def _identifier(_: Tool, parameter: ToolParameter, hint: Any, message: UserMessa
 
 
 def _pointed_at(message: UserMessage) -> str | None:
-    """Return the identifier of a shown record that the words count out or call by its title."""
+    """Return the identifier of a shown record that the words select by its number or title."""
     shown = [each for each in message.records if isinstance(each.get("id"), str)]
     counted = [ORDINALS.get(each, 0) for each in re.findall(r"\bthe (\w+)", message.text.lower())]
     place = next(filter(None, counted), 0)
@@ -228,7 +228,7 @@ def _pointed_at(message: UserMessage) -> str | None:
 
 
 def _patterned(parameter: ToolParameter, text: str) -> str | None:
-    """Return what fits the pattern of an identifier: a word, or a few that are written apart."""
+    """Return the text that fits the pattern of an identifier: a word, or a few separate words."""
     if not parameter.pattern:
         return None
     heard = re.findall(r"[\w./:#-]*\w", text)
@@ -242,7 +242,7 @@ def _patterned(parameter: ToolParameter, text: str) -> str | None:
 
 
 def _fits(parameter: ToolParameter, value: str) -> bool:
-    """Whether a value matches the pattern of a parameter, by a matcher that no pattern can stall."""
+    """Whether a value matches the pattern of a parameter, with a matcher that no pattern can stall."""
     schema = {"type": "string", "pattern": parameter.pattern} if parameter.pattern else {}
     try:
         return jsonschema_rs.is_valid(schema, value)
@@ -251,7 +251,7 @@ def _fits(parameter: ToolParameter, value: str) -> bool:
 
 
 def _zone(tool: Tool, _: ToolParameter, hint: Any, message: UserMessage) -> str | None:
-    """Return the zone of a place that was named, or that the model knows for one; else the user's own."""
+    """Return the zone of a named place, or the one that the model knows for it; else the user's own."""
     if (named := codes.zone_of_place(message.text)) is not None:
         return named
     text = str(hint or "")

@@ -1,4 +1,4 @@
-"""Days, clock times and points in time: as a text names them, and as a person reads them."""
+"""Days, clock times and points in time: parsed from text, and formatted for people."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ class DayMention(NamedTuple):
 def find_days(text: str, today: date) -> list[DayMention]:
     """Return the days that a text names, in order.
 
-    ValueError and OverflowError mean that it names a day that does not exist, such as 30 February.
+    Raises ValueError or OverflowError for a day that does not exist, such as 30 February.
     """
     found: list[DayMention] = []
     for pattern in _PATTERNS:
@@ -123,7 +123,7 @@ def _read_days(said: dict[str, str], today: date) -> DayRange:
         last = first + timedelta(days=6)
         if said["period"] == "month":
             first, last = (today + relativedelta(months=step, day=day) for day in (1, 31))
-        # Of the current week or month, what is left of it.
+        # Only the rest of the current week or month.
         first = first if step else today
         if said["period"] == "weekend":
             first = last - timedelta(days=1)
@@ -139,7 +139,7 @@ def _read_days(said: dict[str, str], today: date) -> DayRange:
 
 
 def _read_date(said: dict[str, str], today: date) -> date:
-    """Return a date; without a year it is the next one from today on."""
+    """Return a date; without a year, the next one from today on."""
     if "holiday" in said:
         month, day = _HOLIDAYS[re.sub("['\u2019]", "", said["holiday"])]
     elif "month" not in said:
@@ -169,7 +169,7 @@ _STAMP = re.compile(
 _STEP = re.compile(
     r"\b(?:the )?(?:(?:day after|(?:next|following) day)|(?P<back>day before|previous day))\b", re.IGNORECASE
 )
-"""A day that is counted from the day last mentioned."""
+"""A day relative to the day last mentioned."""
 
 _OFFSETS = {"half past": 30, "half": 30, "quarter past": 15, "quarter to": -15}
 _PARTS = {
@@ -199,12 +199,12 @@ _COUNTED = re.compile(r"\s*(?:minutes?|hours?|days?|weeks?|%|euros?|people)\b", 
 
 
 class ClockTime(NamedTuple):
-    """A time of day, or from one to another."""
+    """A time of day, or a range of times."""
 
     start: time
     end: time | None = None
     part: bool = False
-    """Whether it is a part of the day, such as the afternoon, rather than hours that were named."""
+    """Whether it is a part of the day, such as the afternoon, rather than a named hour."""
     zone: tzinfo | None = None
     """The time zone that was said with the hours."""
 
@@ -251,7 +251,7 @@ class TimeExpression:
 
 
 def read_time(text: str, now: datetime, last_day: date | None = None) -> TimeExpression | None:
-    """Return what the text says about time; None if nothing.
+    """Return the time expression in a text; None if there is none.
 
     `last_day` is the day last mentioned: an hour without a day belongs to it.
     """
@@ -260,9 +260,9 @@ def read_time(text: str, now: datetime, last_day: date | None = None) -> TimeExp
     try:
         named = find_days(text, now.date())
     except (ValueError, OverflowError):
-        return None  # There is no such day: its hour must not be taken for today's.
+        return None  # There is no such day, so its hour must not count as today's.
     spans = [each.span for each in named]
-    # A date has numbers that are no hours.
+    # A date has numbers that are not hours.
     dates = [span for span in spans if any(letter.isdigit() for letter in text[span.start : span.end])]
     rest = blanked(text, dates)
     clock, place = _clock(rest, on_a_day=bool(named)) or (None, None)
@@ -320,7 +320,7 @@ def _clock(text: str, *, on_a_day: bool) -> tuple[ClockTime, Span] | None:
 
 
 def _hours(text: str, *, on_a_day: bool) -> Iterator[tuple[ClockTime, Span]]:
-    """Yield all hours of a text; a bare number is one only after a preposition, or in a range on a day."""
+    """Yield all hours of a text; a bare number counts only after a preposition, or in a range on a day."""
     part = _PART.search(text)
     half = None if part is None else part[1].lower() != "morning"
     for match in _HOURS.finditer(text):
@@ -365,7 +365,7 @@ class _Hour:
         self._said = said
         self.named = bool(said["named"])
         self.plain = not any(said[each] for each in ("named", "offset", "minute", "half", "part"))
-        """Whether only a small number says that it is an hour."""
+        """Whether only a small number indicates the hour."""
         self.afternoon = None
         """Whether it was said to be past noon; None if that was not said."""
         if said["half"] or said["part"]:
@@ -380,7 +380,7 @@ class _Hour:
         if hour > 23 or minute > 59:
             return None
         if afternoon is None:
-            # "At two" by itself does not mean the night.
+            # "At two" by itself does not mean 2 a.m.
             afternoon = hour < 7 and len(said["digits"]) < 2
         if afternoon and hour < 12:
             hour += 12
@@ -390,7 +390,7 @@ class _Hour:
         return time(total // 60 % 24, total % 60)
 
 
-# Times in a result, as a person reads them.
+# Times in a result, formatted for people.
 
 _ISO_TIME = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[+-]\d{2}:\d{2})?")
 
@@ -423,5 +423,5 @@ def _parsed(text: str, zone: tzinfo) -> datetime | None:
     try:
         found = datetime.fromisoformat(text.upper())
         return found.astimezone(zone) if found.tzinfo is not None else found
-    except (ValueError, OverflowError):  # No time stamp, or the first or last day that there is.
+    except (ValueError, OverflowError):  # Not a timestamp, or at the limits of the calendar.
         return None

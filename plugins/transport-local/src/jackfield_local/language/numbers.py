@@ -1,4 +1,4 @@
-"""Numbers and lengths of time as people write and say them: 5,000, $20, two hundred, half an hour."""
+"""Numbers and durations as people write and say them: 5,000, $20, two hundred, half an hour."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ ORDINALS = {word: number for number, word in enumerate(_ORDINALS.split(), 1)}
 ORDINALS |= {"1st": 1, "2nd": 2, "3rd": 3} | {f"{number}th": number for number in range(4, 32)}
 
 _LONGEST = 1_000
-"""Characters that are searched for amounts; longer input is a text, not a request."""
+"""Maximum characters that are searched for amounts; longer input is a text, not a request."""
 
 _ONE = _ONES.replace(" ", "|")
 _BELOW_HUNDRED = rf"(?a:(?:(?:{_TENS.replace(' ', '|')})(?:[\s-]+(?:{_ONE}))?|{'|'.join(WORDS)})\b)"
 _SCALE = "|".join(_SCALES)
 NUMBER = rf"(?:\d+(?:[.,]\d+)?|{_BELOW_HUNDRED})"
-"""The pattern of a plain number, for patterns of dates and lengths of time; `number` reads it."""
+"""The pattern of a plain number, for patterns of dates and durations; `number` parses it."""
 
 _AMOUNT = re.compile(
     rf"""
@@ -82,7 +82,7 @@ def forms(amount: Amount) -> list[float]:
 
 
 def bare_amount(text: str) -> Amount | None:
-    """Return the amount that is all a text says, apart from function words; here "one" is an amount, too."""
+    """Return the amount that a text consists of, apart from function words; here "one" is an amount too."""
     found = amounts(text)
     if not found and (one := re.search(r"\bone\b", text, re.ASCII | re.IGNORECASE)):
         found = [Amount(1.0, Span(*one.span()))]
@@ -127,7 +127,7 @@ def _digits(text: str) -> float:
     return float(re.sub("[^0-9.]", "", text))
 
 
-# Lengths of time: how long something is, by how much it moves, and in how long it will be.
+# Durations: how long something takes, by how much it moves, and how far ahead it is.
 
 _MINUTE, _HOUR, _DAY = 60, 3_600, 86_400
 UNITS = {"second": 1, "sec": 1, "minute": _MINUTE, "min": _MINUTE, "hour": _HOUR, "hr": _HOUR, "h": _HOUR}
@@ -159,14 +159,14 @@ _BACKWARDS = ("earlier", "sooner", "forward", "forwards")
 
 
 class Duration(NamedTuple):
-    """A length of time, and its place."""
+    """A duration, and its place."""
 
     length: timedelta
     span: Span
 
 
 def duration(text: str) -> Duration | None:
-    """Return the first length of time in a text; "in two hours" is a point in time, "twice a week" a rate."""
+    """Return the first duration in a text; "in two hours" is a point in time, "twice a week" a rate."""
     for found, match in _lengths(text):
         (start, end) = found.span
         distant = _BEFORE_DISTANCE.search(text[:start]) or _AFTER_DISTANCE.match(text, end)
@@ -176,7 +176,7 @@ def duration(text: str) -> Duration | None:
 
 
 def shift(text: str) -> timedelta | None:
-    """Return by how much a text moves a time, such as "an hour later"; None if it moves none."""
+    """Return by how much a text moves a time, such as "an hour later"; None if it does not."""
     for (length, span), _ in _lengths(text):
         if moved := _MOVED.match(text, span.end) or _MOVED_BY.search(text[: span.start]):
             return -length if moved[1].lower() in _BACKWARDS else length
@@ -206,5 +206,5 @@ def _lengths(text: str) -> Iterator[tuple[Duration, re.Match[str]]]:
 
 
 def _seconds(match: re.Match[str]) -> int:
-    """Return the seconds in the unit of a length."""
+    """Return the seconds in the unit of a duration."""
     return UNITS[match["unit"].lower()]

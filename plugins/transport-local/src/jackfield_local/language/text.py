@@ -1,4 +1,4 @@
-"""Text: its words, sentences and spans, and what is written exactly, such as addresses and quotes."""
+"""Text: its words, sentences and spans, and verbatim parts such as addresses and quotes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ STOP = frozenset(
     still already yes ok okay
     """.split()  # noqa: SIM905 - a list would take a line for each word
 )
-"""Function words: they hold a sentence together and say nothing about its subject."""
+"""Function words, which say nothing about the subject of a sentence."""
 
 
 # Words.
@@ -43,7 +43,7 @@ _stemmer = cache(lambda: snowballstemmer.stemmer("english"))
 
 @cache
 def stem(word: str) -> str:
-    """Return what a word has in common with its other forms."""
+    """Return the part that a word shares with its other forms."""
     found: str = _stemmer().stemWord(word.lower().removesuffix("'s"))
     return found
 
@@ -72,7 +72,7 @@ def spoken_name(name: str) -> str:
 
 
 class Span(NamedTuple):
-    """From the first character to the one after the last."""
+    """The positions of the first character and the one after the last."""
 
     start: int
     end: int
@@ -89,7 +89,7 @@ def blanked(text: str, spans: Iterable[Span]) -> str:
     return text
 
 
-# What is written exactly.
+# Verbatim parts.
 
 _EMAIL = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)*\.[A-Za-z]{2,}")
 _URL = re.compile(r"\bhttps?://[^\s<>\"']+[^\s<>\"'.,;:!?)]")
@@ -125,7 +125,7 @@ def urls(text: str) -> list[TextMatch]:
 
 
 def ids(text: str) -> list[TextMatch]:
-    """Return the identifiers in a text: such as `person:ada`, and UUIDs."""
+    """Return the identifiers in a text, such as `person:ada`, and UUIDs."""
     return _matches(_ID, text)
 
 
@@ -135,11 +135,11 @@ def quoted(text: str) -> list[str]:
 
 
 def named_texts(text: str) -> list[str]:
-    """Return what the text says something is called, up to a gap or the end of the clause."""
+    """Return the names that a text gives things, up to a gap or the end of the clause."""
     found = []
     for match in _NAMED.finditer(text):
         name = match.group(1).split()
-        while name and not content(name[-1]):  # A function word leads on from the name.
+        while name and not content(name[-1]):  # A name does not end with a function word.
             name.pop()
         found += [" ".join(name)] if name else []
     return found
@@ -200,7 +200,7 @@ def _unwrapped(text: str) -> list[str]:
 
 
 def untitled(text: str, title: str) -> str:
-    """Return a text without the title that it begins with, unless a sentence begins so."""
+    """Return a text without the title that it begins with, unless a sentence begins with it."""
     begins = re.match(rf"[\s#*]*{re.escape(title)}[\s*]*", text, re.IGNORECASE) if title else None
     rest = text[begins.end() :] if begins else ""
     is_sentence = not rest or rest[0].islower() or rest[0] in "',\u2019"

@@ -1,1 +1,1 @@
-"""Voice: what the user says is heard, written down and answered aloud, all in this process."""
+"""Voice: speech is detected, transcribed and answered aloud, all in this process."""

@@ -38,7 +38,7 @@ class VoiceConnection(LocalConnection):
 
     @classmethod
     async def open(cls, dialogue: Dialogue, opening: ConnectionConfig) -> VoiceConnection:
-        """Load the engines if necessary, and listen; `TransportError` if voice is not available here."""
+        """Load the engines if necessary, and listen; raises `TransportError` if voice is not available."""
         language = opening.voice.language or "en"
         if language.split("-")[0].lower() != "en":
             _log.warning("the local voice hears and speaks English only, not %s", language)
@@ -52,7 +52,7 @@ class VoiceConnection(LocalConnection):
         self._ask_words(text[:LONGEST_TEXT])
 
     async def send_audio(self, pcm: bytes) -> None:
-        """Take speech of the user: PCM16, 24 kHz, mono."""
+        """Process speech of the user: PCM16, 24 kHz, mono."""
         await self._input.add(pcm)
 
     async def speak(self, text: str) -> None:
@@ -104,7 +104,7 @@ class VoiceConnection(LocalConnection):
     def _ask_words(self, text: str) -> None:
         self._output.awaited = True
         self._words.append(text)
-        # The dialogue takes in results and context with them, without answering these by themselves.
+        # The dialogue also gets results and context, but does not answer them separately.
         self._waiting = deque((self._answer_words,))
         self._next()
 
@@ -121,7 +121,7 @@ class VoiceConnection(LocalConnection):
             self._events.put_nowait(Interrupted())
 
     async def _transcribed(self, text: str) -> None:
-        """Take the words of a turn; a noise, which has none, changes nothing."""
+        """Process the words of a turn; noise has no words and changes nothing."""
         if text:
             self._ask_words(text)
         elif not self._waiting:

@@ -1,6 +1,6 @@
 """The speech engines: voice activity, recognition and synthesis, loaded once for the process.
 
-Another engine can take the place of one of these: each is a function.
+Each engine is a function, so another one can replace it.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 HEARING_RATE = 16_000
-"""Samples per second of what the engines hear."""
+"""Samples per second of the engines' input."""
 
 SPEAKING_RATE = 24_000
-"""Samples per second of what the engines say, and of all audio that a connection carries."""
+"""Samples per second of the engines' output, and of all audio on a connection."""
 
 FRAME = 512
 """Samples at `HEARING_RATE` that are classified at once: 32 ms."""
@@ -66,7 +66,7 @@ _SEED = 7  # The same text always sounds the same.
 _loading = threading.Lock()
 
 Samples: TypeAlias = "NDArray[np.int16]"
-"""Mono sound at `HEARING_RATE`."""
+"""Mono audio at `HEARING_RATE`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ class SpeechEngines:
     `FRAME` samples are speech."""
 
     transcribe: Callable[[Samples], str]
-    """Returns the words in a stretch of speech at `HEARING_RATE`; empty if there are none."""
+    """Returns the words in a segment of speech at `HEARING_RATE`; empty if there are none."""
 
     synthesise: Callable[[str], bytes]
     """Returns a sentence as PCM16 at `SPEAKING_RATE`."""
@@ -90,7 +90,7 @@ def missing_packages() -> tuple[str, ...]:
 
 
 def load_engines(voice: str | None = None) -> SpeechEngines:
-    """Return the engines with a voice. The first call loads them, too slowly for the event loop.
+    """Return the engines with a voice. The first call loads them, so do not make it on the event loop.
 
     Raises `TransportError` with the remedy if a package or file is missing or is not the expected one.
     """
@@ -101,7 +101,7 @@ def load_engines(voice: str | None = None) -> SpeechEngines:
 
 
 def verified(path: Path, sha256: str) -> Path:
-    """Return the path of a file that has the expected hash; `TransportError` if it does not."""
+    """Return the path of a file that has the expected hash; raises `TransportError` if it does not."""
     if not path.is_file() or sha256_of(path) != sha256:
         raise _refusal(
             f"the model file {path} is not the expected one, with the SHA-256 {sha256}; "

@@ -1,4 +1,4 @@
-"""Speech recognition by Moonshine's two networks on onnxruntime, without the package around them."""
+"""Speech recognition with Moonshine's two networks on onnxruntime, without its Python package."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from jackfield_local.voice.engines import FRAME, HEARING_RATE, Samples
 
 BEGIN, END = 1, 2  # The tokens that begin and end a text.
 HEADS, WIDTH = 8, 36  # The shape of the decoder's cache, by layer.
-TOKENS_A_SECOND = 6.5  # Faster than any speaker; a decoder that goes on beyond it repeats itself.
-LONGEST = 24 * HEARING_RATE  # Longer speech is cut; the networks were made for half a minute.
-SHORTEST = HEARING_RATE // 2  # Shorter speech is filled up with silence.
+TOKENS_A_SECOND = 6.5  # Faster than any speaker; a decoder that exceeds it is repeating itself.
+LONGEST = 24 * HEARING_RATE  # Longer speech is cut; the networks were made for up to half a minute.
+SHORTEST = HEARING_RATE // 2  # Shorter speech is padded with silence.
 
 
 class MoonshineRecogniser:
-    """Encodes a stretch of speech and decodes it token by token."""
+    """Encodes a segment of speech and decodes it token by token."""
 
     def __init__(self, encoder: Path, decoder: Path, tokenizer: Path) -> None:
         self._encoder = _network(encoder)
@@ -30,9 +30,9 @@ class MoonshineRecogniser:
         self._outputs = [each.name for each in self._decoder.get_outputs()]
 
     def transcribe(self, samples: Samples) -> str:
-        """Return the words in a stretch of speech; long speech is cut where it is quietest."""
+        """Return the words in a segment of speech; long speech is cut where it is quietest."""
         texts = [self._decoded(each) for each in stretches(samples)]
-        # Speech that ends where it was cut off is taken for a clause.
+        # Speech that was cut off ends like a clause.
         return " ".join(text for text in texts if text).rstrip(",;: ")
 
     def _decoded(self, samples: Samples) -> str:
@@ -45,7 +45,7 @@ class MoonshineRecogniser:
         return text.replace("▁".encode(), b" ").decode(errors="ignore").strip()
 
     def _tokens(self, encoded: Any, mask: Any, most: int) -> list[int]:
-        # The decoder reduces the mask itself, so it takes that of the sound, not of the encoder's output.
+        # The decoder reduces the mask itself, so it needs the mask of the audio, not of the encoder's output.
         inputs: dict[str, Any] = {"encoder_hidden_states": encoded, "encoder_attention_mask": mask}
         cache = {name: np.zeros((1, HEADS, 0, WIDTH), np.float32) for name in self._cache_inputs}
         tokens = [BEGIN]
@@ -59,14 +59,14 @@ class MoonshineRecogniser:
                 break
             tokens.append(token)
             for name in self._cache_inputs:
-                # The cache of the encoder's part is computed once; later it comes back empty.
+                # The encoder's part of the cache is computed once; later outputs of it are empty.
                 if not later or ".decoder." in name:
                     cache[name] = made[name.replace("past_key_values", "present")]
         return tokens[1:]
 
 
 def stretches(samples: Samples) -> list[Samples]:
-    """Return speech in stretches that the networks can take, cut at the quietest moment near their end."""
+    """Return speech in segments that the networks can process, cut at the quietest moment near their end."""
     cut: list[Samples] = []
     while len(samples) > LONGEST:
         near = samples[LONGEST // 2 : LONGEST]
@@ -78,7 +78,7 @@ def stretches(samples: Samples) -> list[Samples]:
 
 
 def vocabulary(packed: bytes) -> list[bytes]:
-    """Read the tokens of Moonshine's own file format: each follows its length, of two bytes from 128 on."""
+    """Read the tokens of Moonshine's own file format: each follows its length, in two bytes from 128 on."""
     tokens: list[bytes] = []
     place = 0
     while place < len(packed):
@@ -92,7 +92,7 @@ def vocabulary(packed: bytes) -> list[bytes]:
 
 def _network(path: Path) -> Any:
     options = onnxruntime.SessionOptions()
-    # Small networks are faster on one thread, and several sessions then share the cores.
+    # Small networks are faster on one thread, and sessions can then share the cores.
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.log_severity_level = 3
     return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])

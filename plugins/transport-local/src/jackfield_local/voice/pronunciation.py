@@ -1,6 +1,6 @@
 """Turns written text into text that a speech synthesiser reads well: Markdown, addresses, ids, amounts.
 
-How numbers, dates and units are read is left to the synthesiser.
+The synthesiser itself handles numbers, dates and units.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ _SIGNS = {"USD": "$", "EUR": "€", "GBP": "£"}
 _IN_ADDRESSES = {".": " dot ", "_": " underscore ", "-": " dash ", "+": " plus ", "@": " at "}
 
 _SPELLED = 4
-"""Characters of an id that are said: enough to tell two apart."""
+"""Number of characters of an id that are spoken: enough to tell two apart."""
 
 
 def pronounceable(text: str) -> str:
-    """Return a sentence as it is said; empty if nothing in it can be said."""
+    """Return a sentence as it is spoken; empty if nothing in it can be spoken."""
     said = _SPECIAL.sub(lambda found: _RULES[found.lastgroup or ""][1](found.group()), text)
     said = " ".join(said.split())
     if not any(each.isalnum() for each in said):
         return ""
-    # A heading or a list item ends like a sentence, or the voice would not fall.
+    # A heading or list item must end like a sentence, or the voice would not fall.
     return f"{said}." if said[-1].isalnum() else said
 
 
@@ -112,6 +112,6 @@ _RULES: dict[str, tuple[str, Callable[[str], str]]] = {
     "name": (r"(?<=\w)\.(?=[a-z][a-z0-9])", lambda _: " dot "),
     "picture": (r"[\u2190-\u21ff\u2300-\u27bf\u2b00-\u2bff\ufe0f\u200d\U0001f000-\U0001faff]+", _silent),
 }
-"""By name: a pattern, and how a match is said. The first pattern that matches wins."""
+"""By name: a pattern, and how a match is spoken. The first pattern that matches wins."""
 
 _SPECIAL = re.compile("|".join(f"(?P<{name}>{pattern})" for name, (pattern, _) in _RULES.items()))

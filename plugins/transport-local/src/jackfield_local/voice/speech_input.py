@@ -1,4 +1,4 @@
-"""Speech input: detects the user's turns, and transcribes them while they last and when they end."""
+"""Speech input: detects the user's turns, and transcribes them during the turn and at its end."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from jackfield_local.voice.engines import (
 _log = logging.getLogger(__name__)
 
 LONGEST_CHUNK = (
-    SPEAKING_RATE  # Bytes classified at once, half a second, so that other sessions are not held up.
+    SPEAKING_RATE  # Bytes classified at once, half a second, so that other sessions are not delayed.
 )
 MOST_CHUNKS = 100  # Two seconds, as a browser sends them; then the sender waits.
 GONE_SECONDS = 1.0  # Without audio for this long during speech, the microphone counts as closed.
@@ -38,12 +38,12 @@ DRAFT_EVERY = 21  # Frames of new speech between two drafts: two thirds of a sec
 SURE = 0.5  # Speech begins with frames of at least this probability,
 STILL = 0.35  # and continues with these.
 ONSET = 3  # Likely frames, out of one more, that begin speech: a click or a breath has fewer.
-LEAST = 5  # Fewer likely frames than these are no speech.
-BEFORE = 10  # Frames kept from before the beginning: the first consonant is seldom likely speech.
-AFTER = 5  # Frames of silence that make a pause, and are kept at the end of speech.
-LONGEST_MS = 60_000  # The longest turn, which limits the memory that it takes.
-SOONEST = 7  # Fewest frames of silence that end a complete turn; else two fifths of the usual.
-SILENCES_MS = (200, 5000)  # Limits of the silence that ends a turn, whatever the settings say.
+LEAST = 5  # Fewer likely frames than this are not speech.
+BEFORE = 10  # Frames kept from before the start, because first consonants are often missed.
+AFTER = 5  # Frames of silence that count as a pause, and are kept at the end of speech.
+LONGEST_MS = 60_000  # The longest turn; limits memory use.
+SOONEST = 7  # Minimum frames of silence that end a complete turn; else two fifths of the usual.
+SILENCES_MS = (200, 5000)  # Limits of the silence that ends a turn, regardless of the settings.
 
 _NOT_COMPARED = re.compile(r"[^\w']+")
 
@@ -53,7 +53,7 @@ class TurnEvent(Enum):
 
     BEGAN = auto()
     PAUSED = auto()
-    """A short silence; nothing is added to the turn's speech if it lasts."""
+    """A short silence; if it lasts, it is not added to the turn's speech."""
     ENDED = auto()
 
 
@@ -72,7 +72,7 @@ class TurnDetector:
         """Whether the user's turn is in progress."""
 
     def feed(self, frame: Samples, likelihood: float) -> TurnEvent | None:
-        """Take the next frame of the stream; return what changes with it."""
+        """Process the next frame of the stream; return the change that it causes."""
         if not self.speaking:
             return self._listen(frame, likelihood)
         self._frames.append(frame)
@@ -97,14 +97,14 @@ class TurnDetector:
         )
 
     def end(self) -> TurnEvent:
-        """End the turn now, as when the microphone was closed."""
+        """End the turn now, for example because the microphone was closed."""
         self.speaking = False
         self._before.clear()
         return TurnEvent.ENDED
 
     @property
     def length(self) -> int:
-        """Frames of speech in the turn, without the silence after them; 0 if it was only a noise."""
+        """Frames of speech in the turn, without the silence after them; 0 if it was only noise."""
         return len(self._frames) - max(0, self._silent - AFTER) if self._likely >= LEAST else 0
 
     def speech(self) -> Samples:
@@ -123,25 +123,25 @@ class TurnDetector:
 
 
 class Resampler:
-    """Converts 24 kHz to 16 kHz; the result does not depend on how the stream is cut."""
+    """Converts 24 kHz to 16 kHz; the result does not depend on how the stream is split."""
 
     def __init__(self) -> None:
-        # Flat up to 6 kHz, above which the recogniser hears nothing; it looks ahead two milliseconds.
+        # Flat up to 6 kHz, above which the recogniser uses nothing; it looks ahead two milliseconds.
         self._filter = samplerate.Resampler("sinc_fastest", channels=1)
 
     def feed(self, pcm: bytes) -> Samples:
         """Return the samples that are complete with this piece of the stream."""
         samples = np.frombuffer(pcm, "<i2").astype(np.float32)
         made = self._filter.process(samples, HEARING_RATE / SPEAKING_RATE)
-        # The filter can overshoot the loudest sample; wrapped around, that would be a loud click.
+        # The filter can overshoot the loudest sample; an integer overflow would be a loud click.
         clipped: Samples = np.clip(np.rint(made), -32768, 32767).astype(np.int16)
         return clipped
 
 
 class PartialTranscript:
-    """Turns drafts of one turn, each of more speech than the last, into words that stay.
+    """Turns successive drafts of one turn into words that no longer change.
 
-    The newest words of a draft are often wrong, as their sound is cut short. So a word is shown when two
+    The newest words of a draft are often wrong, because their audio is cut off. So a word is shown when two
     drafts in a row agree on it.
     """
 
@@ -222,7 +222,7 @@ class SpeechInput:
             self._drop_draft()
             self.discard()
             with suppress(asyncio.QueueEmpty):
-                while True:  # Senders that wait for room are released.
+                while True:  # Release senders that wait for room.
                     self._audio.get_nowait()
 
     async def _listen(self) -> None:
@@ -248,7 +248,7 @@ class SpeechInput:
             self._partial, self._draft_frames = PartialTranscript(), 0
             await self._began()
         elif moment is TurnEvent.PAUSED:
-            # If the silence lasts, the words are known already when it ends the turn.
+            # If the silence lasts, the words are already known when the turn ends.
             self._begin_draft()
         elif moment is TurnEvent.ENDED:
             if self._turns.length != self._draft_frames:
@@ -262,7 +262,7 @@ class SpeechInput:
 
     @property
     def _is_draft_due(self) -> bool:
-        # A long turn is drafted less often, as each draft costs more.
+        # Long turns are drafted less often, because each draft costs more.
         enough = self._turns.length >= self._draft_frames * 5 // 4 + DRAFT_EVERY
         return enough and (self._draft is None or self._draft.done())
 
@@ -306,7 +306,7 @@ class SpeechInput:
     async def _transcribe(self, speech: Samples) -> str:
         try:
             return await asyncio.to_thread(self._engine, speech)
-        except Exception:  # noqa: BLE001 - an engine may fail in its own way; the connection stays open
+        except Exception:  # noqa: BLE001 - an engine may fail in any way; the connection stays open
             _log.exception("speech could not be transcribed")
             return ""
 

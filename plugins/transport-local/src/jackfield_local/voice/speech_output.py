@@ -22,11 +22,11 @@ CHUNK = 40 * BYTES_PER_MS
 FILLER = "One moment."
 
 FILLER_SECONDS = 1.2
-"""How long an answer may take before the filler. With the silence that ended the user's turn that makes
-almost two seconds, after which people ask whether the agent is still there."""
+"""How long an answer may take before the filler. With the silence that ended the user's turn, that is almost
+two seconds, after which people ask whether the agent is still there."""
 
 HEARD_MS = 300
-"""Less sound than this has no whole word in it."""
+"""Less audio than this does not contain a whole word."""
 
 
 class SpeechOutput:
@@ -47,12 +47,12 @@ class SpeechOutput:
         """The item that the audio of this turn belongs to."""
 
     def begin_turn(self) -> None:
-        """Begin another turn: what is said from now on belongs to it."""
+        """Begin another turn; later speech belongs to it."""
         self._turns += 1
         self.item, self._text, self._size = f"turn-{self._turns}", "", 0
 
     async def say(self, answer: AsyncIterator[AnswerPart]) -> ToolCalls | None:
-        """Say an answer to its end; return the calls in which it ends, or None if the turn is complete."""
+        """Speak an answer to its end; return the calls that it ends with, or None if the turn is complete."""
         unsaid = ""
         calls: ToolCalls | None = None
         try:
@@ -62,20 +62,20 @@ class SpeechOutput:
                         calls = part
                         break
                     if isinstance(part, TextDelta):  # Forms are shown in text sessions only.
-                        # The last sentence may still go on.
+                        # The last sentence may be incomplete.
                         *complete, unsaid = split_sentences(unsaid + part.text)
                         for sentence in complete:
                             await self._say(sentence)
             await self._say(unsaid)
         finally:
-            if calls is None:  # With calls the user still waits, and so does the filler.
+            if calls is None:  # After calls the user still waits, so the filler stays pending.
                 await self.stop_filler()
         if calls is None and self._text:
             await self._write(self._text, final=True)
         return calls
 
     def withdraw(self) -> int:
-        """Withdraw speech that has not been read yet; return how many bytes of an answer that were."""
+        """Withdraw speech that has not been read yet; return how many bytes of an answer were withdrawn."""
         audio = self._events.remove(lambda event: isinstance(event, Audio))
         if audio:
             self._events.remove(_belongs_to_speech)
@@ -84,21 +84,21 @@ class SpeechOutput:
         return unread
 
     def is_heard(self, played_ms: int | None = None) -> bool:
-        """Whether the user heard something of this turn after so long; by default all that was sent."""
+        """Whether the user heard part of this turn, given the time played; by default all that was sent."""
         played = self._size if played_ms is None else min(played_ms * BYTES_PER_MS, self._size)
         return played >= HEARD_MS * BYTES_PER_MS
 
     def is_complete(self, played_ms: int) -> bool:
-        """Whether all that was sent has been played; the last millisecond may be a fraction of one."""
+        """Whether everything that was sent has been played; the last millisecond may be incomplete."""
         return (played_ms + 1) * BYTES_PER_MS > self._size
 
     def start_filler(self, text: str = FILLER, *, after: float = 0.0) -> None:
-        """Say a filler after so many seconds, once for each time that the user waits."""
+        """Speak a filler after this many seconds, once for each wait of the user."""
         if self.awaited and (self._filler is None or self._filler.done()):
             self._filler = asyncio.create_task(self._say_filler(text, after))
 
     async def stop_filler(self) -> None:
-        """Cancel a filler that was not sent yet: the answer has come, or was interrupted."""
+        """Cancel a filler that was not sent yet, because the answer came or was interrupted."""
         if self._filler is not None:
             self._filler.cancel()
             await asyncio.wait((self._filler,))

@@ -144,7 +144,7 @@ class ChatConnection:
             await asyncio.gather(turn, return_exceptions=True)
 
     def _start_turn(self, *, wanted: bool = False) -> None:
-        """Request an answer if one is wanted, now or since earlier, and none is active."""
+        """Request an answer if one is wanted now or was wanted before, and none is active."""
         self._wanted = self._wanted or wanted
         blocked = self._turn is not None or self._history.open_calls or self._events.closed
         if self._wanted and not blocked:
@@ -161,7 +161,7 @@ class ChatConnection:
                 async for chunk in chunks:
                     if text := reply.take(chunk):
                         await self._events.put(TextDelta(text))
-        except Exception as error:  # noqa: BLE001 - whatever the SDK raises ends this turn and nothing else
+        except Exception as error:  # noqa: BLE001 - any error of the SDK ends only this turn
             self._fail(reply, transport_error(error))
         else:
             self._settle(reply)
@@ -169,7 +169,7 @@ class ChatConnection:
         self._start_turn()
 
     def _settle(self, reply: Reply) -> None:
-        """Emit the events for the end of an answer, without an await in which it could be interrupted."""
+        """Emit the events for the end of an answer; has no await, so it cannot be interrupted."""
         if reply.usage:
             self._events.put_nowait(reply.usage)
         if reply.finish is None:
@@ -177,11 +177,11 @@ class ChatConnection:
         elif reply.finish == "content_filter":
             self._fail(reply, TransportError("content_refused", "the answer was cut by the content filter"))
         elif self._answer_tokens and reply.finish == "length" and (reply.calls or not reply.text):
-            # A reasoning model may use up the limit before its first word.
+            # A reasoning model may exhaust the limit before its first word.
             detail = f"the answer ran into answer_tokens = {self._answer_tokens} before it could be used"
             self._fail(reply, TransportError("server_error", detail))
         elif reply.calls and reply.finish == "length":
-            # The last call is probably cut, and the others may depend on it.
+            # The last call is probably cut off, and the others may depend on it.
             self._fail(
                 reply, TransportError("context_length_exceeded", "the calls ran into the length limit")
             )

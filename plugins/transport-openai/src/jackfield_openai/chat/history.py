@@ -86,7 +86,7 @@ class Reply:
 
 
 def _begins_another(call: PartialCall, call_id: str | None, name: str) -> bool:
-    """Return whether a fragment starts another call than this one."""
+    """Return whether a fragment starts a different call."""
     if call_id and call.id and call_id != call.id:
         return True
     same = bool(call_id) and call_id == call.id
@@ -170,7 +170,7 @@ class History:
         return True
 
     def _slot(self, result: ToolResult) -> OpenCall | None:
-        """Return the call of a result; one without an id is found by its tool or its position."""
+        """Return the call of a result; a result without an id is matched by its tool or its position."""
         waiting = [slot for slot in self.open_calls if slot.output is None]
         for fits in (
             lambda slot: slot.call_id is not None and slot.call_id == result.call_id,

@@ -104,7 +104,7 @@ class RealtimeConnection:
             await self._request_response(item)
 
     async def speak(self, text: str) -> None:
-        """Speak a filler, unless one side speaks or is about to."""
+        """Speak a filler, unless either side speaks or is about to."""
         now = asyncio.get_running_loop().time()
         turns, filler = self._incoming.responses, self._incoming.filler
         if turns.wanted or not turns.is_free(now) or filler.is_active(now):

@@ -1,4 +1,4 @@
-"""Decodes the server's events; objects of the SDK would cost more than everything else together."""
+"""Decodes the server's events; SDK objects would cost more than everything else together."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ def response_events(
 ) -> list[Event]:
     """Return the events at the end of a response; `finished` are its completed function calls by id.
 
-    Calls count only if their item and the whole response are completed: the server reports the arguments of a
-    cancelled call as done, too. `limited` says that the deployment limits the length of answers.
+    Calls count only if their item and the whole response are completed: the server reports the arguments even
+    of a cancelled call as done. `limited` says that the deployment limits the length of answers.
     """
     events = usage(response)
     status = response.get("status")

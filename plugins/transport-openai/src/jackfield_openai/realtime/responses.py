@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 
 RESPONSE_SECONDS = 5.0
-"""The time in which the server starts a response, after speech or a request; normally it starts at once."""
+"""How long the server may take to start a response after speech or a request; usually it starts at once."""
 
 _UNKNOWN = "?"
 
@@ -13,8 +13,8 @@ _UNKNOWN = "?"
 class ResponseScheduler:
     """Decides when a response may be requested; times are the loop's.
 
-    Never while a response is active or the server is about to start one. The server's events arrive in order:
-    a response that starts after an item was added answers that item.
+    No request is made while a response is active or the server is about to start one. The server's events
+    arrive in order: a response that starts after an item was added answers that item.
     """
 
     def __init__(self) -> None:
@@ -135,7 +135,7 @@ def _unless_past(moment: float | None, now: float) -> float | None:
 
 
 FILLER_SECONDS = 5.0
-"""The longest time that an answer waits for a filler; a short sentence takes less than a second."""
+"""The longest time that an answer waits for a filler; a short sentence takes under a second."""
 
 
 class FillerResponse:

@@ -41,7 +41,7 @@ def browser_session(opening: ConnectionConfig, settings: OpenAISettings, tools: 
 
 
 def tools_session(opening: ConnectionConfig, tools: DeclaredTools) -> dict[str, Any]:
-    """Return instructions and tools, which the browser must not choose although it could send its own."""
+    """Return instructions and tools, which override any that the browser may send."""
     session: dict[str, Any] = {
         "type": "realtime",
         "instructions": opening.instructions,
@@ -54,7 +54,7 @@ def tools_session(opening: ConnectionConfig, tools: DeclaredTools) -> dict[str, 
 
 
 def filler_response(text: str, language: str | None) -> dict[str, Any]:
-    """Return a response outside the conversation: it reads nothing and is not remembered."""
+    """Return a response outside the conversation: it neither reads nor extends the history."""
     wanted = f"in the language {language}" if language else "word for word"
     return {
         "conversation": "none",

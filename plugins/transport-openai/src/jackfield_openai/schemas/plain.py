@@ -35,7 +35,7 @@ _NAMED = {"properties", "patternProperties", "dependentSchemas", "$defs", "defin
 
 
 def plain_parameters(parameters: Mapping[str, Any], report: LoweringReport) -> Written:
-    """Return the schema as it is; only a root that is not a plain object is rewritten."""
+    """Return the schema unchanged, except that a root that is not a plain object is rewritten."""
     if parameters.get("type") != "object" or not _NOT_AT_THE_ROOT.isdisjoint(parameters):
         return PlainWriter(parse_schema(dict(parameters), report), report).root()
     tidied: Written = _tidied({"properties": {}} | dict(parameters), 0)
@@ -133,7 +133,7 @@ class PlainWriter(SchemaWriter):
         self._report.add(shape.path, "too large from here on; any value is accepted")
         return any_value(shape.path, shape.annotations)
 
-    def _free(self, shape: Shape) -> Written:  # noqa: ARG002 - stricter forms want to know where it is
+    def _free(self, shape: Shape) -> Written:  # noqa: ARG002 - stricter writers need the path
         return {}
 
     def _never(self, shape: Shape) -> Written:  # noqa: ARG002

@@ -222,7 +222,7 @@ class StrictWriter(PlainWriter):
             raise NotStrictError(place, f"it knows no members {which}")
 
     def _reject_wider(self, option: Option) -> None:
-        """Raise the actual reason if an array or object is open for another reason than being open."""
+        """Raise the original reason if an array or object is open because of another construct."""
         if option.gap:
             raise NotStrictError(*option.gap)
         # The root is always an object.
@@ -234,8 +234,8 @@ class StrictWriter(PlainWriter):
             return self.write(shape, null_first=not required)
         if shape.accepts_any:
             return self._free(shape)
-        # Null and absence come back as the same value, which is correct only if they mean the same. The union
-        # of several objects has no default that could say so.
+        # Null and absence are returned as the same value, which is correct only if they mean the same. The
+        # union of several objects has no default that could show this.
         widened = self._parsed.widened
         if record is self._alternatives:
             what = f"alternatives of the whole become one object, in which a null at {pointer(*shape.path)}"

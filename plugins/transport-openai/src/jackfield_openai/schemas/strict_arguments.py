@@ -25,7 +25,7 @@ class _Members:
     droppable: frozenset[str]
     inner: dict[str, _Plan] = field(default_factory=dict)
     marks: dict[str, tuple[Any, ...]] = field(default_factory=dict)
-    """Properties whose values tell this alternative from others."""
+    """Properties whose values distinguish this alternative from others."""
 
     def fits(self, value: dict[str, Any]) -> bool:
         return self.names == value.keys() and all(value[name] in marks for name, marks in self.marks.items())

@@ -19,7 +19,7 @@ DraftOrError: TypeAlias = RecordDraft | UnreadableFileError
 Read = Callable[[Document], Iterator[DraftOrError]]
 
 _WHOLE = 64_000_000
-"""The size limit of a file that is read at once; a long book with pictures has about a tenth of it."""
+"""The size limit of a file that is read at once; a long book with pictures is about a tenth of this."""
 
 _STREAMED = 4_000_000_000
 

@@ -20,7 +20,7 @@ _FILE_ENDINGS = (".doc", ".docx", ".pdf", ".indd", ".odt", ".ppt", ".pptx", ".te
 
 def read(document: Document) -> Iterator[RecordDraft]:
     """Yield one record; pages without text are noted."""
-    # pypdf logs repairs, which are of no use here.
+    # pypdf logs repairs, which are not useful here.
     logging.getLogger("pypdf").setLevel(logging.CRITICAL)
     reader = _opened(document)
     count = len(reader.pages)
