@@ -33,7 +33,7 @@ CONTESTANTS = (
     Implementation("Jackfield, the first with SQLite", SQLITE, "jackfield_store_sqlite"),
     Implementation("openai-agents `function_tool`", "openai_agents", "agents"),
     Implementation("pydantic-ai ToolManager, all calls in one step", "pydantic_ai", "pydantic_ai"),
-    Implementation("pydantic-ai ToolManager, a step a message", PEER, "pydantic_ai"),
+    Implementation("pydantic-ai ToolManager, one step per message", PEER, "pydantic_ai"),
     Implementation("FastMCP server", "fastmcp", "fastmcp"),
     Implementation("langchain-core StructuredTool", "langchain", "langchain_core"),
 )

@@ -53,10 +53,12 @@ class LoopsSettings:
     """`[policies.loops]`"""
 
     identical_calls: Annotated[
-        _Count, Help("Refuse a call at this many identical calls in a turn: 2 or more; 0 disables this.")
+        _Count,
+        Help("A call is refused when the turn has this many identical calls: 2 or more; 0 means no limit."),
     ] = 3
     empty_results: Annotated[
-        _Count, Help("Refuse a tool's result at this many empty results in a turn; 0 disables this.")
+        _Count,
+        Help("An empty result is refused when the tool returned this many in the turn; 0 means no limit."),
     ] = 2
 
     def __post_init__(self) -> None:
