@@ -195,6 +195,7 @@ def confirmation_pending(pending: PendingConfirmation) -> ToolResponse:
 
 
 def _record_key(session_id: str, confirmation_id: str) -> str:
+    """Return the key of a confirmation's record."""
     return f"confirmation/{session_id}/{confirmation_id}"
 
 
@@ -217,6 +218,7 @@ def render(template: str | None, tool_id: str, args: Mapping[str, Any]) -> str:
 
 
 def _format(args: Mapping[str, Any], path: str, form: str) -> str:
+    """Return an argument as the text of a placeholder in a preview."""
     value = _argument(args, path)
     kind, _, other = form.partition(" ")
     if kind == "moment":

@@ -90,6 +90,7 @@ def allow_retry(call: Call, pause: float) -> bool:
 
 
 def _canonical_args(call: Call) -> bytes | None:
+    """Return the arguments of a call as canonical JSON; None if they are not JSON."""
     try:
         return orjson.dumps(call.args, option=orjson.OPT_SORT_KEYS)
     except (TypeError, ValueError, RecursionError):

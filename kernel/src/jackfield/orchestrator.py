@@ -257,6 +257,7 @@ class Orchestrator:
         call.confirmed, call.approved_args = True, canonical
 
         async def run_claimed(call: Call) -> ToolResponse:
+            """Publish the decision, then run the call."""
             # Published by the process that runs the call, and before the run, which may take minutes.
             session.publish(*event_fields(confirmation_settled(pending, approved=True)))
             return await self._chain_for(call).run(call)
