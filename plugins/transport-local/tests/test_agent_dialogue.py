@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, cast
 
 import pytest
-from agent_script import Scripted, agent_session
+from agent_script import OPTIONS, Scripted, agent_session
 from agent_tools import TOOLS, Tool
 from jackfield.transport.protocol import TransportError
-from local_session import Session
+from jackfield_local.agent.agent import LocalAgent
+from jackfield_local.agent.llama import LlamaModel
+from local_requests import NOW
+from local_session import Session, offered
 
 EVENT: Tool = (
     "Create a calendar event.",
@@ -382,6 +385,23 @@ def test_until_the_model_is_ready_the_router_answers() -> None:
 
     _talk(model, steps, **TOOLS)
     assert len(model.asked) == 1
+
+
+def test_an_evicted_prompt_is_prepared_again_for_the_next_conversation() -> None:
+    model = Scripted()
+
+    async def main() -> None:
+        agent = LocalAgent(OPTIONS, clock=lambda: NOW, model=cast("LlamaModel", model))
+        for _ in range(2):
+            async with offered(TOOLS, agent):
+                await agent.ready()
+                # llama.cpp has few slots: conversations with other tools evict this prompt.
+                (evicted,) = model.prepared
+                assert model.is_ready(evicted)
+                model.prepared.clear()
+        await agent.close()
+
+    asyncio.run(main())
 
 
 def test_the_router_answers_if_the_model_fails() -> None:

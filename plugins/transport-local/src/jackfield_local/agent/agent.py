@@ -41,7 +41,7 @@ class LocalAgent:
         self._settings = settings
         self._clock = clock
         self._model = model
-        self._preparing: dict[Prefix, asyncio.Task[None]] = {}
+        self._preparing: dict[Prefix, asyncio.Task[bool]] = {}
 
     @classmethod
     def with_model(cls, settings: LocalSettings, clock: Clock | None = None) -> LocalAgent:
@@ -59,9 +59,14 @@ class LocalAgent:
         context = await asyncio.to_thread(self._context, opening)
         if self._model is not None and context.model is not None:
             prefix = context.model.prefix
-            if prefix not in self._preparing:
+            if prefix not in self._preparing or self._is_evicted(prefix):
                 self._preparing[prefix] = asyncio.create_task(_prepare(self._model, prefix))
         return AgentDialogue(opening, context)
+
+    def _is_evicted(self, prefix: Prefix) -> bool:
+        """Whether the model was prepared for these tools, and other tools have taken their place since."""
+        task = self._preparing[prefix]
+        return self._model is not None and task.done() and task.result() and self._model.progress(prefix) == 0
 
     async def ready(self) -> None:
         """Wait until the model is prepared for all conversations so far."""
@@ -99,13 +104,15 @@ class LocalAgent:
         return AgentContext(tools, router, decider, style, self._clock or (lambda: datetime.now(zone)), name)
 
 
-async def _prepare(model: LlamaModel, prefix: Prefix) -> None:
+async def _prepare(model: LlamaModel, prefix: Prefix) -> bool:
+    """Prepare the model; return whether that worked."""
     try:
         await model.prepare(prefix)
     except Exception as error:  # noqa: BLE001 - the router decides if the model fails for any reason
         _log.warning("the router decides, because the model could not be prepared: %s", error)
-    else:
-        _log.info("the model is ready")
+        return False
+    _log.info("the model is ready")
+    return True
 
 
 def session_zone(instructions: str) -> str:
