@@ -156,7 +156,7 @@ def test_a_truncated_file_is_not_an_image(name: str, tmp_path: Path) -> None:
 def test_other_formats_are_rejected(name: str, tmp_path: Path) -> None:
     path = tmp_path / f"picture.{name}"
     Image.new("RGB", (30, 20), "teal").save(path)
-    with pytest.raises(NotAnImageError, match="no PNG, JPEG, WebP or GIF"):
+    with pytest.raises(NotAnImageError, match="not a PNG, JPEG, WebP or GIF"):
         inspect(path.read_bytes())
 
 

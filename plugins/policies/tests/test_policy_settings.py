@@ -217,4 +217,4 @@ def test_a_tool_over_its_latency_budget_is_logged(caplog: pytest.LogCaptureFixtu
         asyncio.run(work.call(work.session(), "tool"))
     (record,) = caplog.records
     assert record.getMessage().startswith("tool took ")
-    assert record.getMessage().endswith(" ms of its 1")
+    assert record.getMessage().endswith(" ms, over its budget of 1 ms")

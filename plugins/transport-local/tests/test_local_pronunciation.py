@@ -61,6 +61,8 @@ def test_splitting_into_sentences_loses_nothing(text: str) -> None:
         ("It costs 3.50 now. Good.", ["It costs 3.50 now. ", "Good."]),
         ("1. First\n2. Second\n", ["1. First\n", "2. Second\n"]),
         ('He said "No." Then he left.', ['He said "No." ', "Then he left."]),
+        ("**State.** 140 of 212 are done. Good.", ["**State.** 140 of 212 are done. ", "Good."]),
+        ("**State.**\nDone.", ["**State.**\n", "Done."]),
         ("So:\n```\na. b\nc\n```\nDone.", ["So:\n", "```\na. b\nc\n```", "\nDone."]),
     ],
 )

@@ -153,6 +153,9 @@ _NO_END = re.compile(
 )
 """After "1.", "e.g." or an initial the sentence continues."""
 
+_LABEL = re.compile(r"\s*(?:[-+•]\s+)?([*_]{1,3})[^*_]+\1[^\S\n]*")
+"""An emphasised label such as "**State.**", which belongs to the sentence after it."""
+
 _STEPS = re.compile(r"(?:^|\s)1[.)]\s+\S.*?\s2[.)]\s+\S", re.DOTALL)
 _STEP = re.compile(r"\s+(?=\d{1,2}[.)]\s+[A-ZÀ-Þ*`\"“])")
 _HEADING = re.compile(r"\s*#{1,6}\s")
@@ -171,7 +174,7 @@ def split_sentences(text: str) -> list[str]:
     found, start = [], 0
     for match in _END.finditer(text):
         part = text[start : match.end()]
-        if part.strip() and not _NO_END.search(part.rstrip()):
+        if part.strip() and not _NO_END.search(part.rstrip()) and not _LABEL.fullmatch(part):
             found.append(part)
             start = match.end()
     return [*found, text[start:]]
