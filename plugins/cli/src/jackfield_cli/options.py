@@ -10,7 +10,7 @@ from typing import Any
 import click
 from jackfield.settings import Settings, SettingsFaults
 
-as_json = click.option("--json", "as_json", is_flag=True, help="Print machine-readable JSON.")
+as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON for machines.")
 
 no_import = click.option(
     "--no-import", is_flag=True, help="Check only the source of handlers; run no code of any tool."

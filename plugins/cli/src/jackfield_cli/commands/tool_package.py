@@ -33,8 +33,7 @@ _EXAMPLE_ARGUMENTS = '{"text": "one two three"}'
 def new_tool(name: str, parent: Path) -> None:
     """Create a working tool package called NAME (e.g. book_table) as a starting point.
 
-    The folder is called NAME, with dashes instead of underscores. The new package can be installed and built,
-    and its tests pass.
+    The folder is the name with dashes. The new package can be installed and built, and its tests pass.
     """
     from jackfield_builder.discovery import discover
 

@@ -12,7 +12,7 @@ const OUTCOMES = {
   never_run: ["approved", "This was approved, but the host stopped before it took effect."],
 };
 
-const APPROVED = ["approved", "Approved. It will run only once."];
+const APPROVED = ["approved", "This was approved. It runs once."];
 
 /** One confirmation; only a click calls `decide`. */
 export class ConfirmationCard {
