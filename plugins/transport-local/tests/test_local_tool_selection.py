@@ -1,4 +1,4 @@
-"""`tool_selection = "model"`: what is missing is reported at startup, with the command that helps."""
+"""`tool_selection = "model"`: startup reports a missing model or extra, and the command that installs it."""
 
 from __future__ import annotations
 
