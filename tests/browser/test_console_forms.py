@@ -53,7 +53,7 @@ def booked(deployment: Deployment) -> list[str]:
 
 
 def form(console: Console, tool: str = "book_room") -> Locator:
-    return console.page.get_by_role("group", name=f"Form of {tool}")
+    return console.page.get_by_role("group", name=f"Form for {tool}")
 
 
 def field(card: Locator, name: str) -> Locator:

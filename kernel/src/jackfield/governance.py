@@ -251,6 +251,4 @@ class SyncPolicy:
 
 def policy_failed(*, writes: bool) -> ToolResponse:
     """Return the response to a call in which a policy failed; how far the call got is unknown."""
-    return fail(
-        ErrorType.INTERNAL, "A policy of the host failed during this call.", partial_side_effects=writes
-    )
+    return fail(ErrorType.INTERNAL, "A host policy failed during this call.", partial_side_effects=writes)

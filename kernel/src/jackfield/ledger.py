@@ -365,8 +365,8 @@ class CallLedger:
                 call.end(DUPLICATES, "conflict")
                 return fail(
                     ErrorType.CONFLICT,
-                    "This call id was already used with other arguments; the earlier call is unaffected.",
-                    suggestion="Make a new call with another id.",
+                    "This call id was already used with different arguments; the earlier call is unaffected.",
+                    suggestion="Make a new call with a different id.",
                 )
             case ClaimState.IN_DOUBT:
                 return await self._answer_in_doubt(call)

@@ -496,7 +496,7 @@ def _policy_error(call: Call, error: BaseException) -> ToolResponse:
         # How far the call got is unknown, so policies without a decision must not appear as passed.
         call.decisions = dict.fromkeys(call.policies, "unknown") | call.decisions
     if call.invocations or not isinstance(error, StoreUnavailableError):
-        _log.error("a policy failed in a call of %s", call.tool.id, exc_info=error)
+        _log.error("a policy failed in a call to %s", call.tool.id, exc_info=error)
         return policy_failed(writes=not call.tool.reads)
-    _log.error("call of %s refused: the store is unavailable: %s", call.tool.id, error)
+    _log.error("call to %s rejected: the store is unavailable: %s", call.tool.id, error)
     return not_claimed()

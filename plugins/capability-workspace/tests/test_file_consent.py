@@ -91,7 +91,7 @@ def test_a_new_file_that_was_not_named_needs_confirmation(root: Path) -> None:
         "Write conftest.py?",
         "Replace a file of that name: no",
         "Content: import os\\nos.x()\\n",
-        "You did not ask for a change to this file by its name.",
+        "You did not ask for a change to this file by name.",
     ]
     assert list(root.iterdir()) == []
     assert session.approve()["ok"]

@@ -502,11 +502,11 @@ def test_the_file_in_the_working_folder_is_found(site: Any) -> None:
         ("registry = 5", "jackfield.toml registry: expected a path, got 5"),
         (
             "prompt_tokens = -1",
-            "jackfield.toml prompt_tokens: expected an integer number of tokens from 0 up, got -1",
+            "jackfield.toml prompt_tokens: expected an integer number of tokens, at least 0, got -1",
         ),
         (
             'answer_tokens = "many"',
-            "jackfield.toml answer_tokens: expected an integer number of tokens from 0 up, got 'many'",
+            "jackfield.toml answer_tokens: expected an integer number of tokens, at least 0, got 'many'",
         ),
         (
             'deployment = "test"',

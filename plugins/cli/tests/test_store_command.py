@@ -44,7 +44,7 @@ def test_a_store_is_created_once_and_shown(site: Any, folder: Path) -> None:
     again = site.run("store", "create", **PRODUCTION)
     assert again.returncode == 1
     assert again.stderr == (
-        f"Error: nothing was created: {path} is a store already, with the id {store_id}\n"
+        f"Error: nothing was created: {path} is already a store, with the id {store_id}\n"
     )
 
 

@@ -229,7 +229,7 @@ def test_an_exported_session_is_readable_by_its_owner_only(
     assert [line["at"] for line in lines] == sorted(line["at"] for line in lines)
 
     done = jackfield("sessions", "export", session, "-o", "out.jsonl")
-    assert (done.exit_code, done.stderr) == (1, "Error: out.jsonl already exists; choose another name\n")
+    assert (done.exit_code, done.stderr) == (1, "Error: out.jsonl already exists; choose a different name\n")
     markdown = asked(jackfield, "sessions", "export", session, "--format", "markdown")
     assert markdown.startswith(f"# Session {session}\n")
     assert "\n> Two words.\n> No \\x1b[31mmore.\n" in markdown

@@ -235,7 +235,8 @@ def test_a_secret_in_the_wrong_setting_is_not_repeated(
             'address = "0.0.0.0"',
             "",
             "",
-            "[host] address: others can reach '0.0.0.0', and no token is required; add what `jackfield key "
+            "[host] address: other machines can reach '0.0.0.0', but no token is required; add "
+            "what `jackfield key "
             "NAME` prints to jackfield.toml, or set up [host.jwt], or listen on",
         ),
         ("", "", "[stores.sqlite]\npth = 1", "[stores.sqlite] pth: unknown setting; did you mean 'path'?"),
@@ -285,7 +286,7 @@ def test_faults_of_plugins_and_a_missing_token_are_reported_together(
     toml(host_folder, 'address = "0.0.0.0"', tables=tables)
     faults = refused("--port", "0").splitlines()
     assert [line.partition("; ")[0] for line in faults] == [
-        "[host] address: others can reach '0.0.0.0', and no token is required",
+        "[host] address: other machines can reach '0.0.0.0', but no token is required",
         "[policies.loops] identical: unknown setting",
         "[observers.audit] pth: unknown setting",
         "[policies.lops]: no installed plugin offers this",
@@ -311,7 +312,7 @@ def test_faults_of_kernel_host_plugins_and_provider_are_reported_in_one_run(
         "[policies.budgets] enabled: expected true or false, got 'no'",
         "[host] prot: unknown setting",
         "JACKFIELD_HOST_MAX_SESSIONS: expected an integer of at least 1, got 'many'",
-        "[host] address: others can reach '0.0.0.0', and no token is required",
+        "[host] address: other machines can reach '0.0.0.0', but no token is required",
         "[policies.loops] identical: unknown setting",
         "[transports.openai] vocie: unknown setting",
         "[policies.lops]: no installed plugin offers this",

@@ -92,8 +92,14 @@ def without_tables(path: Path) -> None:
         (None, f"jackfield.db does not exist; {CREATE}; otherwise put the file back or check the mount\n"),
         (Path.touch, "jackfield.db is empty and not a store; put the file back or restore a backup"),
         (without_tables, "jackfield.db is empty and not a store; put the file back or restore a backup"),
-        (text, "jackfield.db is not a SQLite database; move the file away, or give the store another path"),
-        (another_programs, "jackfield.db is another program's SQLite database; give the store another path"),
+        (
+            text,
+            "jackfield.db is not a SQLite database; move the file away, or give the store a different path",
+        ),
+        (
+            another_programs,
+            "jackfield.db is another program's SQLite database; give the store a different path",
+        ),
     ],
 )
 def test_a_production_host_without_its_store_does_not_start(

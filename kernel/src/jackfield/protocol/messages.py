@@ -131,7 +131,7 @@ class Playback(ClientMessage):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Approve(ClientMessage):
-    """The user approves a call that waits for confirmation."""
+    """The user approves a call that is waiting for confirmation."""
 
     type: Literal["approve"] = "approve"
     token: Annotated[str, MaxLen(200), doc("The token of the confirmation.")] = field(repr=False)
@@ -139,7 +139,7 @@ class Approve(ClientMessage):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decline(ClientMessage):
-    """The user declines a call that waits for confirmation."""
+    """The user declines a call that is waiting for confirmation."""
 
     type: Literal["decline"] = "decline"
     token: Annotated[str, MaxLen(200), doc("The token of the confirmation.")] = field(repr=False)
@@ -322,7 +322,7 @@ class GoingAway(HostMessage):
 class FormFault(HostMessage):
     """A form value that does not fit its schema."""
 
-    path: Annotated[str, doc("Where: a JSON Pointer into the values.")]
+    path: Annotated[str, doc("The location, as a JSON Pointer into the values.")]
     message: str
 
 
@@ -335,7 +335,7 @@ class ErrorMessage(HostMessage):
     message: str
     suggestion: str | None = None
     retry_after: Annotated[float | None, doc("Seconds after which to try again.")] = None
-    form_id: Annotated[str | None, doc("Only where a form was not accepted.")] = None
+    form_id: Annotated[str | None, doc("Only if a form was rejected.")] = None
     faults: Annotated[
         Sequence[FormFault] | None,
         doc("Only with `invalid_values`: what is wrong with the values; the form stays open."),
@@ -350,7 +350,7 @@ class ToolDecisions(HostMessage):
     tool: str
     call_id: str | None
     decisions: Annotated[
-        Mapping[str, str], doc("By policy, in order: `pass`, the policy's own words, or `not reached`.")
+        Mapping[str, str], doc("By policy, in order: `pass`, the policy's own decision, or `not reached`.")
     ]
 
 
@@ -367,7 +367,7 @@ class ChatMessage(SessionEvent):
     turn: int
     answer: int | None = None
     interrupted: bool | None = None
-    client_id: Annotated[str | None, doc("The client's id for the message, of the user only.")] = None
+    client_id: Annotated[str | None, doc("The client's id for the message; only for user messages.")] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -378,7 +378,7 @@ class ToolStart(SessionEvent):
     tool: str
     call_id: str | None
     description: str
-    arguments: Annotated[str, doc("The arguments as the model wrote them, cut after 4000 characters.")]
+    arguments: Annotated[str, doc("The arguments as the model wrote them, truncated to 4000 characters.")]
     budget_ms: int | None
 
 
@@ -401,7 +401,7 @@ class ToolComplete(SessionEvent):
     tool: str
     call_id: str | None
     duration_ms: float
-    data: Annotated[Any, doc("The result, cut by kind to 4000 characters.")]
+    data: Annotated[Any, doc("The result, truncated to 4000 characters.")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -51,9 +51,9 @@ def _allowed(registry: Registry, name: str) -> bool:
     if CAPABILITY in tool.manifest.requires:
         raise SettingsError(f"{where}: {name} starts agents, which an agent may not do")
     if "text" not in tool.manifest.allowed_modes:
-        raise SettingsError(f"{where}: {name} works in voice only, and agents work in text")
+        raise SettingsError(f"{where}: {name} works only in voice, but agents work in text")
     if tool.manifest.requires_confirmation is True:
-        raise SettingsError(f"{where}: {name} needs confirmation for every call, and agents run unattended")
+        raise SettingsError(f"{where}: {name} needs confirmation for every call, but agents run unattended")
     return True
 
 

@@ -62,7 +62,7 @@ class ImagesSettings:
     api_key_env: Annotated[
         EnvironmentVariable | None,
         Help(
-            "The environment variable that holds the key; a key in the file itself is refused.",
+            "The environment variable that holds the key; a key in the file itself is rejected.",
             default="`OPENAI_API_KEY` or `GEMINI_API_KEY`",
         ),
     ] = None
@@ -99,11 +99,11 @@ class ImagesSettings:
         provider = PROVIDERS[name]
         if not _is_installed(provider.package):
             extra = f"jackfield-capability-images[{provider.extra}]"
-            return f"the package of the provider {name} is not installed: pip install '{extra}'"
+            return f"the package for the provider {name} is not installed: pip install '{extra}'"
         key_env = self.api_key_env or provider.key_env
         if not self.base_url and not os.environ.get(key_env):
             return (
-                f"the environment variable {key_env}, which holds the key of the provider {name}, is not set"
+                f"the environment variable {key_env}, which holds the key for the provider {name}, is not set"
             )
         return None
 
@@ -115,8 +115,9 @@ class ImageConsentSettings:
     cost_limit: Annotated[
         Dollars,
         Help(
-            "Cost up to which the user is not asked. An unknown cost is over every limit; with 0 the user is "
-            "always asked."
+            "Cost up to which the user is not asked. An unknown cost counts as over the limit; "
+            "with 0, the user "
+            "is always asked."
         ),
     ] = 0.10
     verbs: Annotated[

@@ -30,14 +30,15 @@ class WorkspaceSettings:
     root: Annotated[
         Path | None,
         Help(
-            "The directory; a relative path starts in the working directory of the host.",
+            "The directory; a relative path is resolved against the host's working directory.",
             default="none: the tools are withheld",
         ),
     ] = None
     hidden: Annotated[
         tuple[NonEmpty, ...],
         Help(
-            "More patterns of hidden files, as in a `.gitignore` file; `!` before a pattern removes it: "
+            "Additional patterns for hidden files, as in a `.gitignore` file; `!` before a "
+            "pattern removes it: "
             '`["secrets/", "!.env.ci"]`.'
         ),
     ] = ()
@@ -63,9 +64,9 @@ class WorkspaceSettings:
     max_files: Annotated[
         int, Gt(0), Le(5000), Unit("files"), Help("Maximum files that `glob` lists; it counts all.")
     ] = 200
-    max_matches: Annotated[int, Gt(0), Le(5000), Unit("matches"), Help("Maximum matches of one `grep`.")] = (
-        200
-    )
+    max_matches: Annotated[
+        int, Gt(0), Le(5000), Unit("matches"), Help("Maximum matches that one `grep` returns.")
+    ] = 200
     max_entries: Annotated[
         int,
         Gt(0),
@@ -126,7 +127,8 @@ class ShellSettings:
     readable: Annotated[
         tuple[Annotated[str, Format("an absolute path", _absolute)], ...] | None,
         Help(
-            'More paths that commands in the sandbox can read, such as `["/opt/toolchain"]`.', default="none"
+            'Additional paths that commands in the sandbox can read, such as `["/opt/toolchain"]`.',
+            default="none",
         ),
     ] = None
 

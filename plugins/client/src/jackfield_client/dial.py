@@ -137,8 +137,10 @@ def _status_message(status: int, address: HostAddress) -> str:
     if status in (301, 302, 303, 307, 308):
         return f"{address.base} redirects ({status}); give the address of the host itself."
     if status == 404:
-        return f"The server at {address.base} is not a Jackfield host, or the host has another path (404)."
-    return f"{address.base} refused the connection ({status})."
+        return (
+            f"The server at {address.base} is not a Jackfield host, or the host has a different path (404)."
+        )
+    return f"{address.base} rejected the connection ({status})."
 
 
 def _error_in(body: bytes | None) -> Mapping[str, Any]:

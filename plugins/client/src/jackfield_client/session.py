@@ -63,7 +63,7 @@ def connect(
     if token and not (address.secure or address.loopback or insecure):
         raise ValueError(
             f"the token would be sent to {address.base} without encryption; use https://, "
-            "or allow it explicitly (insecure)"
+            "or pass insecure=True (--insecure on the command line)"
         )
     start_options = StartOptions(time_zone, language, forms, handover, resume, last_event)
     dial_options = DialOptions(address, mode, token, ssl)

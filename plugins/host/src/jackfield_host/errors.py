@@ -109,7 +109,7 @@ def to_http_error(error: Exception) -> HttpError:
                 retry_after=2.0,
             )
         case HTTPException():
-            code, message = _ROUTING_ERRORS.get(error.status_code, ("refused", "The request was refused."))
+            code, message = _ROUTING_ERRORS.get(error.status_code, ("refused", "The request was rejected."))
             return HttpError(error.status_code, code, message, headers=error.headers)
         case _:
             _log.error("a request failed", exc_info=error)

@@ -86,7 +86,7 @@ class ExecuteBody(RequestBody):
 
 
 class DecisionBody(RequestBody):
-    """The user's decision about a call that waits for confirmation."""
+    """The user's decision about a call that is waiting for confirmation."""
 
     approve: bool
 

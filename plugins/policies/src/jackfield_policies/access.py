@@ -117,7 +117,7 @@ class ModePolicy(SyncPolicy):
         allowed = " or ".join(call.tool.manifest.allowed_modes)
         return fail(
             ErrorType.MODE_RESTRICTED,
-            f"{call.tool.id} works in {allowed} sessions, and this is a {call.session.mode} session.",
+            f"{call.tool.id} works only in {allowed} sessions, but this is a {call.session.mode} session.",
             suggestion="Tell the user, and continue without it.",
         )
 

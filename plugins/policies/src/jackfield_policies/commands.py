@@ -56,7 +56,7 @@ def list_(settings: Settings, as_json: bool) -> None:
 
 @bans.command()
 @click.argument("user", required=False)
-@click.option("--session", metavar="ID", help="Lift the ban of a guest without a name, by the session's id.")
+@click.option("--session", metavar="ID", help="Lift the ban on an anonymous user, by the session's id.")
 @with_registry
 @as_json
 def lift(settings: Settings, user: str | None, session: str | None, as_json: bool) -> None:
@@ -75,7 +75,7 @@ def lift(settings: Settings, user: str | None, session: str | None, as_json: boo
     if as_json:
         print_json({**who._asdict(), "lifted": True})
     else:
-        echo(f"the ban of {printable(user) if user else f'session {printable(session)}'} is lifted")
+        echo(f"the ban on {printable(user) if user else f'session {printable(session)}'} is lifted")
 
 
 async def _active_bans(store: Store) -> list[_ActiveBan]:

@@ -99,7 +99,7 @@ def _absent_reason(path: Path, pinned: str | None) -> str:
         )
     if pinned:
         return (
-            f"the store {path} does not exist, and [stores.sqlite] asks for the one with the id {pinned}; "
+            f"the store {path} does not exist, and [stores.sqlite] requires the one with the id {pinned}; "
             "put the file back or check the mount; for a new store, remove the setting `id` first"
         )
     return (
@@ -116,7 +116,7 @@ def _describe_path(path: Path, pinned: str | None = None) -> str:
             found = schema.known_identity(db)
     except apsw.Error as error:
         return str(unavailable_error(path, error))
-    return f"{path} is a store already, with the id {found.id}" if found else f"{path} is a store already"
+    return f"{path} is already a store, with the id {found.id}" if found else f"{path} is already a store"
 
 
 def _parts(path: Path) -> list[Path]:

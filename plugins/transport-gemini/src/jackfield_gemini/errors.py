@@ -128,7 +128,7 @@ def transport_error(error: Exception) -> TransportError:
     for judge in (_sdk_error, _socket_error, _network_error):
         if (trouble := judge(error)) is not None:
             return trouble
-    return TransportError("server_error", f"the provider's message made no sense ({type(error).__name__})")
+    return TransportError("server_error", f"the provider sent an invalid message ({type(error).__name__})")
 
 
 def _sdk_error(error: Exception) -> TransportError | None:

@@ -305,7 +305,7 @@ def _config(opening: ConnectionConfig) -> GenerateContentConfig:
     try:
         return GenerateContentConfig.model_validate(fields)
     except ValueError as error:
-        detail = f"the SDK does not take what the session begins with: {error}"
+        detail = f"the SDK rejects the session's configuration: {error}"
         raise TransportError("invalid_request_error", detail[: errors.MAX_DETAIL]) from None
 
 

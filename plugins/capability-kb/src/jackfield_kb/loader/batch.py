@@ -71,7 +71,7 @@ class IdClaims:
             rival = self._rival(made.record.id, part.source.uri)
         if rival is not None:
             what = f"its record {made.record.id} already comes from {file_of(rival) or rival}"
-            _refuse(part, made, what, "give one of them another `id`, or remove one")
+            _refuse(part, made, what, "give one of them a different `id`, or remove one")
             return None
         if owner := self._exposed(made):
             what = f"its record {made.record.id} is personal to {owner} and would become visible to others"

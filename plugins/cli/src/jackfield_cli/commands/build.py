@@ -140,7 +140,7 @@ def diff(settings: Settings, before: Path | None, after: Path | None, strict: bo
         for change in changes:
             echo(f"  {_describe_change(change)}")
         if not changes:
-            echo("  no difference that affects a session")
+            echo("  no differences that affect sessions")
         for tool_id, reason in broken.items() if strict else ():
             echo(click.style(f"{tool_id}: {reason}", fg="red"), err=True)
     sys.exit(1 if strict and broken else 0)
@@ -153,7 +153,7 @@ def _previous_registry(registry: Path) -> Path:
     path = previous(registry)
     if not path.exists():
         raise click.ClickException(
-            f"{path}: no build has replaced a registry yet; name the file to compare with"
+            f"{path}: there is no previous registry yet; name the file to compare with"
         )
     return path
 
@@ -176,7 +176,7 @@ def _check_replaceable(path: Path) -> None:
 
 def _not_a_registry(path: Path) -> click.ClickException:
     return click.ClickException(
-        f"{path} is not a registry and was not changed; name another file with --registry"
+        f"{path} is not a registry and was not changed; choose a different file with --registry"
     )
 
 

@@ -69,7 +69,7 @@ class AuditPage(Protocol):
 
     @property
     def complete(self) -> bool:
-        """Whether there are no older lines that match."""
+        """True if there are no older matching lines."""
 
 
 @runtime_checkable
@@ -299,10 +299,11 @@ CALLS = Endpoint(
 SETTLE = Endpoint(
     "POST",
     "/calls/settle",
-    "Record whether a call in doubt took effect. Of several operators, the first one succeeds.",
+    "Record whether a call in doubt took effect. If several operators settle the same call, the "
+    "first one wins.",
     settle,
     body=SettleBody,
-    responses={200: (ResponseForm("The call, with its outcome from now on.", SettledCall),)},
+    responses={200: (ResponseForm("The settled call, with its outcome.", SettledCall),)},
     errors={
         400: "The body is invalid; the message says where.",
         404: "No call in doubt has this key; another operator may have settled it.",

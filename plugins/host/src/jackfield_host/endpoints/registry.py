@@ -129,7 +129,7 @@ async def registry_diff(context: RequestContext) -> Response:
             404,
             "no_previous",
             "There is no other registry to compare with.",
-            suggestion="`jackfield build` keeps the previous registry when something has changed.",
+            suggestion="`jackfield build` keeps the previous registry when something changes.",
         )
     return JSONResponse(found)
 

@@ -14,9 +14,9 @@ const CLOSE_TEXTS = {
   [CLOSE_CODES.ended]: "The session has ended.",
   [CLOSE_CODES.idle]: "The connection was closed because the session was idle.",
   [CLOSE_CODES.maxDuration]: "The session reached its maximum duration.",
-  [CLOSE_CODES.invalidMessage]: "Protocol mismatch between page and host. Reload the page.",
+  [CLOSE_CODES.invalidMessage]: "The page and the host use different protocol versions. Reload the page.",
   [CLOSE_CODES.banned]: "You are temporarily banned.",
-  [CLOSE_CODES.replaced]: "The session continues in another window.",
+  [CLOSE_CODES.replaced]: "The session is open in another window.",
   [CLOSE_CODES.expiredToken]: "Your token has expired.",
 };
 
