@@ -49,7 +49,7 @@ class KernelSettings:
     store: Annotated[
         str,
         Help(
-            "The store by name.", default="`sqlite` if `jackfield-store-sqlite` is installed, else `memory`"
+            "The name of the store.", default="`sqlite` if `jackfield-store-sqlite` is installed, else `memory`"
         ),
     ] = ""
     provider: Annotated[

@@ -126,7 +126,7 @@ class ImageConsentSettings:
     ] = vocabulary.VERBS
     drawing_verbs: Annotated[Phrases, Help("Words that always ask for an image.")] = vocabulary.DRAWING_VERBS
     nouns: Annotated[Phrases, Help("Words for images.")] = vocabulary.NOUNS
-    negations: Annotated[Phrases, Help("After one of these, the rest of a sentence is not a request.")] = (
+    negations: Annotated[Phrases, Help("After one of these words, the rest of the sentence is not a request.")] = (
         vocabulary.NEGATIONS
     )
 

@@ -278,8 +278,8 @@ AUDIT = Endpoint(
     audit,
     parameters=(
         LIMIT,
-        EndpointParameter("tool", "query", "Only calls of this tool.", {"type": "string"}),
-        EndpointParameter("session", "query", "Only calls of this session, by its id.", {"type": "string"}),
+        EndpointParameter("tool", "query", "Only calls to this tool.", {"type": "string"}),
+        EndpointParameter("session", "query", "Only calls in this session, by its id.", {"type": "string"}),
         EndpointParameter("ok", "query", "Only calls that succeeded, or that failed.", {"type": "boolean"}),
     ),
     responses={200: (ResponseForm("Lines of the audit log, the latest first.", AuditResponse),)},

@@ -169,7 +169,7 @@ TOOLS = Endpoint(
     tools,
     parameters=(
         EndpointParameter(
-            "mode", "query", "Only tools of this mode.", {"type": "string", "enum": list(MODES)}
+            "mode", "query", "Only tools for this mode.", {"type": "string", "enum": list(MODES)}
         ),
     ),
     responses={200: (ResponseForm("The tools, with the main facts about each.", ToolList),)},
