@@ -49,7 +49,8 @@ class KernelSettings:
     store: Annotated[
         str,
         Help(
-            "The name of the store.", default="`sqlite` if `jackfield-store-sqlite` is installed, else `memory`"
+            "The name of the store.",
+            default="`sqlite` if `jackfield-store-sqlite` is installed, else `memory`",
         ),
     ] = ""
     provider: Annotated[

@@ -69,7 +69,8 @@ class ImagesSettings:
     base_url: Annotated[
         HttpUrl | None,
         Help(
-            "Another server that speaks the provider's protocol. It needs no key, and the built-in prices do "
+            "A different server that speaks the provider's protocol. It needs no key, and the "
+            "built-in prices do "
             "not apply to it.",
             default="the provider's own",
         ),
@@ -126,9 +127,9 @@ class ImageConsentSettings:
     ] = vocabulary.VERBS
     drawing_verbs: Annotated[Phrases, Help("Words that always ask for an image.")] = vocabulary.DRAWING_VERBS
     nouns: Annotated[Phrases, Help("Words for images.")] = vocabulary.NOUNS
-    negations: Annotated[Phrases, Help("After one of these words, the rest of the sentence is not a request.")] = (
-        vocabulary.NEGATIONS
-    )
+    negations: Annotated[
+        Phrases, Help("After one of these words, the rest of the sentence is not a request.")
+    ] = vocabulary.NEGATIONS
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,7 +44,9 @@ class MetricsSettings:
     """`[observers.metrics]`"""
 
     context_limit_tokens: Annotated[
-        int, Ge(0), Help("The size of the model's context in tokens; 0 means unknown and disables the warning.")
+        int,
+        Ge(0),
+        Help("The size of the model's context in tokens; 0 means unknown and disables the warning."),
     ] = 0
     response_limit_characters: Annotated[
         int, Ge(0), Help("How large the P95 of a tool's responses may be before a warning is logged.")

@@ -56,14 +56,14 @@ class GeminiSettings:
         Literal["v1", "v1beta", "v1alpha"] | None,
         Help("The version of the API.", default="the SDK's"),
     ] = None
-    text_model: Annotated[NonEmpty, Help("The model of text sessions.")] = "gemini-3.8-flash"
-    voice_model: Annotated[NonEmpty, Help("The model of voice sessions.")] = "gemini-3.8-live"
-    voice: Annotated[str | None, Help("The voice of sessions that specify none.", default="the model's")] = (
+    text_model: Annotated[NonEmpty, Help("The model for text sessions.")] = "gemini-3.8-flash"
+    voice_model: Annotated[NonEmpty, Help("The model for voice sessions.")] = "gemini-3.8-live"
+    voice: Annotated[str | None, Help("The voice for sessions that specify none.", default="the model's")] = (
         None
     )
     language: Annotated[
         str | None,
-        Help("The language, as in BCP 47, of sessions that specify none.", default="the model's"),
+        Help("The language, as in BCP 47, for sessions that specify none.", default="the model's"),
     ] = None
     adapter: Annotated[
         Literal["gemini-json-schema", "gemini-native"],

@@ -283,14 +283,14 @@ class GeminiTextConnection:
 def _error_of(answer: StreamedAnswer, trouble: TransportError | None) -> tuple[str, str]:
     """Return the error code and its description; empty if nothing went wrong."""
     if trouble is not None:
-        wait = f"; it may be tried again in {trouble.retry_after:g} s" if trouble.retry_after else ""
+        wait = f"; retry in {trouble.retry_after:g} s" if trouble.retry_after else ""
         return trouble.code, trouble.detail + wait
     if answer.blocked:
         return "content_refused", f"the question was blocked: {answer.blocked}"
     if not answer.finish:
-        return "network", "the answer broke off before its end"
+        return "network", "the answer ended unexpectedly"
     if answer.finish == "MAX_TOKENS" and not answer.said:
-        return "server_error", "the model reached its limit before it said a word"
+        return "server_error", "the model reached its limit before it produced any text"
     return errors.FINISH_REASONS.get(answer.finish, ""), f"the answer ended with {answer.finish}"
 
 

@@ -62,7 +62,8 @@ class OpenAISettings:
     base_url: Annotated[
         HttpUrl | None,
         Help(
-            "Another server that speaks chat completions, such as Gemini's compatible one or a local one.",
+            "A different server that speaks chat completions, such as Gemini's compatible one or "
+            "a local one.",
             default="OpenAI's",
         ),
     ] = None
