@@ -485,7 +485,7 @@ def runs_only_approved(call: Call) -> bool:
 
 
 def _is_waiting(wire: bytes) -> bool:
-    """Whether an envelope says that the call waits for the user's decision."""
+    """Whether an envelope says that the call is waiting for the user's decision."""
     # The substring check avoids parsing most envelopes.
     return b'"state":"waiting"' in wire and state_of(wire) is CallState.WAITING
 

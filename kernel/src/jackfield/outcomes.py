@@ -70,7 +70,7 @@ def declined() -> ToolResponse:
 
 
 def expired() -> ToolResponse:
-    """Return the outcome of a call that the user did not decide about in time."""
+    """Return the outcome of a call that the user did not decide on in time."""
     refused = fail(
         ErrorType.PERMANENT,
         "The user did not decide in time; the call was not run.",

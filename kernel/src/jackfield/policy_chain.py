@@ -165,7 +165,7 @@ def _afters(checks: Sequence[SyncPolicy]) -> tuple[_After, ...]:
 
 
 class Validation(SyncPolicy):
-    """Refuses arguments that do not match the tool's schema, and fills in defaults for missing ones."""
+    """Rejects arguments that do not match the tool's schema, and fills in defaults for missing ones."""
 
     def before(self, call: Call) -> ToolResponse | None:
         """Validate the arguments, then fill in defaults."""

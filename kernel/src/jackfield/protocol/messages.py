@@ -65,7 +65,7 @@ class SessionEvent(HostMessage):
     at: Annotated[float, doc("Seconds since the epoch.")] = 0.0
 
 
-# Messages of the client: `start` or `resume` first, then the others in any order.
+# Messages from the client: `start` or `resume` first, then the others in any order.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,7 +92,7 @@ class Start(_FirstMessage):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resume(_FirstMessage):
-    """Resume a session; the first message of a client that reconnects."""
+    """Resume a session; the first message from a client that reconnects."""
 
     type: Literal["resume"] = "resume"
     token: Annotated[str, MaxLen(200), doc("The token from the `session` message.")] = field(repr=False)
@@ -194,7 +194,7 @@ class End(ClientMessage):
     type: Literal["end"] = "end"
 
 
-# Transient messages of the host.
+# Transient messages from the host.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -215,7 +215,7 @@ class PartialAnswer(HostMessage):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionInfo(HostMessage):
-    """The first message of the host: which session this is, and the token that resumes it."""
+    """The first message from the host: which session this is, and the token that resumes it."""
 
     type: Literal["session"] = "session"
     protocol: Literal["jackfield.1"] = "jackfield.1"
@@ -328,7 +328,7 @@ class FormFault(HostMessage):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ErrorMessage(HostMessage):
-    """The host did not accept something; the session continues unless a close follows."""
+    """The host rejected a message or could not process it; the session continues unless a close follows."""
 
     type: Literal["error"] = "error"
     code: str
@@ -344,7 +344,7 @@ class ErrorMessage(HostMessage):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolDecisions(HostMessage):
-    """What each policy decided about a call; sent just before the call's outcome."""
+    """What each policy decided on a call; sent just before the call's outcome."""
 
     type: Literal["tool_decisions"] = "tool_decisions"
     tool: str
@@ -359,7 +359,7 @@ class ToolDecisions(HostMessage):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChatMessage(SessionEvent):
-    """A complete message of either speaker; a later one with the same `answer` replaces it."""
+    """A complete message from either speaker; a later one with the same `answer` replaces it."""
 
     type: Literal["message"] = "message"
     speaker: Speaker
@@ -427,7 +427,7 @@ class ToolErrorEvent(SessionEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConfirmationRequired(SessionEvent):
-    """A call waits for the user's decision; the token is for the client alone."""
+    """A call is waiting for the user's decision; the token is for the client alone."""
 
     type: Literal["confirmation_required"] = "confirmation_required"
     confirmation: str
@@ -463,7 +463,7 @@ class FormRequest(SessionEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FormClosed(SessionEvent):
-    """A form is closed: submitted, dismissed, or replaced by a newer form of the same tool."""
+    """A form is closed: submitted, dismissed, or replaced by a newer form for the same tool."""
 
     type: Literal["form_closed"] = "form_closed"
     form_id: str
@@ -487,7 +487,7 @@ class SessionStatus(SessionEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Notification(SessionEvent):
-    """A notice of the host for the user."""
+    """A notice from the host for the user."""
 
     type: Literal["notification"] = "notification"
     code: str
@@ -497,7 +497,7 @@ class Notification(SessionEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CustomEvent(SessionEvent):
-    """An event of a tool under its own name: `ban`, `voice_session_start`, `chat_message`."""
+    """An event from a tool under its own name: `ban`, `voice_session_start`, `chat_message`."""
 
     type: Literal["custom"] = "custom"
     name: str

@@ -20,7 +20,7 @@ from jackfield_client.errors import ClientError, HandshakeError, HostUnreachable
 
 OPEN_SECONDS = 15.0
 MAX_MESSAGE_BYTES = 4 * 1024 * 1024
-"""No message of a host is longer: the host truncates answers and tool results."""
+"""No message from a host is longer: the host truncates answers and tool results."""
 
 MAX_QUEUED_FRAMES = 16
 """How many frames are read ahead; beyond that the host has to wait."""

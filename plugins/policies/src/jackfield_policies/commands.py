@@ -98,7 +98,7 @@ async def _lift(observed: ObservedStore, who: Subject) -> bool:
 
 
 def _notify_observers(observed: ObservedStore, who: Subject) -> None:
-    """Report the lift to the observers as a call of `bans lift`; observers only know calls."""
+    """Report the lift to the observers as a call to `bans lift`; observers only know calls."""
     from jackfield import ok
     from jackfield.governance import Call
     from jackfield.registry.registry import MissingTool

@@ -51,7 +51,7 @@ _log = logging.getLogger(__name__)
 
 
 class BudgetPolicy(SyncPolicy):
-    """Refuses calls over a turn's budget; 0 means no limit. Tool time over budget is only reported."""
+    """Rejects calls over a turn's budget; 0 means no limit. Tool time over budget is only reported."""
 
     def __init__(self, settings: BudgetsSettings, services: Services) -> None:  # noqa: ARG002
         self._limits = {

@@ -40,7 +40,7 @@ class Submission(NamedTuple):
         return f"{self.tool_id}: {', '.join(parts)}" if parts else self.tool_id
 
     async def send(self, connection: Connection) -> None:
-        """Send it to the model; a connection without forms gets it as a message of the user."""
+        """Send it to the model; a connection without forms gets it as a message from the user."""
         send_form = getattr(connection, "send_form", None)
         if send_form is not None:
             await send_form(self.tool_id, self.values)

@@ -362,7 +362,7 @@ class LiveSession:
             loop.transition(State.LISTENING)
 
     def submit_decision(self, token: str, *, approve: bool) -> asyncio.Task[None]:
-        """Carry out the user's decision about a waiting call."""
+        """Carry out the user's decision on a waiting call."""
         return self._spawn(self._submit_decision(token, approve=approve))
 
     async def _submit_decision(self, token: str, *, approve: bool) -> None:
@@ -377,7 +377,7 @@ class LiveSession:
             self._send_error("already_decided", decided_before(state), "Check the outcome of the call.")
 
     async def resolve_confirmation(self, token: str, *, approve: bool) -> CallResult | None:
-        """Carry out the user's decision about a waiting call, and tell the model the outcome.
+        """Carry out the user's decision on a waiting call, and tell the model the outcome.
 
         Return the outcome, or None for a token that is unknown in this session.
         """

@@ -1,4 +1,4 @@
-"""Notifications: messages of the host to the user."""
+"""Notifications: messages from the host to the user."""
 
 from __future__ import annotations
 

@@ -120,7 +120,7 @@ class CallBatch:
         self._answers: list[Any] = [None] * len(calls)
 
     def take(self, result: ToolResult) -> None:
-        """Add a result; for a call without an id, it belongs to the first open call of that tool."""
+        """Add a result; for a call without an id, it belongs to the first open call to that tool."""
         for index, call in enumerate(self._calls):
             if self._answers[index] is None and self._fits(call, result):
                 self._answers[index] = orjson.loads(result.envelope)

@@ -214,7 +214,7 @@ def _confirmation_card(pending: PendingConfirmation, session: Session) -> dict[s
 
 
 async def decide(context: RequestContext) -> Response:
-    """Carry out the user's decision about a waiting call, and return the outcome of the call."""
+    """Carry out the user's decision on a waiting call, and return the outcome of the call."""
     body = await context.body(DecisionBody)
     session = await context.session()
     answer = await context.sessions.resolve_confirmation(

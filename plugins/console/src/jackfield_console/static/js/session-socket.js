@@ -21,7 +21,7 @@ const CLOSE_TEXTS = {
 };
 
 /**
- * One session. Events: `message` (detail: a message of the host), `audio` (detail: ArrayBuffer), `state`, `session`
+ * One session. Events: `message` (detail: a message from the host), `audio` (detail: ArrayBuffer), `state`, `session`
  * (detail: the first message), `banned` (detail: message, retryAfter), `full` (detail: message), `closed` (detail:
  * code, text).
  *
@@ -29,7 +29,7 @@ const CLOSE_TEXTS = {
  */
 export class SessionSocket extends EventTarget {
   state = "closed";
-  /** The first message of the host: provider, tools, user. */
+  /** The first message from the host: provider, tools, user. */
   session = null;
   /** Texts and forms of the user that the host has not echoed yet. */
   unacknowledged = [];
