@@ -54,7 +54,7 @@ def refusal(call: Call, within: Call | None) -> ToolResponse | None:
     else:
         return None
     consequence = "it is not run again" if call.invocations else "nothing was run"
-    _log.error("%s was refused: %s; %s (%s)", call.tool.id, problem, cause, _policies(call))
+    _log.error("%s was rejected: %s; %s (%s)", call.tool.id, problem, cause, _policies(call))
     return fail(
         ErrorType.INTERNAL,
         f"{problem}; {consequence}.",

@@ -81,7 +81,7 @@ def _compose(checks: Sequence[SyncPolicy], proceed: Proceed, next_policy: str) -
     outer, inner = checks[:split], checks[split:]
     if any(_overrides(check, "before") or _overrides(check, "retry_after") for check in inner):
         proceed, inner = _compose(inner, proceed, next_policy), ()
-    # Only overridden methods are called. If a check refuses the call, the checks before it see its response.
+    # Only overridden methods are called. If a check rejects the call, the checks before it see its response.
     befores = [
         (check.before, _afters(outer[:place]))
         for place, check in enumerate(outer)

@@ -25,7 +25,7 @@ _NEVER = float("inf")
 
 
 class StoreUnavailableError(Exception):
-    """The store is unavailable; callers that depend on it must refuse the request instead of guessing."""
+    """The store is unavailable; callers that depend on it must reject the request instead of guessing."""
 
 
 class ClaimState(Enum):

@@ -182,7 +182,7 @@ def test_a_port_in_use_is_reported(host_folder: HostFolder) -> None:
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == (
         f"Error: [host] port: cannot listen on 127.0.0.1:{port}: the port is in use, "
-        f"perhaps by another host; stop that program, or choose another port: jackfield serve "
+        f"perhaps by another host; stop that program, or choose a different port: jackfield serve "
         f"--port {port + 1}\n"
     )
 

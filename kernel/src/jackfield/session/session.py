@@ -275,7 +275,7 @@ class Session:
         wire = orjson.loads(saved.value)
         if wire.get("format") != FORMAT:
             raise SessionFormatError(
-                f"Session {session_id} was saved by another version of Jackfield; start a new session."
+                f"Session {session_id} was saved by a different version of Jackfield; start a new session."
             )
         session = cls(wire["mode"], wire["registryVersion"], session_id=session_id, publish=publish)
         session.user, session.roles = wire["user"], frozenset(wire["roles"])

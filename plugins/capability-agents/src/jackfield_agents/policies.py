@@ -68,7 +68,7 @@ class AgentTools(Protocol):
 
 
 class Unattended(SyncPolicy):
-    """Refuses tools that an agent was not given; a model may call a tool that it was never offered."""
+    """Rejects tools that an agent was not given; a model may call a tool that it was never offered."""
 
     def __init__(self, services: Services) -> None:
         self._agents: AgentTools | None = services.instances.get(CAPABILITY)
@@ -79,7 +79,7 @@ class Unattended(SyncPolicy):
         return lease is not None and tool.id not in lease
 
     def before(self, call: Call) -> ToolResponse | None:
-        """Refuse the call."""
+        """Reject the call."""
         call.end("unattended", "refused")
         return fail(
             ErrorType.MODE_RESTRICTED,

@@ -117,7 +117,7 @@ class CalendarSettings:
     ] = None
     timeout_seconds: Annotated[
         Seconds | None,
-        Help("`caldav` and `google`: the total time limit of one request.", default="`5`"),
+        Help("`caldav` and `google`: the total time limit for one request.", default="`5`"),
     ] = None
     api_url: Annotated[
         HttpUrl | None, Help("`google`: a different API address, such as a proxy.", default="Google's")

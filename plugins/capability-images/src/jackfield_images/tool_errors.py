@@ -37,7 +37,7 @@ def unwilling() -> ToolError:
     return ToolError(
         ErrorType.PERMANENT,
         "The image provider rejected the request, which violates its content policy.",
-        suggestion="Tell the user, and offer another subject or a milder wording. Do not repeat the request.",
+        suggestion="Tell the user, and offer a different subject or milder wording. Do not repeat the request.",
     )
 
 
@@ -76,7 +76,7 @@ def unknown_model(model: str) -> ToolError:
     return ToolError(
         ErrorType.PERMANENT,
         f"The image provider has no model {model} for this account.",
-        suggestion="Tell the user that the operator has to set another model in [capabilities.images].",
+        suggestion="Tell the user that the operator has to set a different model in [capabilities.images].",
     )
 
 
@@ -85,7 +85,7 @@ def not_accepted(status: int, code: str) -> ToolError:
     return ToolError(
         ErrorType.PERMANENT,
         f"The image provider rejected the request ({status}{f', {code}' if code else ''}).",
-        suggestion="Try a shorter prompt, or another shape or quality.",
+        suggestion="Try a shorter prompt, or a different shape or quality.",
     )
 
 

@@ -80,7 +80,7 @@ class KnowledgeSettings:
     ] = None
     timeout: Annotated[Seconds, Help("Time limit for a response from an embedding endpoint.")] = 10.0
     patience: Annotated[
-        Seconds, Help("Time limit of a search; after that the tool fails and can be retried.")
+        Seconds, Help("Time limit for a search; after that the tool fails and can be retried.")
     ] = 5.0
     access: Annotated[
         Mapping[Namespace, Readers],

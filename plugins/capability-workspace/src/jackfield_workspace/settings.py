@@ -79,7 +79,7 @@ class WorkspaceSettings:
         Gt(0),
         Le(60),
         Unit("seconds"),
-        Help("Time limit of a search; it then returns what it found, and says so."),
+        Help("Time limit for a search; it then returns what it has found, and says so."),
     ] = 5.0
 
     def unavailable(self) -> str | None:
@@ -103,7 +103,7 @@ class ShellSettings:
         Gt(0),
         Le(60),
         Unit("seconds"),
-        Help("Time limit of a command, whatever timeout the call requests."),
+        Help("Time limit for a command, whatever timeout the call requests."),
     ] = 60.0
     output_bytes: Annotated[
         int,
@@ -165,7 +165,7 @@ class FileConsentSettings:
     trusted: Annotated[
         tuple[NonEmpty, ...],
         Help(
-            "Glob patterns of paths that may be changed without confirmation, unless a whole file is "
+            "Glob patterns for paths that may be changed without confirmation, unless a whole file is "
             'replaced: `["notes/**", "*.md"]`.'
         ),
     ] = ()
@@ -193,4 +193,4 @@ def _no_root(table: str, what: str) -> str:
 def _missing(table: str, root: Path) -> str | None:
     if root.is_dir():
         return None
-    return f"the folder that [capabilities.{table}] names as root, {root}, is not there"
+    return f"the folder that [capabilities.{table}] names as root, {root}, does not exist"

@@ -35,7 +35,7 @@ _STATUSES = {
     PROVIDER_UNAVAILABLE.name: 503,
     RESTARTING.name: 503,
 }
-"""The HTTP status of a refused session, by the name of its close reason."""
+"""The HTTP status of a rejected session, by the name of its close reason."""
 
 _ROUTING_ERRORS = {
     404: ("no_such_path", "There is no endpoint at this path; GET /openapi.json lists the endpoints."),

@@ -37,7 +37,7 @@ TimeZone = Annotated[str, Field(max_length=64), AfterValidator(check_time_zone)]
 
 
 class RequestBody(BaseModel):
-    """The body of a request; unknown members are refused."""
+    """The body of a request; unknown members are rejected."""
 
     model_config = ConfigDict(
         extra="forbid", strict=True, frozen=True, alias_generator=to_camel, populate_by_name=True

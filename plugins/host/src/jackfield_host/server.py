@@ -197,8 +197,8 @@ def _bind_error(options: HostSettings, error: OSError) -> str:
         return f"{place}: {error.strerror}; choose a different `port` or `address`"
     other = options.port + 1 if options.port < MAX_PORT else 0
     return (
-        f"{place}: the port is in use, perhaps by another host; stop that program, "
-        f"or choose another port: jackfield serve --port {other}"
+        f"{place}: the port is in use, perhaps by another host; stop that program, or "
+        f"choose a different port: jackfield serve --port {other}"
     )
 
 

@@ -65,7 +65,7 @@ class BudgetPolicy(SyncPolicy):
         return bool(calls or tool_ms or (retrievals and tool.manifest.category == "retrieval"))
 
     def before(self, call: Call) -> ToolResponse | None:
-        """Count the call, or refuse it."""
+        """Count the call, or reject it."""
         if call.confirmed:
             # The user approved it, and it was counted when it asked for confirmation.
             return None
@@ -113,7 +113,7 @@ def _budget_exceeded(call: Call, message: str) -> ToolResponse:
 
 
 class LoopPolicy(SyncPolicy):
-    """Refuses repeated identical calls of a turn, and repeated empty results of a tool; 0 means never."""
+    """Rejects repeated identical calls in a turn, and repeated empty results of a tool; 0 means never."""
 
     def __init__(self, settings: LoopsSettings, services: Services) -> None:  # noqa: ARG002
         self._identical = settings.identical_calls or math.inf

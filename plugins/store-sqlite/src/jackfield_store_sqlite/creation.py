@@ -23,7 +23,7 @@ _PATIENCE = 1.0
 
 
 def initialise(path: Path, pinned: str | None = None) -> schema.StoreIdentity:
-    """Create the store and return its identity; refuse an existing store or a pinned id."""
+    """Create the store and return its identity; reject an existing store or a pinned id."""
     if pinned or orphaned_journal(path):
         raise StoreUnavailableError(f"nothing was created: {_describe_path(path, pinned)}")
     try:

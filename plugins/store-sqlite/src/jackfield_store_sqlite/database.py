@@ -33,7 +33,7 @@ class _ThreadConnection:
 class StoreDatabase:
     """A SQLite file, opened once and used only while the same file is at its path.
 
-    Without `create`, a missing file or a file without a store is refused. With `store_id`, a store with
+    Without `create`, a missing file or a file without a store is rejected. With `store_id`, a store with
     a different id is rejected.
     """
 

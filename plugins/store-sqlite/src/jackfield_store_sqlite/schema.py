@@ -100,7 +100,7 @@ def rejection_reason(db: apsw.Connection, path: Path, pinned: str | None) -> str
 
 
 def migrate(db: apsw.Connection, path: Path, patience: float, lock: AbstractContextManager[None]) -> None:
-    """Migrate an empty or older file to this version; refuse a newer one."""
+    """Migrate an empty or older file to this version; reject a newer one."""
     _version(db, path)
     _switch_to_wal(db, patience)
     while _version(db, path) < len(MIGRATIONS):

@@ -89,7 +89,7 @@ TURN_REASONS: Mapping[str, str] = {
     "MAX_REGENERATION_REACHED": "server_error",
     "RESPONSE_REJECTED": "content_refused",
 }
-"""Provider errors by the reason why a voice turn ended; other reasons are about refused content."""
+"""Provider errors by the reason why a voice turn ended; other reasons are about rejected content."""
 
 _REFUSED_TURN = re.compile(r"PROHIBITED|SAFETY|BLOCKLIST|CELEBRITY|PROMINENT|NCII|MINORS|INPUT_OTHER")
 _DURATION = re.compile(r"^(\d+(?:\.\d+)?)s$")

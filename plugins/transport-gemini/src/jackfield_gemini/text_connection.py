@@ -46,7 +46,7 @@ class StreamedAnswer:
 
     def __init__(self) -> None:
         self.blocked = ""
-        """Why the request itself was refused."""
+        """Why the request itself was rejected."""
         self.finish = ""
         """Why the answer ended; empty until then."""
         self.calls: list[FunctionCall] = []
@@ -263,7 +263,7 @@ class GeminiTextConnection:
         code, detail = _error_of(answer, trouble)
         if code:
             if answer.blocked:
-                # A refused message would be refused again with every later request.
+                # A rejected message would be rejected again with every later request.
                 self._history.pop()
             self._remember(answer, whole=False)
             yield ProviderError(code, detail)

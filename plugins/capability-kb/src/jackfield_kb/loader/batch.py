@@ -1,7 +1,7 @@
 """Writes loaded records in batches, and resolves conflicts between files that claim the same id.
 
 The file that has an id keeps it, unless the file no longer exists. A generated id is replaced by another one;
-a stated id is refused, and the message names both files. A personal record stays personal until a document
+a stated id is rejected, and the message names both files. A personal record stays personal until a document
 or an option says otherwise.
 """
 

@@ -125,7 +125,7 @@ class DirectoryWalk:
 
 
 _MOST_MEMORY = 8 * 1024 * 1024
-"""Memory limit of a compiled pattern; RE2 refuses a pattern that needs more."""
+"""Memory limit of a compiled pattern; RE2 rejects a pattern that needs more."""
 
 _LONGEST_LINE = 500
 

@@ -159,7 +159,7 @@ def _previous_registry(registry: Path) -> Path:
 
 
 def _check_regular_file(path: Path) -> None:
-    """Refuse a path that is not a regular file: reading a pipe blocks, and a device must not be replaced."""
+    """Reject a path that is not a regular file: reading a pipe blocks, and a device must not be replaced."""
     if path.exists() and not path.is_file():
         raise _not_a_registry(path)
 

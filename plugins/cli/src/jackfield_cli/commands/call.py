@@ -230,7 +230,7 @@ async def _stored_session(runtime: Runtime, session_id: str, publish: Any) -> Se
 
 
 def _check_same_session(asked: Mapping[str, Any], stored: Session) -> None:
-    """Refuse a call whose mode or user differs from the session's."""
+    """Reject a call whose mode or user differs from the session's."""
     for option, wanted, has in (
         ("--mode", asked["mode"], stored.mode),
         ("--user", asked["user"], stored.user),

@@ -26,7 +26,7 @@ def calls() -> None:
     """List and settle calls in doubt. Works while a host is running.
 
     A call is in doubt if its host stopped while the call ran: it may or may not have taken effect, and it is
-    not run again. Find out what happened, then settle the call with --ran or --not-run.
+    not run again automatically. Find out what happened, then settle the call with --ran or --not-run.
     """
 
 

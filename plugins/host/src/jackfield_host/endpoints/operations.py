@@ -42,7 +42,7 @@ MAX_SAMPLES = 360
 PROMETHEUS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 _NOT_REFUSALS = ("loops", "validation")
-"""Loops are counted separately, and invalid arguments are not refused by a policy."""
+"""Loops are counted separately, and invalid arguments are not rejected by a policy."""
 
 _INSTALL = "Install jackfield-observability and run `jackfield build`."
 

@@ -1,4 +1,4 @@
-"""The reasons why the host refuses a request or handshake before serving it."""
+"""The reasons why the host rejects a request or handshake before serving it."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ AUTH_ERRORS: MappingProxyType[AuthErrorCode, tuple[int, str]] = MappingProxyType
 
 
 class AuthError(Exception):
-    """A request is refused; the message reveals nothing about the host's internals."""
+    """A request is rejected; the message reveals nothing about the host's internals."""
 
     def __init__(self, code: AuthErrorCode) -> None:
         self.code: AuthErrorCode = code
