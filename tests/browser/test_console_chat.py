@@ -411,7 +411,7 @@ def test_a_window_above_the_session_limit_says_so_once_and_connects_later(deploy
         second.on("websocket", lambda socket: tries.append(socket.url))
         await second.goto(f"{deployment.address}/#/chat")
         said = second.get_by_text("You have too many sessions")
-        await expect(said).to_contain_text("Close another window")
+        await expect(said).to_contain_text("Close another console window")
         await expect(second.get_by_test_id("state")).to_have_text("waiting for a free session")
         await expect(second.get_by_label("Message")).to_be_disabled()
         before = len(tries)

@@ -127,7 +127,7 @@ def test_a_folder_can_be_trusted(root: Path) -> None:
     assert session.ask("hello", "write_file", path="notes/a/b.md", content="x")["ok"]
     assert session.card("hello", "write_file", path="src/a.py", content="x")
     assert session.card("hello", "write_file", path="notes/../src/a.py", content="x").endswith(
-        "will be refused."
+        "will be rejected."
     )
 
 

@@ -109,7 +109,9 @@ def test_settings_are_shown_with_their_sources(jackfield: Jackfield, monkeypatch
     assert all(each["help"] for table in told["settings"].values() for each in table.values())
     text = asked(jackfield, "settings")
     assert "JACKFIELD_HOST_MAX_SESSIONS" in text
-    assert re.search(r"^store +sqlite +default +`sqlite` if .* +The store by name", text, re.MULTILINE), text
+    assert re.search(r"^store +sqlite +default +`sqlite` if .* +The name of the store", text, re.MULTILINE), (
+        text
+    )
     assert "[transports.openai]" in text
 
 
@@ -234,9 +236,9 @@ def test_an_exported_session_is_readable_by_its_owner_only(
     assert markdown.startswith(f"# Session {session}\n")
     assert "\n> Two words.\n> No \\x1b[31mmore.\n" in markdown
     assert "\n> asked for approval: Book a table?\n" in markdown
-    assert "\n> hst_book waits for approval\n" in markdown
+    assert "\n> hst_book is waiting for approval\n" in markdown
     shown = asked(jackfield, "sessions", "show", session)
-    assert "  tool       hst_book waits for approval\n" in shown
+    assert "  tool       hst_book is waiting for approval\n" in shown
     assert "failed" not in shown
 
 

@@ -162,7 +162,7 @@ def test_a_host_on_every_address_says_how_other_machines_reach_it() -> None:
     assert (
         network_access("0.0.0.0", 80)
         == network_access("::", 80)
-        == "reachable at port 80 of every address of this machine"
+        == "reachable on port 80 at every address of this machine"
     )
     assert network_access("127.0.0.1", 80) == network_access("agent.example", 80) == ""
 
@@ -203,7 +203,7 @@ def test_all_faults_in_the_settings_are_reported_in_one_run_with_their_places(
         "[host.jwt] audience: missing; expected a non-empty string",
         "JACKFIELD_HOST_JWT__LEEWAY: expected an integer number of seconds from 0 to 300",
         "JACKFIELD_HOST_MAX_SESSIONS: expected an integer of at least 1, got 'many'",
-        "[host] drain_seconds: expected a number of seconds from 0 up, got -1",
+        "[host] drain_seconds: expected a number of seconds, at least 0, got -1",
         "[host] log_level: expected one of 'debug', 'info', 'warning', 'error', got 'loud'",
     ]
 

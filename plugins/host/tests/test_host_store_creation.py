@@ -138,7 +138,7 @@ def test_a_host_whose_store_was_replaced_does_not_start(host_folder: HostFolder,
     host_folder.store.unlink()
     other = host_folder.create_store()
     said = refusal(host_folder)
-    assert f"has the id {other}, but [stores.sqlite] asks for the id {mine}: it is not the same store" in said
+    assert f"has the id {other}, but [stores.sqlite] requires the id {mine}: it is not the same store" in said
     host_folder.store.unlink()
     assert "put the file back or check the mount" in refusal(host_folder)
     assert files(host_folder) == {}

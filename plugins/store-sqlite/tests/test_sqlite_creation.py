@@ -149,7 +149,7 @@ def test_a_store_with_another_id_is_refused(path: Path) -> None:
     path.with_name("other").rename(path)
     why = OFFER.missing(SqliteSettings(path, id=mine))
     assert why
-    assert f"has the id {other}, but [stores.sqlite] asks for the id {mine}" in why
+    assert f"has the id {other}, but [stores.sqlite] requires the id {mine}" in why
     with pytest.raises(StoreUnavailableError, match="it is not the same store"):
         asyncio.run(opened(path, id=mine))
     assert OFFER.missing(SqliteSettings(path, id=other)) is None
@@ -157,10 +157,10 @@ def test_a_store_with_another_id_is_refused(path: Path) -> None:
 
 def test_a_store_with_a_pinned_id_is_not_created(path: Path) -> None:
     settings = SqliteSettings(path, id="0" * 32)
-    assert "asks for the one with the id 0000" in str(OFFER.missing(settings))
+    assert "requires the one with the id 0000" in str(OFFER.missing(settings))
     assert OFFER.initialise
     with pytest.raises(
-        StoreUnavailableError, match=r"nothing was created: .* asks for the one with the id 0000"
+        StoreUnavailableError, match=r"nothing was created: .* requires the one with the id 0000"
     ):
         OFFER.initialise(settings)
 

@@ -43,12 +43,12 @@ def run_python(program: str, *arguments: object) -> str:
 def test_keys_and_values_over_the_limit_are_rejected(path: Path) -> None:
     async def use() -> None:
         store = SqliteStore(path)
-        with pytest.raises(ValueError, match="1025 bytes; a store takes up to 1024"):
+        with pytest.raises(ValueError, match="1025 bytes; the limit is 1024"):
             await store.put("k" * 1025, b"")
         await store.put("k" * 1024, b"")
         with pytest.raises(ValueError, match="half of a surrogate pair"):
             await store.get("\ud800")
-        with pytest.raises(ValueError, match="16777217 bytes is too big"):
+        with pytest.raises(ValueError, match="16777217 bytes is too large"):
             await store.put("k", bytes(2**24 + 1))
         await store.put("k", bytes(2**24))
         assert await store.get("k") == bytes(2**24)

@@ -72,7 +72,7 @@ def test_a_stopped_command_may_have_had_effects() -> None:
     failure = asyncio.run(execute(ASKED, ToolTestContext(shell=shell))).failure
     assert failure is not None
     assert (failure.type, failure.partial_side_effects, failure.retryable) == ("TRANSIENT", True, False)
-    assert failure.message == "The command was stopped after 20 seconds: its time was up."
+    assert failure.message == "The command was stopped after 20 seconds: it reached its time limit."
     assert failure.details is not None
     assert failure.details["output"].endswith("end")
     assert len(failure.details["output"]) == 1500

@@ -37,7 +37,7 @@ def unwilling() -> ToolError:
     return ToolError(
         ErrorType.PERMANENT,
         "The image provider rejected the request, which violates its content policy.",
-        suggestion="Tell the user, and offer a different subject or milder wording. Do not repeat the request.",
+        suggestion="Tell the user, and offer a different subject or milder wording. Do not repeat it.",
     )
 
 
