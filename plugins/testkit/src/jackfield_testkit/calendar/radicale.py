@@ -62,7 +62,7 @@ class Radicale:
     @staticmethod
     def _expect(status: int, response: RadicaleResponse) -> None:
         if response.status != status:
-            raise AssertionError(f"Radicale responseed {response.status}: {response.text}")
+            raise AssertionError(f"Radicale responded with {response.status}: {response.text}")
 
 
 @contextmanager
