@@ -107,4 +107,4 @@ def _wait(server: Radicale, process: subprocess.Popen[bytes], log: Path) -> None
             time.sleep(0.05)
         else:
             return
-    raise RuntimeError(f"Radicale did not start: {log.read_text(errors='refolder')[-500:]}")
+    raise RuntimeError(f"Radicale did not start: {log.read_text(errors='replace')[-500:]}")
