@@ -73,4 +73,4 @@ def test_a_refused_intent_is_logged_with_its_reason(caplog: pytest.LogCaptureFix
         applied, refused = apply_intents((Intent("HANG_UP"),), session, {})
     assert not applied
     assert [each.type for each in refused] == ["HANG_UP"]
-    assert "session s: intent HANG_UP refused: no plugin handles it" in caplog.text
+    assert "session s: intent HANG_UP rejected: no plugin handles it" in caplog.text
