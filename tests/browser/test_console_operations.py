@@ -59,7 +59,7 @@ def test_metrics_are_updated_live(deployment: Deployment) -> None:
             await execute(console, "book_room", room="Photo room", day="2026-11-20")
             await expect(figure(console, "Calls")).to_have_text("3")
             await expect(figure(console, "Errors")).to_have_text("2")
-            await expect(figure(console, "Refusals")).to_have_text("1")
+            await expect(figure(console, "Rejections")).to_have_text("1")
             row = section(console, "Tools").get_by_role("row").filter(has_text="format_datetime")
             await expect(row).to_contain_text("VALIDATION 1")
             await expect(row.locator("svg.percentiles")).to_be_visible()
