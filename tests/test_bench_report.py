@@ -37,7 +37,7 @@ def report() -> Report:
             for number, name in enumerate(names, 1)
         }
         made.table(table, f"Made up, {number}.", rows)
-    made.note("Start", "A sentence.")
+    made.note("Startup", "A sentence.")
     made.spent.append(Duration("start", 1.5, 0.5))
     return made
 
