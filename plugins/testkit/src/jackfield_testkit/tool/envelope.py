@@ -64,8 +64,8 @@ def envelope_problems(run: Run, manifest: ToolManifest) -> list[str]:
 
 
 def _response_problems(run: Run, manifest: ToolManifest) -> Iterator[str]:
-    if run.raised is None and not isinstance(run.returned, ToolResponse):
-        yield f"the handler returned {type(run.returned).__name__} instead of ok(...) or fail(...)"
+    if run.raised is None and run.returned is None:
+        yield "the handler returned None; return data, ok(...) or fail(...)"
         return
     response = run.response
     found = [
