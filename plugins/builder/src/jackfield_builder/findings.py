@@ -270,6 +270,11 @@ class CheckCode(Enum):
         "importing the handler ends the process or hangs",
         "do no work at import: no exit, no network, no waiting",
     )
+    NO_FUNCTION = _Rule(
+        "JF706",
+        "the family's handler has no function for a tool",
+        "define `async def TOOL_ID(args, ctx)` at the top level, or give the tool a folder of its own",
+    )
 
     # JF8xx: the schema adapters
     CANNOT_EXPRESS = _Rule(

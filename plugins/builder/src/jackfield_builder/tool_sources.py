@@ -29,11 +29,15 @@ class ToolSource:
     guide: str | None = None
     import_path: tuple[str, ...] = ()
     """Folders to add to `sys.path` to import the handler of a package that is not installed."""
+    module: str = "handler"
+    """The handler's module, relative to the package."""
+    function: str = "execute"
+    """The handler's function in that module."""
 
     @property
     def handler(self) -> str:
-        """The handler's object reference, as in the snapshot."""
-        return f"{self.package}.handler:execute"
+        """The handler's object reference, `module:function`, as in the snapshot."""
+        return f"{self.package}.{self.module}:{self.function}"
 
 
 def locate_tools(

@@ -72,7 +72,8 @@ def load_tool(tool_id: str) -> InstalledTool:
     try:
         arguments = Arguments(manifest.parameters)
         returns = None if manifest.returns is None else Returns(manifest.returns)
-        execute = importlib.import_module(source.handler.partition(":")[0]).execute
+        module, _, function = source.handler.partition(":")
+        execute = getattr(importlib.import_module(module), function)
     except (Exception, SystemExit) as error:
         raise ToolUnusableError(f"{broken}: {type(error).__name__}: {error}") from error
     return InstalledTool(source, manifest, arguments, returns, as_handler(execute))
