@@ -103,7 +103,7 @@ async def untyped(args: dict[str, Any], ctx: ToolContext) -> ToolResponse:
     return ok(args)
 
 
-async def bare(args, ctx):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
+async def bare(args, ctx):  # type: ignore[no-untyped-def]
     return ok(args)
 
 

@@ -1,9 +1,9 @@
 """The types in a handler's signature, and the conversions between them and JSON.
 
 Everything is decided once, when a handler is loaded. A handler without types gets its arguments as they are,
-and so does one whose types are what JSON already is, such as a `TypedDict` of strings and numbers. A dataclass
-of such types is called with the arguments. Every other type is converted by pydantic, which is a dependency of
-the tool and not of the kernel.
+and so does one whose types are what JSON already is, such as a `TypedDict` of strings and numbers. A
+dataclass of such types is called with the arguments. Every other type is converted by pydantic, which is a
+dependency of the tool and not of the kernel.
 """
 
 from __future__ import annotations
@@ -109,6 +109,11 @@ def model_data(value: Any) -> Any:
     return serializer.to_python(value, mode="json", by_alias=True)
 
 
+def is_open_annotation(annotation: str, open_names: Sequence[str] = _OPEN_ARGUMENTS) -> bool:
+    """Return whether the text of an annotation names a type without members, such as `dict[str, Any]`."""
+    return annotation.strip("\"' ").partition("[")[0].rpartition(".")[2].strip() in open_names
+
+
 def _function(execute: Callable[..., Any]) -> Callable[..., Any]:
     """Return the function that runs when an object is called."""
     return execute if inspect.isroutine(execute) else type(execute).__call__
@@ -124,21 +129,20 @@ def _resolve(
     if annotation is inspect.Signature.empty:
         return None
     if isinstance(annotation, str):
-        name = annotation.partition("[")[0].rpartition(".")[2].strip()
         try:
             # The text is the author's own annotation, which Python would evaluate in the same way.
             annotation = eval(annotation, dict(namespace))  # noqa: S307
         except Exception:  # noqa: BLE001 - an annotation may be any expression
-            if name not in open_names:
+            if not is_open_annotation(annotation, open_names):
                 unresolved.append(annotation)
             return None
     return None if _is_open(annotation, open_names) else annotation
 
 
 def _is_open(hint: Any, open_names: Sequence[str]) -> bool:
-    base = typing.get_origin(hint) or hint
-    if base in (dict, Mapping) and any(each is not Any and each is not str for each in typing.get_args(hint)):
-        return False
+    base, inner = typing.get_origin(hint) or hint, typing.get_args(hint)
+    if open_names is _OPEN_RESULTS and base in (dict, Mapping) and inner:
+        return inner[-1] is Any or inner[-1] is object
     return hint is None or getattr(base, "__name__", "") in open_names
 
 

@@ -84,6 +84,16 @@ class CheckCode(Enum):
     OFFER_TAKEN = _Rule(
         "JF054", "two plugins offer the same name", "deny one of them with `--deny DISTRIBUTION`"
     )
+    BAD_CAPABILITY_NAME = _Rule(
+        "JF055",
+        "a capability has a name that no handler can use",
+        "choose an identifier that is neither a keyword nor a member of the context, such as `orders`",
+    )
+    UNMARKED_HOOK = _Rule(
+        "JF056",
+        "a function is named like a hook but not marked",
+        "add `@hookimpl` above it, or give it another name",
+    )
 
     # JF1xx: the files of the package
     SCHEMA_MISSING = _Rule(
@@ -224,6 +234,17 @@ class CheckCode(Enum):
         "correct the keywords that contradict each other; to accept nothing on purpose, write `false`",
     )
 
+    TYPES_DISAGREE = _Rule(
+        "JF516",
+        "schema.json and the handler's types disagree",
+        "correct one of them; `jackfield schema --write PATH` writes the types into schema.json",
+    )
+    TYPES_UNREAD = _Rule(
+        "JF517",
+        "the parameters come from types that were not read",
+        "run without --no-import, or write them into schema.json with `jackfield schema --write PATH`",
+    )
+
     # JF6xx: the guide
     NO_SUMMARY = _Rule(
         "JF601",
@@ -274,6 +295,21 @@ class CheckCode(Enum):
         "JF706",
         "the family's handler has no function for a tool",
         "define `async def TOOL_ID(args, ctx)` at the top level, or give the tool a folder of its own",
+    )
+    UNDECLARED_CAPABILITY = _Rule(
+        "JF707",
+        "the handler uses a capability that the tool does not require",
+        "add its name to `requires` in schema.json",
+    )
+    BAD_TYPES = _Rule(
+        "JF708",
+        "a type of the handler has no schema",
+        "annotate a dataclass, a TypedDict or a pydantic model whose members JSON can express",
+    )
+    UNRESOLVED_TYPES = _warning(
+        "JF709",
+        "a type of the handler does not exist at run time",
+        "import it outside `if TYPE_CHECKING:`; until then the handler gets a dict and has no schema from it",
     )
 
     # JF8xx: the schema adapters

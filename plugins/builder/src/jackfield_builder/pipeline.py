@@ -16,7 +16,7 @@ from jackfield.offers import CannotExpressError, SchemaAdapterOffer
 from jackfield.plugins import Plugins, RegisteredOffer
 from jackfield.settings import Settings
 
-from jackfield_builder.checks import CHECKS, handler
+from jackfield_builder.checks import CHECKS, handler, types
 from jackfield_builder.discovery import Discovery, Selection, discover, plugin_findings
 from jackfield_builder.findings import CheckCode, Finding, sort_findings
 from jackfield_builder.snapshot import CheckedTool, freeze
@@ -59,12 +59,16 @@ def check_tools(
     """Run every check on every tool; the findings are in each tool's draft."""
     drafts = [read_tool(source) for source in found]
     for draft in drafts:
+        handler.check(draft)
+    if import_handlers:
+        handler.check_imports(drafts)
+    for draft in drafts:
+        # First, because a schema that the file omits comes from the types.
+        types.check(draft)
         for check in CHECKS:
             check(draft)
         _check_capabilities(draft, plugins)
         _check_enforcement(draft, plugins)
-    if import_handlers:
-        handler.check_imports(drafts)
     adapters = plugins.of("jackfield_schema_adapters")
     return [
         CheckedTool(draft, _provider_schemas(draft, adapters) if draft.is_valid else {}) for draft in drafts

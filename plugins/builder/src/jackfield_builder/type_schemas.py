@@ -8,6 +8,7 @@ in place (only a recursive type is in `$defs`), no titles, keywords in a fixed o
 from __future__ import annotations
 
 import copy
+import json
 import typing
 from collections.abc import Callable, Iterator
 from decimal import Decimal
@@ -15,7 +16,6 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from jackfield.handler_types import handler_types
-from jackfield.registry.arguments import resolve
 
 from jackfield_builder.subschemas import FORMATS, children
 
@@ -72,6 +72,8 @@ def _schema(hint: Any, mode: Any, problems: list[str]) -> dict[str, Any] | None:
         from pydantic import TypeAdapter
 
         schema = TypeAdapter(hint).json_schema(mode=mode, schema_generator=_generator())
+        # A type can add keywords of its own, with any value; this raises for one that is not JSON.
+        schema = json.loads(json.dumps(schema, allow_nan=False))
         return normalised(schema, results=mode == "serialization")
     except Exception as error:  # noqa: BLE001 - a type may have any code
         cause = " ".join(str(error).partition("\n\nFor further information")[0].split())
@@ -95,7 +97,8 @@ def _generator() -> Any:
             if self.mode == "serialization":
                 return super().decimal_schema(schema)
             # A model writes a number, and the arguments are converted from its digits.
-            return self.float_schema({**schema, "type": "float"})
+            limits: Any = {**schema, "type": "float"}
+            return self.float_schema(limits)
 
         def encode_default(self, dft: Any) -> Any:
             return float(dft) if isinstance(dft, Decimal) else super().encode_default(dft)
@@ -141,7 +144,7 @@ def normalised(schema: dict[str, Any], *, results: bool = False) -> dict[str, An
     """Return a schema in the one form: references in place, closed, without titles, in a fixed order."""
     recursive = set(_recursive(schema))
     inlined = _inlined(schema, schema, recursive)
-    kept = {name: _inlined(resolve(schema, _DEFS + name), schema, recursive) for name in sorted(recursive)}
+    kept = {name: _inlined(schema["$defs"][name], schema, recursive) for name in sorted(recursive)}
     if kept:
         inlined["$defs"] = kept
     if inlined.get("$ref", "").startswith(_DEFS):
@@ -163,9 +166,9 @@ def _recursive(root: dict[str, Any]) -> Iterator[str]:
     """Yield the definitions that refer back to themselves."""
     definitions = root.get("$defs", {})
     direct = {name: set(_references(each)) for name, each in definitions.items() if isinstance(each, dict)}
-    for name in direct:
+    for name, referred in direct.items():
         reached: set[str] = set()
-        waiting = list(direct[name])
+        waiting = list(referred)
         while waiting:
             each = waiting.pop()
             if each not in reached:
@@ -182,15 +185,12 @@ def _inlined(schema: Any, root: dict[str, Any], recursive: set[str]) -> Any:
     if len(schema.get("allOf", ())) == 1:
         # Older versions wrap a reference that has siblings.
         schema = {**schema.pop("allOf")[0], **schema}
-    reference = schema.get("$ref")
-    if isinstance(reference, str) and reference.startswith(_DEFS):
-        name = reference.removeprefix(_DEFS)
-        if name not in recursive:
-            target = resolve(root, reference)
-            if isinstance(target, dict):
-                del schema["$ref"]
-                schema = {**target, **schema}
-                return _inlined(schema, root, recursive)
+    name = str(schema.get("$ref", "")).removeprefix(_DEFS)
+    target = root.get("$defs", {}).get(name)
+    if isinstance(target, dict) and name not in recursive:
+        del schema["$ref"]
+        # Keywords next to the reference, such as the description of a member, are more specific.
+        return _inlined({**target, **schema}, root, recursive)
     return _mapped(schema, lambda inner: _inlined(inner, root, recursive))
 
 
@@ -219,8 +219,8 @@ def _formed(schema: dict[str, Any], *, results: bool) -> dict[str, Any]:
         # A result always has the member, with this value or another one.
         schema.pop("default", None)
     _form_nothing(schema)
-    if (name := schema.get("format")) is not None:
-        schema["format"] = _FORMATS.get(name, name)
+    if (known := schema.get("format")) is not None:
+        schema["format"] = _FORMATS.get(known, known)
         if schema["format"] not in FORMATS:
             del schema["format"]
     if schema.get("type") == "object":
