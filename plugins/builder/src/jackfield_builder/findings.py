@@ -144,6 +144,33 @@ class CheckCode(Enum):
         "use `{name}` for a parameter, `{name.member}` for a part of one, `{{` for a brace",
     )
 
+    # JF35x: the shared schema.json of a family
+    FAMILY_NAME = _Rule(
+        "JF351",
+        "the family's name is wrong",
+        "use the name of the entry point in jackfield.families, in snake_case",
+    )
+    EMPTY_FAMILY = _Rule(
+        "JF352",
+        "a family has no tools",
+        "define them under `tools` in schema.json, or as folders with a schema.json of their own",
+    )
+    TOOL_TWICE = _Rule(
+        "JF353",
+        "a family defines a tool twice",
+        "remove the tool from the shared files, or remove its folder",
+    )
+    DEFAULT_NOT_ALLOWED = _Rule(
+        "JF354",
+        "a family has a default that is not allowed",
+        "state it for each tool; `$defs` is the place for shared parts of schemas",
+    )
+    DEFINITION_TWICE = _Rule(
+        "JF355",
+        "a tool redefines a shared definition",
+        "give one of them another name, because `#/$defs/NAME` could mean both",
+    )
+
     # JF4xx: rules that combine several fields
     RETRIEVAL_NOT_IDEMPOTENT = _Rule(
         "JF401", "a retrieval tool is not idempotent", "set `idempotent` to true, or make it an action"
@@ -271,6 +298,17 @@ class CheckCode(Enum):
         "the guide repeats the schema",
         "remove what schema.json already says about an argument; models read both",
         Severity.NOTE,
+    )
+
+    NO_SECTION = _Rule(
+        "JF608",
+        "a tool has no section in the family's guide",
+        "write one section for it that starts with the heading `# TOOL_ID`",
+    )
+    STRAY_SECTION = _Rule(
+        "JF609",
+        "a section of the family's guide belongs to no tool",
+        "start each section with the heading `# TOOL_ID` of a tool in the shared schema.json",
     )
 
     # JF7xx: the handler

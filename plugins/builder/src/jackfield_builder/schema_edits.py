@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from jackfield_builder.schema_agreement import disagreements, merged
-from jackfield_builder.tool_draft import SCHEMA, ToolDraft
+from jackfield_builder.tool_draft import ToolDraft
+from jackfield_builder.tool_files import SCHEMA
 from jackfield_builder.type_schemas import normalised
 
 _SPACE = re.compile(r"[ \t\r\n]*")
@@ -35,13 +36,13 @@ def schema_edits(drafts: Iterable[ToolDraft]) -> list[SchemaEdit]:
     """Return the text of each schema file of the tools whose handlers have types."""
     texts: dict[Path, tuple[str, str]] = {}
     for draft in drafts:
-        if draft.schema is None or draft.types is None or draft.source.schema is not None:
+        if draft.written is None or draft.types is None or draft.source.schema is not None:
             continue
-        file = draft.source.folder / SCHEMA
+        file, parents = _place(draft)
         before, after = texts.get(file) or (_read(file),) * 2
         for name, typed in (("parameters", draft.types.parameters), ("returns", draft.types.returns)):
             if typed is not None:
-                after = _with_schema(after, (), name, draft.schema.get(name), typed)
+                after = _with_schema(after, (*parents, name), draft, typed)
         texts[file] = (before, after)
     return [SchemaEdit(file, *text) for file, text in texts.items()]
 
@@ -51,13 +52,25 @@ def _read(file: Path) -> str:
         return opened.read()
 
 
-def _with_schema(text: str, parents: Sequence[str], name: str, written: Any, typed: dict[str, Any]) -> str:
+def _place(draft: ToolDraft) -> tuple[Path, tuple[str, ...]]:
+    """Return the file with a tool's manifest, and the members that lead to it in a family's file."""
+    source = draft.source
+    if source.family is None:
+        return source.folder / SCHEMA, ()
+    if source.tool_id in source.family.tools:
+        return source.folder / SCHEMA, ("tools", source.tool_id)
+    return source.folder / source.tool_id / SCHEMA, ()
+
+
+def _with_schema(text: str, path: Sequence[str], draft: ToolDraft, typed: dict[str, Any]) -> str:
+    name = path[-1]
+    written = (draft.schema or {}).get(name) if name in (draft.written or {}) else None
     if not isinstance(written, dict):
-        return with_member(text, (*parents, name), typed)
+        return with_member(text, path, typed)
     same_form = normalised(written, results=name == "returns")
     if not any(True for _ in disagreements(same_form, typed)):
         return text
-    return with_member(text, (*parents, name), merged(same_form, typed))
+    return with_member(text, path, merged(same_form, typed))
 
 
 def with_member(text: str, path: Sequence[str], value: Any) -> str:

@@ -17,7 +17,8 @@ from pathlib import Path
 from jackfield.contract.context import ToolContext
 
 from jackfield_builder.findings import CheckCode
-from jackfield_builder.tool_draft import HANDLER, MAX_BYTES, ToolDraft
+from jackfield_builder.tool_draft import ToolDraft
+from jackfield_builder.tool_files import HANDLER, MAX_BYTES
 
 CONTEXT_MEMBERS = frozenset(name for name in vars(ToolContext) if not name.startswith("_"))
 """The members of the context that every tool has."""
@@ -42,9 +43,15 @@ def check(draft: ToolDraft) -> None:
         if use.name in CONTEXT_MEMBERS or use.name in required or use.name in seen:
             continue
         seen.add(use.name)
-        file = str(use.file.relative_to(source.folder)) if use.file.is_relative_to(source.folder) else HANDLER
         message = f"it uses ctx.{use.name}, but `requires` does not list {use.name!r}"
-        draft.report(CheckCode.UNDECLARED_CAPABILITY, message, file=file, path=f"line {use.line}")
+        # The folder of the handler, which in a family may be a folder of the package.
+        folder, line = module.file.parent, f"line {use.line}"
+        if use.file.is_relative_to(folder):
+            file = str(use.file.relative_to(folder))
+            draft.report(CheckCode.UNDECLARED_CAPABILITY, message, file=file, path=line)
+        else:
+            message = f"{message} ({use.file.name} {line})"
+            draft.report(CheckCode.UNDECLARED_CAPABILITY, message, file=HANDLER)
 
 
 @dataclass(frozen=True, slots=True)

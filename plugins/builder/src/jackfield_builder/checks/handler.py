@@ -8,7 +8,8 @@ from collections.abc import Sequence
 
 from jackfield_builder.findings import CheckCode
 from jackfield_builder.handler_probe import ImportRequest, probe_imports
-from jackfield_builder.tool_draft import HANDLER, ToolDraft
+from jackfield_builder.tool_draft import ToolDraft
+from jackfield_builder.tool_files import HANDLER
 
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 

@@ -11,7 +11,8 @@ from jackfield.strict_json import pointer
 
 from jackfield_builder.findings import CheckCode
 from jackfield_builder.schema_agreement import disagreements
-from jackfield_builder.tool_draft import HANDLER, SCHEMA, ToolDraft
+from jackfield_builder.tool_draft import ToolDraft
+from jackfield_builder.tool_files import HANDLER, SCHEMA
 from jackfield_builder.type_schemas import normalised
 
 _MAX_REPORTED = 10
@@ -20,7 +21,7 @@ _MAX_REPORTED = 10
 
 def check(draft: ToolDraft) -> None:
     """Add the schemas that only the types have; report where the file says something else."""
-    if draft.schema is None:
+    if draft.schema is None or draft.written is None:
         return
     types = draft.types
     if types is None:
@@ -33,10 +34,10 @@ def check(draft: ToolDraft) -> None:
     for name, typed in (("parameters", types.parameters), ("returns", types.returns)):
         if typed is None:
             continue
-        if name not in draft.schema:
+        if name not in draft.written:
             draft.schema[name] = typed
             draft.from_types.add(name)
-        elif isinstance(written := draft.schema[name], dict):
+        elif isinstance(written := draft.schema.get(name), dict):
             same_form = normalised(written, results=name == "returns")
             for path, message in islice(disagreements(same_form, typed), _MAX_REPORTED):
                 place = pointer(name, *path)
@@ -45,7 +46,7 @@ def check(draft: ToolDraft) -> None:
 
 def _check_unread(draft: ToolDraft) -> None:
     """Report parameters that are missing because the handler, which has types, was not imported."""
-    if draft.schema is None or "parameters" in draft.schema or not draft.is_valid or draft.handler is None:
+    if "parameters" in (draft.written or {}) or not draft.is_valid or draft.handler is None:
         return
     with warnings.catch_warnings(action="ignore"):
         tree = ast.parse(draft.handler)
