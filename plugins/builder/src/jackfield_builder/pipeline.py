@@ -54,15 +54,21 @@ def build(settings: Settings, *, import_handlers: bool = True) -> BuildResult:
     return BuildResult(discovery, plugins, sort_findings(findings), snapshot)
 
 
-def check_tools(
-    found: Sequence[ToolSource], plugins: Plugins, *, import_handlers: bool = True
-) -> list[CheckedTool]:
-    """Run every check on every tool; the findings are in each tool's draft."""
+def read_drafts(found: Sequence[ToolSource], *, import_handlers: bool = True) -> list[ToolDraft]:
+    """Read the files of every tool, check its handler, and read the types in the handler's signature."""
     drafts = [read_tool(source) for source in found]
     for draft in drafts:
         handler.check(draft)
     if import_handlers:
         handler.check_imports(drafts)
+    return drafts
+
+
+def check_tools(
+    found: Sequence[ToolSource], plugins: Plugins, *, import_handlers: bool = True
+) -> list[CheckedTool]:
+    """Run every check on every tool; the findings are in each tool's draft."""
+    drafts = read_drafts(found, import_handlers=import_handlers)
     for draft in drafts:
         # First, because a schema that the file omits comes from the types.
         types.check(draft)

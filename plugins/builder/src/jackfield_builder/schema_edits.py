@@ -8,6 +8,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from jackfield.files import write_atomically
+
 from jackfield_builder.schema_agreement import disagreements, merged
 from jackfield_builder.tool_draft import ToolDraft
 from jackfield_builder.tool_files import SCHEMA
@@ -30,6 +32,13 @@ class SchemaEdit(NamedTuple):
     def changes(self) -> bool:
         """Whether the new text differs."""
         return self.before != self.after
+
+    def save(self) -> None:
+        """Write the new text; a reader sees the old file or the new one."""
+        path = self.file.resolve()
+        mode = path.stat().st_mode
+        write_atomically(path, self.after.encode())
+        path.chmod(mode)
 
 
 def schema_edits(drafts: Iterable[ToolDraft]) -> list[SchemaEdit]:
@@ -137,19 +146,17 @@ def _formatted(value: Any, margin: str, column: int, newline: str) -> str:
     if not isinstance(value, dict | list) or not value or column + len(short) < _WIDTH:
         return short
     inner = margin + ("\t" if "\t" in margin else _INDENT)
-    if isinstance(value, list):
-        parts = [_formatted(each, inner, len(inner), newline) for each in value]
-        return _block("[", parts, "]", margin, inner, newline)
-    parts = []
-    for name, each in value.items():
-        key = f"{json.dumps(name, ensure_ascii=False)}: "
-        parts.append(key + _formatted(each, inner, len(inner) + len(key), newline))
-    return _block("{", parts, "}", margin, inner, newline)
+    keys = [f"{json.dumps(name, ensure_ascii=False)}: " for name in value] if isinstance(value, dict) else []
+    parts = [
+        key + _formatted(each, inner, len(inner) + len(key), newline)
+        for key, each in zip(keys or [""] * len(value), _values(value), strict=True)
+    ]
+    opening, closing = "{}" if keys else "[]"
+    return f"{opening}{newline}{inner}" + f",{newline}{inner}".join(parts) + f"{newline}{margin}{closing}"
 
 
-def _block(opening: str, parts: list[str], closing: str, margin: str, inner: str, newline: str) -> str:
-    body = f",{newline}{inner}".join(parts)
-    return f"{opening}{newline}{inner}{body}{newline}{margin}{closing}"
+def _values(value: dict[str, Any] | list[Any]) -> Iterable[Any]:
+    return value.values() if isinstance(value, dict) else value
 
 
 def _on_one_line(value: Any) -> str:

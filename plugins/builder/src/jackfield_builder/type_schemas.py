@@ -10,6 +10,7 @@ from __future__ import annotations
 import copy
 import json
 import typing
+import warnings
 from collections.abc import Callable, Iterator
 from decimal import Decimal
 from functools import cache
@@ -71,7 +72,9 @@ def _schema(hint: Any, mode: Any, problems: list[str]) -> dict[str, Any] | None:
     try:
         from pydantic import TypeAdapter
 
-        schema = TypeAdapter(hint).json_schema(mode=mode, schema_generator=_generator())
+        with warnings.catch_warnings(action="ignore"):
+            # pydantic warns of a default that JSON cannot express, and omits it.
+            schema = TypeAdapter(hint).json_schema(mode=mode, schema_generator=_generator())
         # A type can add keywords of its own, with any value; this raises for one that is not JSON.
         schema = json.loads(json.dumps(schema, allow_nan=False))
         return normalised(schema, results=mode == "serialization")

@@ -46,7 +46,9 @@ def check(draft: ToolDraft) -> None:
 
 def _check_unread(draft: ToolDraft) -> None:
     """Report parameters that are missing because the handler, which has types, was not imported."""
-    if "parameters" in (draft.written or {}) or not draft.is_valid or draft.handler is None:
+    if draft.schema is None or "parameters" in (draft.written or {}):
+        return
+    if draft.handler is None or not draft.is_valid:
         return
     with warnings.catch_warnings(action="ignore"):
         tree = ast.parse(draft.handler)
@@ -59,3 +61,6 @@ def _check_unread(draft: ToolDraft) -> None:
                 )
                 place = f"line {node.lineno}"
                 draft.report(CheckCode.TYPES_UNREAD, message, file=HANDLER, path=place)
+                # Not those of a tool without arguments, which would contradict the guide.
+                del draft.schema["parameters"]
+                return

@@ -1,4 +1,4 @@
-"""`jackfield new-tool`, `validate` and `schema`: create and check a tool package."""
+"""`jackfield new-tool` and `validate`: create and check a tool package."""
 
 from __future__ import annotations
 
@@ -87,14 +87,6 @@ def validate(paths: tuple[Path, ...], settings: Settings, no_import: bool, as_js
         if not failed:
             echo(f"{', '.join(tools)}: no errors.")
     sys.exit(1 if failed else 0)
-
-
-@click.command()
-def schema() -> None:
-    """Print the JSON Schema of schema.json, for `$schema` in an editor."""
-    from jackfield.contract.manifest import tool_schema
-
-    print_json(tool_schema())
 
 
 def _duplicate_ids(sources: list[ToolSource]) -> list[Finding]:
