@@ -211,6 +211,11 @@ class CheckCode(Enum):
         "no policy enforces one of the tool's restrictions",
         "install policies that do, such as jackfield-policies; until then the tool is withheld",
     )
+    CAPABILITY_SETTINGS = _warning(
+        "JF409",
+        "a required capability lacks settings",
+        "correct its table in jackfield.toml; a host with these settings does not start",
+    )
 
     # JF5xx: the schema of the arguments
     BAD_SCHEMA = _Rule(
