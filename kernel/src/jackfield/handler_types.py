@@ -36,6 +36,10 @@ class HandlerTypeError(Exception):
     """A type in a handler's signature cannot be used; the message says why and what to do."""
 
 
+class ArgumentsRefusedError(ToolError):
+    """A type refused arguments that the schema accepts; the model gets a `VALIDATION` failure."""
+
+
 class HandlerTypes(NamedTuple):
     """The types of a handler's arguments and of its result; None where the handler names none."""
 
@@ -65,24 +69,49 @@ def handler_types(execute: Callable[..., Any]) -> HandlerTypes:
 def typed(execute: Callable[..., Any]) -> Callable[..., Any]:
     """Return a handler that takes and returns JSON; one without types is returned as it is.
 
-    Raises `HandlerTypeError` if a type cannot be converted.
+    What it returns is awaitable if what `execute` returns is. Raises `HandlerTypeError` if a type cannot be
+    converted.
     """
     found = handler_types(execute)
     convert = None if found.arguments is None else _argument_conversion(found.arguments)
     render = None if found.result is None else _result_conversion(found.result)
     if convert is None and render is None:
         return execute
-    accept, give = convert or _unchanged, render or _unchanged
+    accept = convert or _unchanged
+    if render is None:
+        # Not a coroutine function of its own: that would be one more coroutine for every call.
+        def execute_converted(args: dict[str, Any], ctx: Any) -> Any:
+            try:
+                converted = accept(args)
+            except ValueError as error:
+                raise _refusal(error) from error
+            return execute(converted, ctx)
+
+        return execute_converted
+    return _rendering(execute, accept, render)
+
+
+def _rendering(
+    execute: Callable[..., Any], accept: Callable[[Any], Any], render: Callable[[Any], Any]
+) -> Callable[..., Any]:
+    """Return a handler whose result is converted too."""
+
+    def convert(args: dict[str, Any]) -> Any:
+        try:
+            return accept(args)
+        except ValueError as error:
+            raise _refusal(error) from error
+
+    def data(result: Any) -> Any:
+        return result if result is None or isinstance(result, ToolResponse) else render(result)
 
     async def execute_async(args: dict[str, Any], ctx: Any) -> Any:
-        result = await execute(_converted(accept, args), ctx)
-        return result if result is None or isinstance(result, ToolResponse) else give(result)
+        return data(await execute(convert(args), ctx))
 
     def execute_sync(args: dict[str, Any], ctx: Any) -> Any:
-        result = execute(_converted(accept, args), ctx)
-        return result if result is None or isinstance(result, ToolResponse) else give(result)
+        return data(execute(convert(args), ctx))
 
-    return execute_async if inspect.iscoroutinefunction(_function(execute)) else execute_sync
+    return execute_async if is_async(execute) else execute_sync
 
 
 def is_json_type(hint: Any) -> bool:
@@ -100,6 +129,11 @@ def is_json_type(hint: Any) -> bool:
     if _is_typed_dict(hint):
         return all(map(is_json_type, typing.get_type_hints(hint, include_extras=True).values()))
     return any(hint is scalar for scalar in _SCALARS) or hint in _CONTAINERS
+
+
+def is_async(execute: Callable[..., Any]) -> bool:
+    """Return whether calling a handler returns a coroutine."""
+    return inspect.iscoroutinefunction(_function(execute))
 
 
 def model_data(value: Any) -> Any:
@@ -233,15 +267,8 @@ def _adapter(hint: Any) -> Any:
         ) from error
 
 
-def _converted(convert: Callable[[Any], Any], args: dict[str, Any]) -> Any:
-    """Convert the arguments; a rule of the type that the schema cannot express refuses the call."""
-    try:
-        return convert(args)
-    except ValueError as error:
-        raise _refusal(error) from error
-
-
-def _refusal(error: ValueError) -> ToolError:
+def _refusal(error: ValueError) -> ArgumentsRefusedError:
+    """Return the failure for a rule of the type that the schema cannot express."""
     explain = getattr(error, "errors", None)
     if explain is None:
         errors = [{"path": "/", "message": str(error)}]
@@ -253,7 +280,7 @@ def _refusal(error: ValueError) -> ToolError:
             for each in found
         ]
     shown = "; ".join(f"{each['path']}: {each['message']}".removeprefix("/: ") for each in errors[:3])
-    return ToolError(
+    return ArgumentsRefusedError(
         ErrorType.VALIDATION, f"The arguments are not valid: {shown}", details={"errors": errors}
     )
 

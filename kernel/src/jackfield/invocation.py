@@ -7,7 +7,6 @@ that take too long. `HandlerContext` is the context that a handler receives.
 from __future__ import annotations
 
 import asyncio
-import inspect
 import logging
 import time
 from collections.abc import Awaitable, Callable, Mapping
@@ -17,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from jackfield.contract.context import AudioControl, ToolContext, VoiceControl
 from jackfield.contract.tool import ErrorType, ToolError, ToolResponse, fail, fail_from, ok
-from jackfield.handler_types import typed
+from jackfield.handler_types import is_async, typed
 from jackfield.protocol.codec import event_fields
 from jackfield.protocol.messages import ToolProgress
 
@@ -69,16 +68,15 @@ def as_handler(execute: Callable[..., Any]) -> Handler:
 
     The types in its signature are read here, once; a handler without types is not wrapped.
     """
-    execute = typed(execute)
-    called = execute if inspect.isroutine(execute) else type(execute).__call__
-    if inspect.iscoroutinefunction(called):
-        return cast("Handler", execute)
+    run = typed(execute)
+    if is_async(execute):
+        return cast("Handler", run)
 
     async def in_thread(args: dict[str, Any], ctx: ToolContext) -> ToolResponse:
         loop = asyncio.get_running_loop()
         # In a generator, because a future cannot hold a StopIteration and would never be done.
-        run = (execute(args, ctx) for _ in range(1))
-        return cast("ToolResponse", await loop.run_in_executor(_threads(), next, run))
+        once = (run(args, ctx) for _ in range(1))
+        return cast("ToolResponse", await loop.run_in_executor(_threads(), next, once))
 
     return in_thread
 

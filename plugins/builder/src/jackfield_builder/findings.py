@@ -55,12 +55,12 @@ class CheckCode(Enum):
     BROKEN_METADATA = _Rule("JF004", "a distribution's metadata cannot be read", "reinstall the distribution")
     BAD_ENTRY_POINT = _Rule(
         "JF005",
-        "an entry point does not name an import package",
+        "a tool does not name an import package",
         'write it as `tool_id = "import_package"`, with no attribute',
     )
     PACKAGE_NOT_FOUND = _Rule(
         "JF006",
-        "an entry point's package cannot be found",
+        "the package of a tool cannot be found",
         "check that the wheel ships the package, then reinstall the distribution",
     )
     ALLOW_UNMATCHED = _warning(
@@ -139,7 +139,9 @@ class CheckCode(Enum):
         "the tool id is not snake_case",
         "use lower-case letters, digits and single underscores, and start with a letter",
     )
-    ID_MISMATCH = _Rule("JF308", "the tool id is not the entry point's name", "give both the same name")
+    ID_MISMATCH = _Rule(
+        "JF308", "the tool id is not the name that declares the tool", "give both the same name"
+    )
     BAD_PREVIEW = _Rule(
         "JF309",
         "the preview template is invalid",
