@@ -90,6 +90,7 @@ def _place_findings(drafts: Iterable[ToolDraft]) -> None:
     for draft in drafts:
         draft.place_findings()
         if draft.source.family:
+            reported.update(draft.source.family.findings)
             draft.findings = [finding for finding in draft.findings if finding not in reported]
             reported.update(draft.findings)
 

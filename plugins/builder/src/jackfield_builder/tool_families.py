@@ -121,6 +121,8 @@ def read_family(
     problems += _family_problems(name, document, tools, folders)
     guide = read_text(folder, GUIDE, package, MAX_FAMILY_BYTES[GUIDE])
     sections, stray = _sections(guide, tools) if isinstance(guide, str) else ({}, [])
+    # If the ids of the tools are unknown, no section can be called stray.
+    stray = stray if isinstance(document.get("tools", {} if document else None), dict) else []
     version = document.get("version")
     return Family(
         name=name,
@@ -166,7 +168,7 @@ def _family_problems(
         for each in field_errors(document, _family_fields())
     ]
     stated = document.get("family")
-    if isinstance(stated, str) and stated != name:
+    if isinstance(stated, str) and stated != name and all(each.path != "/family" for each in problems):
         message = f"family is {stated!r}, the entry point is {name!r}"
         problems.append(FileProblem(CheckCode.FAMILY_NAME, message, SCHEMA, "/family"))
     if not tools and not folders and not problems:
