@@ -59,7 +59,7 @@ HOST = (
     '"wiki.example.net:8080" or "*", got'
 )
 LINE = "expected one line of printable ASCII characters, got"
-URL = "expected a URL with http:// or https://, without a password and without a question mark, got"
+URL = "expected an http:// or https:// URL without a password or a query, got"
 
 
 @pytest.mark.parametrize(

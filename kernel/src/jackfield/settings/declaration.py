@@ -261,15 +261,14 @@ def _of_members(hint: Any) -> str:
 
 def _ranged(noun: str, extras: Iterable[Any]) -> str:
     limits = {type(extra): extra for extra in extras}
-    least = "of at least"
     if unit := limits.get(Unit):
         noun = f"{'an integer number' if noun == 'an integer' else noun} of {unit.name}"
-        least = "from"
     if Ge in limits and Le in limits:
         return f"{noun} from {limits[Ge].ge:,} to {limits[Le].le:,}"
     bounds = []
     if Ge in limits:
-        bounds.append(f"{least} {limits[Ge].ge:,}" + (" up" if unit and Lt not in limits else ""))
+        noun += "," if unit else " of"
+        bounds.append(f"at least {limits[Ge].ge:,}")
     if Gt in limits:
         bounds.append(f"above {limits[Gt].gt:,}")
     if Le in limits:

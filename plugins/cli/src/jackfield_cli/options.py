@@ -10,10 +10,10 @@ from typing import Any
 import click
 from jackfield.settings import Settings, SettingsFaults
 
-as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON for machines.")
+as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 no_import = click.option(
-    "--no-import", is_flag=True, help="Check only the source of handlers; run no code of any tool."
+    "--no-import", is_flag=True, help="Check only the source of handlers; do not run any tool code."
 )
 
 

@@ -210,7 +210,7 @@ async def _chat(host: HostTarget, *, insecure: bool, approve: bool, resume: bool
             host.url, token=host.token, insecure=insecure, resume=saved.token if saved else None
         )
     except ValueError as error:
-        raise click.UsageError(f"{error}: --insecure.") from None
+        raise click.UsageError(f"{error}.") from None
     try:
         async with LineReader() as lines, session:
             info = session.info
@@ -280,7 +280,7 @@ async def _talk(
     except AudioFileError as error:
         raise click.ClickException(str(error)) from None
     except ValueError as error:
-        raise click.UsageError(f"{error}: --insecure.") from None
+        raise click.UsageError(f"{error}.") from None
     try:
         with WavRecorder(out) as recorder:
             async with session:

@@ -243,7 +243,10 @@ def stats(settings: Settings, as_json: bool) -> None:
         echo(f"{name}: {state}{remedy}")
     echo(f"model: {facts.model}" if facts.model else "model: none; full-text search only")
     if not records:
-        echo("The library is empty. `jackfield kb add PATH` loads documents, `kb add --sample` a sample.")
+        echo(
+            "The knowledge base is empty. `jackfield kb add PATH` loads documents, `kb add "
+            "--sample` a sample."
+        )
 
 
 @click.command()

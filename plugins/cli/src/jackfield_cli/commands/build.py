@@ -140,7 +140,7 @@ def diff(settings: Settings, before: Path | None, after: Path | None, strict: bo
         for change in changes:
             echo(f"  {_describe_change(change)}")
         if not changes:
-            echo("  no difference that affects a session")
+            echo("  no differences that affect sessions")
         for tool_id, reason in broken.items() if strict else ():
             echo(click.style(f"{tool_id}: {reason}", fg="red"), err=True)
     sys.exit(1 if strict and broken else 0)
@@ -153,13 +153,13 @@ def _previous_registry(registry: Path) -> Path:
     path = previous(registry)
     if not path.exists():
         raise click.ClickException(
-            f"{path}: no build has replaced a registry yet; name the file to compare with"
+            f"{path}: there is no previous registry yet; name the file to compare with"
         )
     return path
 
 
 def _check_regular_file(path: Path) -> None:
-    """Refuse a path that is not a regular file: reading a pipe blocks, and a device must not be replaced."""
+    """Reject a path that is not a regular file: reading a pipe blocks, and a device must not be replaced."""
     if path.exists() and not path.is_file():
         raise _not_a_registry(path)
 
@@ -176,7 +176,7 @@ def _check_replaceable(path: Path) -> None:
 
 def _not_a_registry(path: Path) -> click.ClickException:
     return click.ClickException(
-        f"{path} is not a registry and was not changed; name another file with --registry"
+        f"{path} is not a registry and was not changed; choose a different file with --registry"
     )
 
 

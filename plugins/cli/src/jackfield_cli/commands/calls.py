@@ -26,7 +26,7 @@ def calls() -> None:
     """List and settle calls in doubt. Works while a host is running.
 
     A call is in doubt if its host stopped while the call ran: it may or may not have taken effect, and it is
-    not run again. Find out what happened, then settle the call with --ran or --not-run.
+    not run again automatically. Find out what happened, then settle the call with --ran or --not-run.
     """
 
 
@@ -66,7 +66,7 @@ def settle(settings: Settings, key: str, ran: bool | None, data: str | None, as_
     """Record whether the call in doubt with this KEY ran.
 
     From now on this is the result of the call: for a repeated call, its approval, its task and its session.
-    The audit records it with your name.
+    The audit log records it under your name.
     """
     if ran is None:
         raise click.UsageError("give the result: --ran or --not-run")

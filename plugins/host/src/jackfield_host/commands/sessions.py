@@ -207,7 +207,7 @@ def _write_private(path: Path, text: str) -> None:
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     except FileExistsError:
-        raise click.ClickException(f"{path} already exists; choose another name") from None
+        raise click.ClickException(f"{path} already exists; choose a different name") from None
     except OSError as error:
         raise click.ClickException(f"{path}: {error.strerror}") from None
     with os.fdopen(descriptor, "w", encoding="utf-8") as file:
