@@ -136,6 +136,33 @@ class CheckCode(Enum):
         "use `{name}` for a parameter, `{name.member}` for a part of it, and `{{` for a brace",
     )
 
+    # JF35x: the shared schema.json of a family
+    FAMILY_NAME = _Rule(
+        "JF351",
+        "the family's name is wrong",
+        "use the name of the entry point in jackfield.families, in snake_case",
+    )
+    EMPTY_FAMILY = _Rule(
+        "JF352",
+        "a family has no tools",
+        "define them under `tools` in schema.json, or as folders with a schema.json of their own",
+    )
+    TOOL_TWICE = _Rule(
+        "JF353",
+        "a family defines a tool twice",
+        "remove the tool from the shared files, or remove its folder",
+    )
+    DEFAULT_NOT_ALLOWED = _Rule(
+        "JF354",
+        "a family has a default that is not allowed",
+        "state it for each tool; `$defs` is the place for shared parts of schemas",
+    )
+    DEFINITION_TWICE = _Rule(
+        "JF355",
+        "a tool redefines a shared definition",
+        "give one of them another name, because `#/$defs/NAME` could mean both",
+    )
+
     # JF4xx: rules that combine several fields
     RETRIEVAL_NOT_IDEMPOTENT = _Rule(
         "JF401", "a retrieval tool is not idempotent", "set `idempotent` to true, or make it an action"
@@ -258,6 +285,17 @@ class CheckCode(Enum):
         Severity.NOTE,
     )
 
+    NO_SECTION = _Rule(
+        "JF608",
+        "a tool has no section in the family's guide",
+        "write one section for it that starts with the heading `# TOOL_ID`",
+    )
+    STRAY_SECTION = _Rule(
+        "JF609",
+        "a section of the family's guide belongs to no tool",
+        "start each section with the heading `# TOOL_ID` of a tool in the shared schema.json",
+    )
+
     # JF7xx: the handler
     BAD_SYNTAX = _Rule("JF701", "the handler is not valid Python", "fix the syntax at that line")
     NO_EXECUTE = _Rule(
@@ -275,6 +313,11 @@ class CheckCode(Enum):
         "JF705",
         "importing the handler ends the process or hangs",
         "do no work at import: no exit, no network, no waiting",
+    )
+    NO_FUNCTION = _Rule(
+        "JF706",
+        "the family's handler has no function for a tool",
+        "define `async def TOOL_ID(args, ctx)` at the top level, or give the tool a folder of its own",
     )
 
     # JF8xx: the schema adapters

@@ -21,7 +21,8 @@ from jackfield_builder.discovery import Discovery, Selection, discover, plugin_f
 from jackfield_builder.findings import CheckCode, Finding, sort_findings
 from jackfield_builder.snapshot import CheckedTool, freeze
 from jackfield_builder.snapshot_diff import missing_bumps
-from jackfield_builder.tool_draft import SCHEMA, ToolDraft, read_tool
+from jackfield_builder.tool_draft import ToolDraft, read_tool
+from jackfield_builder.tool_files import SCHEMA
 from jackfield_builder.tool_sources import ToolSource, locate_tools
 
 
@@ -39,7 +40,7 @@ def build(settings: Settings, *, import_handlers: bool = True) -> BuildResult:
     """Build the registry of the installed tools in memory."""
     discovery = discover(Selection(settings.allow, settings.deny))
     plugins = plugin_loading.load(discovery.plugins)
-    found, unlocated = locate_tools(discovery.tools, plugins.of("jackfield_tools"))
+    found, unlocated = locate_tools(discovery.tools, plugins.of("jackfield_tools"), discovery.families)
     findings = [*discovery.findings, *plugin_findings(plugins), *unlocated]
     if not found and not any(finding.is_error for finding in findings):
         hint = "remove them from deny, or add them to allow" if discovery.switched_off else ""
@@ -66,14 +67,26 @@ def check_tools(
     if import_handlers:
         handler.check_imports(drafts)
     adapters = plugins.of("jackfield_schema_adapters")
-    return [
+    checked = [
         CheckedTool(draft, _provider_schemas(draft, adapters) if draft.is_valid else {}) for draft in drafts
     ]
+    _place_findings(drafts)
+    return checked
+
+
+def _place_findings(drafts: Iterable[ToolDraft]) -> None:
+    """Name the places in the authors' files; what a family shares is reported once, with its first tool."""
+    reported: set[Finding] = set()
+    for draft in drafts:
+        draft.place_findings()
+        if draft.source.family:
+            draft.findings = [finding for finding in draft.findings if finding not in reported]
+            reported.update(draft.findings)
 
 
 def _no_tools_message(discovery: Discovery) -> str:
     if not discovery.switched_off:
-        return "no distribution on this interpreter's path has an entry point in jackfield.tools"
+        return "no distribution on this interpreter's path declares a tool or a family of tools"
     names = ", ".join(sorted({entry.name for entry in discovery.switched_off}))
     return f"the allow or deny setting disables everything that is installed: {names}"
 

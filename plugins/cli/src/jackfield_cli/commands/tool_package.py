@@ -120,16 +120,20 @@ def _check(
     from jackfield_builder.discovery import Selection, discover, plugin_findings
     from jackfield_builder.findings import sort_findings
     from jackfield_builder.pipeline import check_tools
-    from jackfield_builder.tool_sources import locate_project_tools
+    from jackfield_builder.tool_sources import locate_offered_tools, locate_project
 
     selection = Selection(settings.allow, settings.deny) if settings else Selection()
-    plugins = load(discover(selection).plugins)
+    located = [locate_project(project) for project in projects]
+    own = {project.distribution.name for project in located}
+    # The plugins of a project replace those of an installed copy.
+    entries = [entry for entry in discover(selection).plugins if entry.distribution.name not in own]
+    sys.path[:0] = [folder for project in located if project.plugins for folder in project.import_path]
+    plugins = load([*entries, *(entry for project in located for entry in project.plugins)])
+    for project in located:
+        locate_offered_tools(project, plugins)
     findings = list(plugin_findings(plugins))
-    sources = []
-    for project in projects:
-        located, project_findings = locate_project_tools(project)
-        sources += located
-        findings += project_findings
+    findings += [finding for project in located for finding in project.findings]
+    sources = [source for project in located for source in project.tools]
     findings += _duplicate_ids(sources)
     checked = check_tools(sources, plugins, import_handlers=not no_import)
     findings += [finding for each in checked for finding in each.draft.findings]

@@ -72,7 +72,8 @@ def load_tool(tool_id: str) -> InstalledTool:
     try:
         arguments = Arguments(manifest.parameters)
         returns = None if manifest.returns is None else Returns(manifest.returns)
-        execute = importlib.import_module(source.handler.partition(":")[0]).execute
+        module, _, function = source.handler.partition(":")
+        execute = getattr(importlib.import_module(module), function)
     except (Exception, SystemExit) as error:
         raise ToolUnusableError(f"{broken}: {type(error).__name__}: {error}") from error
     return InstalledTool(source, manifest, arguments, returns, as_handler(execute))
@@ -90,7 +91,9 @@ def _locate(tool_id: str, discovery: Discovery) -> ToolSource:
     announced = [entry for entry in discovery.tools if entry.name == tool_id]
     # Plugins are imported only for a tool without an entry point of its own.
     offered = () if announced else plugins(discovery.plugins).of("jackfield_tools")
-    found, unlocated = locate_tools(announced, (each for each in offered if each.name == tool_id))
+    found, unlocated = locate_tools(
+        announced, (each for each in offered if each.name == tool_id), discovery.families
+    )
     if found:
         return found[0]
     faults = [each for each in (*discovery.findings, *unlocated) if each.subject == tool_id]
@@ -117,7 +120,7 @@ def _not_found(tool_id: str, faults: list[Finding], discovery: Discovery) -> str
     close = get_close_matches(tool_id, [entry.name for entry in discovery.tools], 1)
     hint = f"did you mean {close[0]!r}? Otherwise install it" if close else "install it"
     return (
-        f"no installed distribution has an entry point {tool_id!r} in the group jackfield.tools; "
+        f"no installed distribution, family or plugin declares the tool {tool_id!r}; "
         f"{hint}, e.g. with `pip install -e .` in its folder, into the environment that runs pytest"
     )
 
