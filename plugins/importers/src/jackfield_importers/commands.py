@@ -157,6 +157,7 @@ def _generate(read: Callable[[], ImportedFamily], options: ImportOptions) -> Non
         write_package(folder, package_files(family), force=options.force)
     except SourceError as error:
         raise click.ClickException(f"{error}.") from None
+    echo(f"Checking {len(family.tools)} tools ...", err=True)
     findings = list(check_package(folder))
     print_findings(findings)
     writing = sum(tool.effects.writes for tool in family.tools)

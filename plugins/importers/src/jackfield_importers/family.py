@@ -28,7 +28,7 @@ class ImportedTool:
     effects: EffectsGuess
     parameters: dict[str, Any]
     call: str
-    """The Python expression that runs it, with `args` and `ctx`."""
+    """The Python expression that runs it with `args`."""
     returns: dict[str, Any] | None = None
     examples: list[dict[str, Any]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
@@ -178,9 +178,12 @@ class ImportedFamily:
             effect = "writes" if tool.effects.writes else "reads"
             repeat = "yes" if tool.effects.idempotent else "no"
             lines.append(f"| [ ] | `{tool.tool_id}` | {effect} | {repeat} | {tool.effects.reason} |")
-        noted = [tool for tool in self.tools if tool.notes]
+        noted: dict[str, list[str]] = {}
+        for tool in self.tools:
+            for note in tool.notes:
+                noted.setdefault(note, []).append(f"`{tool.tool_id}`")
         lines += ["", "## Tools", ""] if noted else []
-        lines += [f"- [ ] `{tool.tool_id}`: {note}." for tool in noted for note in tool.notes]
+        lines += [f"- [ ] {', '.join(tools)}: {note}." for note, tools in noted.items()]
         lines += [
             "",
             "## Tests",

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from jackfield_builder.tool_draft import GUIDE, MAX_BYTES, SCHEMA
+from jackfield_builder.tool_files import MAX_FAMILY_BYTES
 
 from jackfield_importers.errors import SourceError
 from jackfield_importers.family import ImportedFamily
@@ -33,12 +33,10 @@ def package_files(family: ImportedFamily) -> dict[str, str]:
 
 
 def _too_large(files: dict[str, str]) -> list[tuple[str, int, int]]:
-    sizes = ((path, len(text.encode()), MAX_BYTES.get(Path(path).name)) for path, text in files.items())
-    return [
-        (path, size, limit)
-        for path, size, limit in sizes
-        if limit and size > limit and Path(path).name in {SCHEMA, GUIDE}
-    ]
+    sizes = (
+        (path, len(text.encode()), MAX_FAMILY_BYTES.get(Path(path).name)) for path, text in files.items()
+    )
+    return [(path, size, limit) for path, size, limit in sizes if limit and size > limit]
 
 
 def write_package(folder: Path, files: dict[str, str], *, force: bool) -> None:
@@ -61,9 +59,9 @@ def check_package(folder: Path) -> Iterator[Finding]:
     from jackfield_builder.discovery import discover
     from jackfield_builder.findings import Severity, sort_findings
     from jackfield_builder.pipeline import check_tools
-    from jackfield_builder.tool_sources import locate_project_tools
+    from jackfield_builder.tool_sources import locate_project
 
-    sources, findings = locate_project_tools(folder)
-    checked = check_tools(sources, load(discover().plugins), import_handlers=True)
-    every = [*findings, *(finding for each in checked for finding in each.draft.findings)]
+    project = locate_project(folder)
+    checked = check_tools(project.tools, load(discover().plugins), import_handlers=True)
+    every = [*project.findings, *(finding for each in checked for finding in each.draft.findings)]
     yield from (each for each in sort_findings(every) if each.severity is not Severity.NOTE)

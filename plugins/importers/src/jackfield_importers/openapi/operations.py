@@ -172,7 +172,7 @@ class OpenApiImport:
         lines += [f"            {name}={python_literal(value)}," for name, value in members]
         body = "\n".join(lines)
         request = f"        _http.Operation(\n{body}\n        ),"
-        return f"_http.call(\n        _API,\n{request}\n        args,\n        ctx,\n    )"
+        return f"_http.call(\n        _API,\n{request}\n        args,\n    )"
 
     def _security(self, operation: dict[str, Any]) -> tuple[tuple[str, ...], ...]:
         given = operation.get("security", self._document.get("security", []))

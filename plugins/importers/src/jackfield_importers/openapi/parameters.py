@@ -90,6 +90,9 @@ class ArgumentReader:
         media: dict[str, Any] = next(iter(content.values())) if content else parameter
         raw = media.get("schema", {})
         converted = self._converter.convert(raw, name)
+        if converted.keys().isdisjoint({"type", "enum", "const", "anyOf", "$ref"}):
+            # Whatever it is, it is sent as text.
+            converted = {**converted, "type": "string"}
         told = sentence(prose(parameter.get("description"), 400))
         if told:
             converted = {**converted, "description": told}

@@ -113,13 +113,13 @@ class Operation:
         return self.method not in {"GET", "HEAD", "OPTIONS"}
 
 
-async def call(api: Api, operation: Operation, args: dict[str, Any], ctx: Any) -> ToolResponse:
+async def call(api: Api, operation: Operation, args: dict[str, Any]) -> ToolResponse:
     """Send the request of an operation and return its answer, or a failure that a model understands."""
     if operation.encoded:
         from .wire_arguments import wire_arguments
 
         args = wire_arguments(operation.tool_id, args)
-    request = _request(api, operation, args, ctx)
+    request = _request(api, operation, args)
     try:
         async with (
             httpx.AsyncClient(timeout=TIMEOUT, follow_redirects=False, verify=_certificates()) as client,
@@ -148,7 +148,7 @@ def _interrupted(operation: Operation, message: str) -> ToolResponse:
     )
 
 
-def _request(api: Api, operation: Operation, args: dict[str, Any], ctx: Any) -> dict[str, Any]:
+def _request(api: Api, operation: Operation, args: dict[str, Any]) -> dict[str, Any]:
     query: list[str] = []
     headers: dict[str, str] = {"Accept": "application/json"}
     cookies: list[str] = []
@@ -170,9 +170,6 @@ def _request(api: Api, operation: Operation, args: dict[str, Any], ctx: Any) -> 
     _authenticate(api, operation, headers, query, cookies)
     if cookies:
         headers["Cookie"] = "; ".join(cookies)
-    key = getattr(ctx, "idempotency_key", None) if operation.writes else None
-    if isinstance(key, str) and key:
-        headers.setdefault("Idempotency-Key", _header("idempotency key", key))
     address = api.address() + filled_path(operation.path, segments)
     content = _body(operation, args, headers)
     return {
