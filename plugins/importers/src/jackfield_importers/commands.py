@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from jackfield_cli.terminal import echo, print_findings
+from jackfield_cli.terminal import echo, print_findings, printable
 
 from jackfield_importers.errors import SourceError
 
@@ -156,7 +156,7 @@ def _generate(read: Callable[[], ImportedFamily], options: ImportOptions) -> Non
         folder = options.out or Path(family.distribution)
         write_package(folder, package_files(family), force=options.force)
     except SourceError as error:
-        raise click.ClickException(f"{error}.") from None
+        raise click.ClickException(printable(f"{error}.")) from None
     echo(f"Checking {len(family.tools)} tools ...", err=True)
     findings = list(check_package(folder))
     print_findings(findings)

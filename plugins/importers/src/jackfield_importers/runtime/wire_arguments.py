@@ -34,8 +34,8 @@ def _convert(value: Any, schema: Any) -> Any:
         return _convert(value, _family()["$defs"][schema["$ref"].removeprefix("#/$defs/")])
     for branch in schema.get("anyOf", ()):
         value = _convert(value, branch)
-    if isinstance(value, dict) and schema.get("type") == "object":
-        members = schema.get("properties", {})
+    if isinstance(value, dict) and "properties" in schema:
+        members = schema["properties"]
         return {name: _convert(each, members.get(name)) for name, each in value.items()}
     if isinstance(value, list) and schema.get("type") == "array":
         value = [_convert(each, schema.get("items")) for each in value]
