@@ -1,7 +1,7 @@
 """A server made from an OpenAPI document: checks every request against it and answers with generated data.
 
-It reads the original document with a validator for OpenAPI's own dialect of JSON Schema, so that it shares no code
-with the importer. A request that the document does not allow gets 400 with the reason.
+It reads the original document with a validator for OpenAPI's own dialect of JSON Schema, so that it shares no
+code with the importer. A request that the document does not allow gets 400 with the reason.
 """
 
 from __future__ import annotations

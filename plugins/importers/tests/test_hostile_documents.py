@@ -19,11 +19,39 @@ from jackfield_importers.package_files import package_files
 from markdown_it import MarkdownIt
 
 ATTACKS = (
-    '"""\nimport os; os.system("id")\n"""', "'); import os  # ", "\\", '"', "'''", "${x}", "{args}", "{0.__class__}",
-    "```\n# delete_everything\n```json", "# heading", "\n# injected\n", "- [x] done", "1. one", "</script><script>",
-    '"\n[project.scripts]\nx = "y"\n', "\x00", "\u2028# x", "\x85", "\ufeff", "../../etc/passwd", "%2e%2e", "a\rb",
-    "[x](javascript:alert(1))", "<!--", "---", "===", "    code", "\t", "\u202e", "| a | b |", "__import__", "import",
-)  # fmt: skip
+    '"""\nimport os; os.system("id")\n"""',
+    "'); import os  # ",
+    "\\",
+    '"',
+    "'''",
+    "${x}",
+    "{args}",
+    "{0.__class__}",
+    "```\n# delete_everything\n```json",
+    "# heading",
+    "\n# injected\n",
+    "- [x] done",
+    "1. one",
+    "</script><script>",
+    '"\n[project.scripts]\nx = "y"\n',
+    "\x00",
+    "\u2028# x",
+    "\x85",
+    "\ufeff",
+    "../../etc/passwd",
+    "%2e%2e",
+    "a\rb",
+    "[x](javascript:alert(1))",
+    "<!--",
+    "---",
+    "===",
+    "    code",
+    "\t",
+    "\u202e",
+    "| a | b |",
+    "__import__",
+    "import",
+)
 text = st.one_of(
     st.sampled_from(ATTACKS), st.text(alphabet=st.characters(exclude_categories=["Cs"]), max_size=40)
 )
@@ -92,10 +120,26 @@ def document(title: str, word: str, name: str, member: str, default: str) -> dic
 def literals(source: str) -> set[str]:
     """Return the strings of a module; every other node must be of a kind that generated modules have."""
     allowed = (
-        ast.Module, ast.Expr, ast.Constant, ast.ImportFrom, ast.alias, ast.AsyncFunctionDef, ast.arguments, ast.arg,
-        ast.Return, ast.Await, ast.Call, ast.Attribute, ast.Name, ast.Load, ast.Store, ast.Tuple, ast.keyword,
-        ast.Dict, ast.Assign,
-    )  # fmt: skip
+        ast.Module,
+        ast.Expr,
+        ast.Constant,
+        ast.ImportFrom,
+        ast.alias,
+        ast.AsyncFunctionDef,
+        ast.arguments,
+        ast.arg,
+        ast.Return,
+        ast.Await,
+        ast.Call,
+        ast.Attribute,
+        ast.Name,
+        ast.Load,
+        ast.Store,
+        ast.Tuple,
+        ast.keyword,
+        ast.Dict,
+        ast.Assign,
+    )
     tree = ast.parse(source)
     assert {type(node) for node in ast.walk(tree)} <= set(allowed)
     for node in ast.walk(tree):

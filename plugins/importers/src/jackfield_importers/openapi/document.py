@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from jackfield_importers.definitions import resolve_pointer
+from jackfield.strict_json import pointer
+
+from jackfield_importers.definitions import dereferenced
 from jackfield_importers.errors import SourceError
 from jackfield_importers.literals import shortened
 
@@ -132,7 +134,7 @@ def _check_references(document: dict[str, Any], name: str) -> None:
             # A schema may have a property that is called `$ref`; then the value is a schema.
             if isinstance(reference, str):
                 try:
-                    resolve_pointer(document, reference)
+                    dereferenced(document, each)
                 except SourceError as error:
                     raise SourceError(f"{name}: {error}") from None
             # Examples are data, in which `$ref` means nothing.
@@ -144,7 +146,6 @@ def _check_references(document: dict[str, Any], name: str) -> None:
 
 
 def _check_specification(document: dict[str, Any], name: str) -> None:
-    from jsonschema.exceptions import best_match
     from openapi_spec_validator import OpenAPIV30SpecValidator, OpenAPIV31SpecValidator
 
     is_31 = document["openapi"].startswith("3.1.")
@@ -155,8 +156,7 @@ def _check_specification(document: dict[str, Any], name: str) -> None:
         raise SourceError(f"{name} refers back to itself endlessly") from None
     if first is None:
         return
-    error = best_match([first]) or first
-    place = "/" + "/".join(map(str, error.absolute_path))
+    place = pointer(*first.absolute_path)
     raise SourceError(
-        shortened(f"{name} is not valid OpenAPI at {place}: {' '.join(error.message.split())}", 400)
+        shortened(f"{name} is not valid OpenAPI at {place}: {' '.join(first.message.split())}", 400)
     )
