@@ -66,7 +66,10 @@ URL = "expected an http:// or https:// URL without a password or a query, got"
     ("table", "fault"),
     [
         ({"alow": ["*"]}, "alow: unknown setting; did you mean 'allow'?"),
-        ({"allow": "*"}, f"allow: expected a list, each {HOST.removeprefix('expected ')} '*'; write ['*']"),
+        (
+            {"allow": "*"},
+            f"allow: expected a list of entries, each {HOST.removeprefix('expected ')} '*'; write ['*']",
+        ),
         ({"allow": ["http://x.example"]}, f"allow[0]: {HOST} 'http://x.example'"),
         ({"deny": ["x y"]}, f"deny[0]: {HOST} 'x y'"),
         ({"timeout": 0}, f"timeout: {SECONDS} 0"),

@@ -198,7 +198,8 @@ def test_all_faults_in_the_settings_are_reported_in_one_run_with_their_places(
         "JACKFIELD_HOST_VOISE: unknown setting; did you mean 'JACKFIELD_HOST_VOICE'?",
         "[host] prot: unknown setting; did you mean 'port'?",
         "[host.jwt] audiense: unknown setting; did you mean 'audience'?",
-        "[host.jwt] algorithms: missing; expected a non-empty list, each one of 'RS256', 'ES256', 'EdDSA', "
+        "[host.jwt] algorithms: missing; expected a non-empty list of entries, each one of "
+        "'RS256', 'ES256', 'EdDSA', "
         "'Ed25519', 'HS256'",
         "[host.jwt] audience: missing; expected a non-empty string",
         "JACKFIELD_HOST_JWT__LEEWAY: expected an integer number of seconds from 0 to 300",

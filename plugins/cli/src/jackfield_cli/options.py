@@ -19,14 +19,17 @@ no_import = click.option(
 
 _REGISTRY = (
     click.option("--registry", metavar="FILE", help="The registry file (default: tool_registry.json)."),
-    click.option("--config", metavar="FILE", help="Settings file (default: jackfield.toml)."),
+    click.option("--config", metavar="FILE", help="The settings file (default: jackfield.toml)."),
 )
 _SELECTION = (
     click.option(
-        "--allow", metavar="NAME", multiple=True, help="Use only this distribution or entry; repeatable."
+        "--allow",
+        metavar="NAME",
+        multiple=True,
+        help="Use only this distribution or entry point; repeatable.",
     ),
     click.option(
-        "--deny", metavar="NAME", multiple=True, help="Exclude this distribution or entry; repeatable."
+        "--deny", metavar="NAME", multiple=True, help="Exclude this distribution or entry point; repeatable."
     ),
 )
 

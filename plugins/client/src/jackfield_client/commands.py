@@ -57,7 +57,7 @@ def chat(
     resume: bool,
     keep: bool,
 ) -> None:
-    """Chat with the model of the host at URL.
+    """Chat with the host at URL.
 
     The model can use the host's tools, and every policy applies. Without URL, the command starts its own
     host for the duration of the chat.
@@ -101,7 +101,7 @@ def talk(
     fast: bool,
     wait: float,
 ) -> None:
-    """Speak to the model of the host at URL; each FILE.wav is one turn.
+    """Speak to the host at URL; each FILE.wav is one turn.
 
     Without URL, the command starts its own host for the duration of the conversation.
 

@@ -60,9 +60,9 @@ def list_(settings: Settings, as_json: bool) -> None:
 @with_registry
 @as_json
 def lift(settings: Settings, user: str | None, session: str | None, as_json: bool) -> None:
-    """Lift the ban of USER on every host that shares the store; the next call passes.
+    """Lift the ban on USER on every host that shares the store; the next call passes.
 
-    The audit log records it with the name of the logged-in operator.
+    The audit log records it under the name of the logged-in operator.
     """
     from jackfield_policies.access import Subject
 

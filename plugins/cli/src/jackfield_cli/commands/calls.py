@@ -31,7 +31,9 @@ def calls() -> None:
 
 
 @calls.command("list")
-@click.option("--in-doubt", is_flag=True, required=True, help="Calls that may or may not have taken effect.")
+@click.option(
+    "--in-doubt", is_flag=True, required=True, help="List calls that may or may not have taken effect."
+)
 @with_registry
 @as_json
 def list_(settings: Settings, in_doubt: bool, as_json: bool) -> None:  # noqa: ARG001 - a required flag
@@ -65,7 +67,7 @@ def list_(settings: Settings, in_doubt: bool, as_json: bool) -> None:  # noqa: A
 def settle(settings: Settings, key: str, ran: bool | None, data: str | None, as_json: bool) -> None:
     """Record whether the call in doubt with this KEY ran.
 
-    From now on this is the result of the call: for a repeated call, its approval, its task and its session.
+    From now on, repeated calls, approvals, `GET /tasks` and sessions get this result.
     The audit log records it under your name.
     """
     if ran is None:
