@@ -11,6 +11,8 @@ from importer_commands import jackfield
 from jackfield_importers.errors import SourceError
 from jackfield_importers.openapi import document as document_module
 from jackfield_importers.openapi.document import parse_document
+from jackfield_importers.openapi.operations import OpenApiImport
+from jackfield_importers.package_files import package_files
 
 
 def api(**changes: Any) -> dict[str, Any]:
@@ -123,6 +125,31 @@ def test_a_recursive_schema_is_imported(tmp_path: Path) -> None:
     done = jackfield("import", "openapi", tmp_path / "api.json", "--out", tmp_path / "out")
     assert done.exit_code == 0, done.output
     assert "error" not in done.output
+
+
+def test_long_chains_and_deep_schemas_are_imported() -> None:
+    chain = {
+        f"S{number}": {
+            "type": "object",
+            "properties": {"next": {"$ref": f"#/components/schemas/S{number + 1}"}},
+        }
+        for number in range(400)
+    }
+    deep: dict[str, Any] = {"type": "string"}
+    for _ in range(30):
+        deep = {"type": "object", "properties": {"inner": deep}}
+    content = {"application/json": {"schema": {"$ref": "#/components/schemas/S0"}}}
+    operation = {
+        "operationId": "plant",
+        "requestBody": {"required": True, "content": content},
+        "responses": {"200": {"description": "Fine.", "content": content}},
+    }
+    document = api(paths={"/x": {"post": operation}}, components={"schemas": {**chain, "S400": deep}})
+    family = OpenApiImport(parse_document(json.dumps(document).encode(), "api.json")).family()
+    files = package_files(family)
+    schema = json.loads(files[f"src/{family.package}/schema.json"])
+    assert {f"S{number}" for number in range(1, 401)} <= set(schema["$defs"])
+    assert "accepts JSON text" in files["REVIEW.md"]
 
 
 def test_an_operation_that_cannot_be_imported_is_listed_for_the_author(tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ def converted(schema: Any, *, results: bool = False, **schemas: Any) -> tuple[di
     definitions = Definitions()
     document = {"components": {"schemas": schemas}}
     made = SchemaConverter(document, definitions, results=results).convert(schema)
+    definitions.convert_waiting()
     return made, definitions.schemas
 
 

@@ -157,11 +157,14 @@ def _generate(read: Callable[[], ImportedFamily], options: ImportOptions) -> Non
         write_package(folder, package_files(family), force=options.force)
     except SourceError as error:
         raise click.ClickException(printable(f"{error}.")) from None
-    echo(f"Checking {len(family.tools)} tools ...", err=True)
+    except RecursionError:
+        raise click.ClickException("The schemas of the source are nested too deeply.") from None
+    count = f"{len(family.tools)} {'tool' if len(family.tools) == 1 else 'tools'}"
+    echo(f"Checking {count} ...", err=True)
     findings = list(check_package(folder))
     print_findings(findings)
     writing = sum(tool.effects.writes for tool in family.tools)
-    echo(f"{folder}: {len(family.tools)} tools, of which {writing} write and ask the user first.")
+    echo(f"{folder}: {count}; the number of those that write and ask the user first is {writing}.")
     if any(finding.is_error for finding in findings):
         echo(f"Correct the errors above, then run `jackfield validate {folder}`.")
         sys.exit(1)

@@ -10,8 +10,6 @@ from jackfield.strict_json import pointer
 from jackfield_importers.errors import SourceError
 from jackfield_importers.names import argument_name, unique
 
-MAX_CHAIN = 64
-
 
 def resolve_pointer(document: Any, reference: str) -> Any:
     """Return what a reference such as `#/components/schemas/Pet` points to."""
@@ -51,31 +49,37 @@ class Definitions:
     def __init__(self) -> None:
         self.schemas: dict[str, dict[str, Any]] = {}
         self._names: dict[tuple[str, ...], str] = {}
+        self._waiting: list[tuple[str, Callable[[], dict[str, Any]]]] = []
 
     def reference(self, key: tuple[str, ...], suffix: str, convert: Callable[[], dict[str, Any]]) -> str:
-        """Return the reference to a definition; convert it at its first use."""
+        """Return the reference to a definition, which `convert_waiting` converts."""
         if key not in self._names:
             wanted = argument_name(key[-1].rpartition("/")[2], "schema") + suffix
             name = self._names[key] = unique(wanted, self.schemas)
-            # Reserved before the conversion, which may come back to the same definition.
             self.schemas[name] = {}
-            self.schemas[name] = convert()
+            self._waiting.append((name, convert))
         return "#" + pointer("$defs", self._names[key])
 
-    def reached(self, *schemas: Any) -> dict[str, dict[str, Any]]:
-        """Return the definitions that these schemas use, directly or through others, in a stable order."""
-        found: set[str] = set()
-        waiting = list(schemas)
-        while waiting:
-            each = waiting.pop()
-            if isinstance(each, dict):
-                reference = each.get("$ref")
-                if isinstance(reference, str) and reference.startswith("#/$defs/"):
-                    name = reference.removeprefix("#/$defs/")
-                    if name not in found and name in self.schemas:
-                        found.add(name)
-                        waiting.append(self.schemas[name])
-                waiting.extend(each.values())
-            elif isinstance(each, list):
-                waiting.extend(each)
-        return {name: schema for name, schema in self.schemas.items() if name in found}
+    def convert_waiting(self) -> None:
+        """Convert the definitions that were referred to; a loop, because chains of references may be long."""
+        while self._waiting:
+            name, convert = self._waiting.pop()
+            self.schemas[name] = convert()
+
+
+def reached(definitions: dict[str, Any], *schemas: Any) -> dict[str, Any]:
+    """Return the definitions that these schemas use, directly or through others, in a stable order."""
+    found: set[str] = set()
+    waiting = list(schemas)
+    while waiting:
+        each = waiting.pop()
+        if isinstance(each, dict):
+            reference = each.get("$ref")
+            name = reference.removeprefix("#/$defs/") if isinstance(reference, str) else ""
+            if name in definitions and name not in found:
+                found.add(name)
+                waiting.append(definitions[name])
+            waiting.extend(each.values())
+        elif isinstance(each, list):
+            waiting.extend(each)
+    return {name: schema for name, schema in definitions.items() if name in found}

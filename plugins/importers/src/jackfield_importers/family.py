@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from jackfield_importers.definitions import Definitions
+from jackfield_importers.definitions import Definitions, reached
 from jackfield_importers.effects import EffectsGuess
 from jackfield_importers.literals import code_span, json_text, prose, sentence, shortened, toml_string
 from jackfield_importers.names import words
@@ -95,8 +95,8 @@ class ImportedFamily:
 
     def _schema(self, *, results: bool) -> dict[str, Any]:
         tools = {tool.tool_id: _manifest(tool, results=results) for tool in self.tools}
-        reached = self.definitions.reached(tools)
-        return {"family": self.name, **({"$defs": reached} if reached else {}), "tools": tools}
+        shared = reached(self.definitions.schemas, tools)
+        return {"family": self.name, **({"$defs": shared} if shared else {}), "tools": tools}
 
     def _section(self, tool: ImportedTool) -> str:
         lines = [f"# {tool.tool_id}", "", tool.summary, ""]
@@ -148,7 +148,7 @@ class ImportedFamily:
         lines = [
             f"# {self.distribution}",
             "",
-            f"{len(self.tools)} tools, generated from {self.source}: {self.title}.",
+            f"The tools of the family `{self.name}`, generated from {self.source}: {self.title}.",
         ]
         lines += ["", "Read [REVIEW.md](REVIEW.md) before you publish them.", ""]
         if self.setup:

@@ -14,7 +14,7 @@ import jsonschema_rs
 from jackfield.registry.arguments import compile_schema
 from jackfield_builder.checks.parameters import FORMATS, TYPES
 
-from jackfield_importers.definitions import Definitions, dereferenced
+from jackfield_importers.definitions import Definitions, dereferenced, reached
 from jackfield_importers.literals import prose, sentence
 from jackfield_importers.names import words
 from jackfield_importers.schema_merge import (
@@ -34,7 +34,8 @@ _COPIED = (
 _OBJECT_WORDS = {"properties", "additionalProperties", "required", "patternProperties", "minProperties"}
 _DROPPED = ("not", "if", "patternProperties", "dependentSchemas", "dependentRequired", "propertyNames")
 _INT32 = {"minimum": -(2**31), "maximum": 2**31 - 1}
-_MAX_DEPTH = 40
+_MAX_DEPTH = 14
+"""A level of a schema takes up to four levels of schema.json, which may have 64."""
 
 
 class SchemaConverter:
@@ -83,17 +84,9 @@ class SchemaConverter:
     def _reference(self, reference: str) -> str:
         target = self._dereference({"$ref": reference})
         suffix = "_result" if self._results else ""
-        return self._definitions.reference(
-            (self._key, suffix, reference), suffix, lambda: self._definition(target, reference)
-        )
-
-    def _definition(self, target: Any, reference: str) -> dict[str, Any]:
-        # The depth of a definition is its own, not that of the place that refers to it.
-        depth, self._depth = self._depth, 0
-        try:
-            return self.convert(target, reference.rpartition("/")[2])
-        finally:
-            self._depth = depth
+        name = reference.rpartition("/")[2]
+        key = (self._key, suffix, reference)
+        return self._definitions.reference(key, suffix, lambda: self.convert(target, name))
 
     def _dereference(self, value: Any) -> Any:
         return dereferenced(self._document, value)
@@ -267,7 +260,7 @@ def accepts(schema: dict[str, Any], definitions: dict[str, Any], values: Iterabl
 
 def _compiled(schema: dict[str, Any], definitions: dict[str, Any]) -> Any:
     try:
-        return compile_schema({**schema, "$defs": definitions})
+        return compile_schema({**schema, "$defs": reached(definitions, schema)})
     except (jsonschema_rs.ValidationError, jsonschema_rs.ReferencingError, ValueError):
         return None
 

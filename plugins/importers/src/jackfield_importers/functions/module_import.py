@@ -14,7 +14,7 @@ from typing import Any
 
 from jackfield import strict_json
 
-from jackfield_importers.definitions import Definitions, dereferenced
+from jackfield_importers.definitions import Definitions, dereferenced, reached
 from jackfield_importers.effects import from_hints
 from jackfield_importers.errors import SourceError
 from jackfield_importers.family import ImportedFamily, ImportedTool, summary_of
@@ -27,7 +27,7 @@ MAX_SOURCE = 1024 * 1024
 MAX_LISTING = 8 * 1024 * 1024
 IMPORT_SECONDS = 60
 FRAMEWORKS = {
-    "fastmcp": ("FastMCP server", "fastmcp>=3", "fastmcp_server.py"),
+    "fastmcp": ("FastMCP server", "fastmcp>=4", "fastmcp_server.py"),
     "langchain": ("module of LangChain tools", "langchain-core>=1", "langchain_tools.py"),
 }
 _MODULE = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")
@@ -151,9 +151,11 @@ class ModuleImport:
             return None
         for word in ("type", "description", "examples"):
             parameters.pop(word, None)
+        returns = self._returns(tool_id, listed.get("returns"))
+        self._definitions.convert_waiting()
         effects = from_hints(snake_case(str(listed["name"]), "call"), listed.get("hints") or {})
         members = f", writes={effects.writes}"
-        if WIRE in str(parameters) or WIRE in str(self._definitions.reached(parameters)):
+        if WIRE in str(parameters) or WIRE in str(reached(self._definitions.schemas, parameters)):
             members += f", encoded={python_literal(tool_id)}"
         original = f"{python_literal(str(listed['name']))}, {python_literal(str(listed['place']))}"
         summary = summary_of(_first_paragraph(listed.get("summary")), fallback=tool_id.replace("_", " "))
@@ -165,7 +167,7 @@ class ModuleImport:
             details="" if details == summary else details,
             effects=effects,
             parameters=parameters,
-            returns=self._returns(tool_id, listed.get("returns")),
+            returns=returns,
             call=f"_call(_ORIGINAL, {original}, args{members})",
             notes=list(converter.notes),
         )

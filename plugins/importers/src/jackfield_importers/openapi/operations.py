@@ -9,7 +9,7 @@ from importlib import resources
 from typing import Any
 from urllib.parse import quote, urlsplit
 
-from jackfield_importers.definitions import Definitions, dereferenced
+from jackfield_importers.definitions import Definitions, dereferenced, reached
 from jackfield_importers.effects import from_method
 from jackfield_importers.errors import SourceError
 from jackfield_importers.family import ImportedFamily, ImportedTool, summary_of
@@ -17,7 +17,7 @@ from jackfield_importers.literals import prose, python_literal, sentence
 from jackfield_importers.names import python_name, snake_case, unique
 from jackfield_importers.openapi.parameters import (
     ArgumentReader,
-    Arguments,
+    RequestArguments,
     UnsupportedOperationError,
     result_schema,
 )
@@ -105,6 +105,8 @@ class OpenApiImport:
     ) -> ImportedTool:
         converter = SchemaConverter(self._document, self._definitions)
         arguments = ArgumentReader(self._document, converter).read(item, operation)
+        returns = self._returns(operation)
+        self._definitions.convert_waiting()
         declared = {each[1] for each in arguments.parameters if each[0] == "path"}
         missing = [name for name in _PLACEHOLDER.findall(path) if name not in declared or "/" in name]
         if missing:
@@ -129,7 +131,7 @@ class OpenApiImport:
             else details,
             effects=from_method(method),
             parameters=arguments.schema(),
-            returns=self._returns(operation),
+            returns=returns,
             call=self._call(tool_id, method, path, arguments, operation),
             examples=arguments.examples,
             notes=notes,
@@ -143,7 +145,7 @@ class OpenApiImport:
         return converted or None
 
     def _call(
-        self, tool_id: str, method: str, path: str, arguments: Arguments, operation: dict[str, Any]
+        self, tool_id: str, method: str, path: str, arguments: RequestArguments, operation: dict[str, Any]
     ) -> str:
         members: list[tuple[str, Any]] = []
         if arguments.body is not None:
@@ -156,7 +158,7 @@ class OpenApiImport:
         if security:
             members.append(("security", security))
         schema = arguments.schema()
-        if WIRE in str(schema) or WIRE in str(self._definitions.reached(schema)):
+        if WIRE in str(schema) or WIRE in str(reached(self._definitions.schemas, schema)):
             members.append(("encoded", True))
         lines = [
             f"            {python_literal(each)},"

@@ -23,7 +23,7 @@ class UnsupportedOperationError(Exception):
 
 
 @dataclass(slots=True)
-class Arguments:
+class RequestArguments:
     """The arguments of a tool, and how they become a request."""
 
     properties: dict[str, Any] = field(default_factory=dict)
@@ -61,9 +61,9 @@ class ArgumentReader:
         self._document = document
         self._converter = converter
 
-    def read(self, path_item: dict[str, Any], operation: dict[str, Any]) -> Arguments:
+    def read(self, path_item: dict[str, Any], operation: dict[str, Any]) -> RequestArguments:
         """Return the arguments of an operation."""
-        arguments = Arguments()
+        arguments = RequestArguments()
         given: dict[str, Any] = {}
         for parameter in self._parameters(path_item, operation):
             argument = self._add_parameter(arguments, parameter)
@@ -84,7 +84,7 @@ class ArgumentReader:
                 found[key] = parameter
         return list(found.values())
 
-    def _add_parameter(self, arguments: Arguments, parameter: dict[str, Any]) -> str:
+    def _add_parameter(self, arguments: RequestArguments, parameter: dict[str, Any]) -> str:
         place, name = parameter["in"], parameter["name"]
         content: dict[str, Any] = parameter.get("content") or {}
         media: dict[str, Any] = next(iter(content.values())) if content else parameter
@@ -103,7 +103,7 @@ class ArgumentReader:
         arguments.parameters.append((place, name, argument, style, bool(explode), bool(content)))
         return argument
 
-    def _add_body(self, arguments: Arguments, operation: dict[str, Any]) -> None:
+    def _add_body(self, arguments: RequestArguments, operation: dict[str, Any]) -> None:
         body = dereferenced(self._document, operation.get("requestBody"))
         if not isinstance(body, dict):
             return
@@ -135,7 +135,7 @@ class ArgumentReader:
         ]
 
     def _add_whole_body(
-        self, arguments: Arguments, body: dict[str, Any], raw: Any, given: list[Any], *, required: bool
+        self, arguments: RequestArguments, body: dict[str, Any], raw: Any, given: list[Any], *, required: bool
     ) -> None:
         if arguments.content_type == FORM:
             raise UnsupportedOperationError("its form has no fixed members")
