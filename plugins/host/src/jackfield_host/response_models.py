@@ -160,6 +160,7 @@ class HealthResponse(ResponseModel):
     registry: bool
     store: bool
     provider: bool
+    conversations: Literal["on", "off"] = Field(description="`off` if there is no model provider.")
     active_sessions: int = Field(alias="active_sessions")
     uptime: float = Field(description="Seconds.")
 
@@ -206,6 +207,9 @@ class StatusResponse(ResponseModel):
     provider: str
     provider_choice: ProviderSelection | None = Field(
         description="Only for operators; on a host without tokens, for every user."
+    )
+    conversations: Literal["on", "off"] = Field(
+        description="`off` if there is no model provider; `providerChoice.hints` say how to turn them on."
     )
     modes: list[Mode]
     browser_calls: bool = Field(description="Whether GET /session can prepare WebRTC calls.")
