@@ -174,7 +174,7 @@ class Runtime:
         """Pin a session to the served registry if this host reloads it; return whether that changed it."""
         if self._is_pinned_here(session) or not self.registry.reloadable:
             return False
-        _log.info("session %s: %s -> %s", session.id, session.registry_version, self.registry.version)
+        _log.debug("session %s: %s -> %s", session.id, session.registry_version, self.registry.version)
         session.repin(self.registry.version)
         return True
 

@@ -30,6 +30,7 @@ async def start_runtime(
     closing: AsyncExitStack,
     *,
     certain: bool = True,
+    reloadable: bool = False,
 ) -> Runtime:
     """Start a runtime with a working provider and store; one `SettingsError` reports every fault.
 
@@ -52,7 +53,7 @@ async def start_runtime(
         components.check_store(create=may_create)
         if faults:
             await _check_existing_store(components)
-    runtime = await Runtime.assemble(registry, components, settings)
+    runtime = await Runtime.assemble(registry, components, settings, reloadable=reloadable)
     await check_store(runtime.store, faults)
     faults.check()
     return runtime

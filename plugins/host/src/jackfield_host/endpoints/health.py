@@ -115,6 +115,7 @@ async def status(context: RequestContext) -> Response:
             },
             "uptime": host.uptime,
             "draining": sessions.draining,
+            "development": host.development is not None,
             "sessions": {
                 "active": len(live),
                 "yours": sum(each.session.user == user for each in live),
