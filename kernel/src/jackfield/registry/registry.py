@@ -28,7 +28,7 @@ _log = logging.getLogger(__name__)
 
 
 class Deployment(StrEnum):
-    """The kind of deployment: development refuses drifted code, production withholds it."""
+    """The kind of deployment: development rejects drifted code, production withholds it."""
 
     DEVELOPMENT = "development"
     PRODUCTION = "production"
@@ -143,7 +143,7 @@ class Registry:
 
     @classmethod
     def load(cls, path: Path, deployment: Deployment = Deployment.DEVELOPMENT) -> Registry:
-        """Load a registry file and import its handlers; drifted tools are refused or withheld."""
+        """Load a registry file and import its handlers; drifted tools are rejected or withheld."""
         snapshot = Snapshot.load(path)
         drift = drift_for(snapshot, deployment)
         tools, withheld = _load_tools(snapshot, drift, deployment)
@@ -186,7 +186,7 @@ class Registry:
         nothing changes. Calls that are running finish with the code that they began with.
         """
         if self._locked:
-            raise RegistryError("the registry is locked: restart the process to serve another one")
+            raise RegistryError("the registry is locked: restart the process to serve a different one")
         if self.deployment is not Deployment.DEVELOPMENT or self._path is None:
             raise RegistryError("only a registry that was loaded from a file in development can be reloaded")
         snapshot = Snapshot.load(self._path)

@@ -163,7 +163,7 @@ class ModelLoop:
                 session.publish(*event_fields(status))
 
     async def begin_turn(self, text: str = "") -> None:
-        """Begin a turn of the user."""
+        """Begin a user turn."""
         try:
             await self._runtime.begin_turn(self._session, text)
         except StoreUnavailableError as error:

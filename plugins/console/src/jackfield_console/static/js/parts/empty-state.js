@@ -93,7 +93,7 @@ function howToAdd() {
     ["Install a published tool", "pip install NAME"],
     ["Or write your own, and install it from its folder", "jackfield new-tool my_tool\npip install -e my-tool"],
     ["Build the registry", "jackfield build"],
-    ["Restart the host; conversations are resumed", "jackfield serve"],
+    ["Restart the host; conversations resume", "jackfield serve"],
     ["While you write it, save and try: this builds and serves every change", "jackfield dev"],
   ];
   return element("details", { class: "card" },
