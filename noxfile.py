@@ -92,7 +92,7 @@ def _uninstall_leftovers(session: nox.Session) -> None:
     )
     gone = [
         each["name"]
-        for each in json.loads(listed or "[]")
+        for each in json.loads(listed if isinstance(listed, str) else "[]")
         if not (Path(each["editable_project_location"]) / "pyproject.toml").exists()
     ]
     if gone:

@@ -192,6 +192,10 @@ def test_without_a_provider_conversations_are_off_and_the_hints_give_a_remedy() 
 def test_the_setting_none_turns_conversations_off_even_if_a_provider_is_there() -> None:
     components = _components(_offer("one", (1, lambda _: Detected("here"))), provider="none")
     choice = components.provider_choice
-    assert (choice.name, choice.reason, choice.detected) == ("none", "the setting `provider` is `none`", False)
+    assert (choice.name, choice.reason, choice.detected) == (
+        "none",
+        "the setting `provider` is `none`",
+        False,
+    )
     assert choice.hints == ("set `provider` to `auto` or `one`",)
     assert components.transport().modes == frozenset()

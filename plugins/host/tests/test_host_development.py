@@ -244,7 +244,7 @@ def test_a_tool_that_is_installed_meanwhile_and_a_changed_plugin_restart_the_hos
                 assert back.session["resumed"]
                 notified = await back.until_type("notification")
                 assert notified["registry"] == (await http.get("/registry")).json()["version"]
-                module = tool.site.folder / "hst_extra.py"
+                module = tool.site.folder / "hst_extra" / "__init__.py"
                 module.write_text(PLUGIN.replace("hst_extra", "hst_other"))
                 await back.until_closed()
             await until_serving(

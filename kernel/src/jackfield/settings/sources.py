@@ -59,8 +59,8 @@ class KernelSettings:
     provider: Annotated[
         str,
         Help(
-            "The name of the transport; `auto` or empty picks the best one found at startup. With `none`, or if "
-            "`auto` finds none, conversations are off."
+            "The name of the transport; `auto` or empty picks the best one found at startup. With `none`, "
+            "or if `auto` finds none, conversations are off."
         ),
     ] = AUTO
     prompts: Annotated[
