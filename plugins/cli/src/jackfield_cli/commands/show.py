@@ -312,6 +312,9 @@ def _prompts(snapshot: Snapshot, settings: Settings, withheld: Mapping[str, str]
         components = PluginComponents.of(snapshot, settings)
         components.faults.check()
         transport = components.transport()
+        if not transport.modes:
+            choice = components.provider_choice
+            raise SettingsError(f"provider: {choice.reason}; {'; or '.join(choice.hints)}")
         where, budget = folders(settings.prompts), token_budget(settings, transport)
         offered = [tool for tool_id, tool in snapshot.tools.items() if tool_id not in withheld]
         return [

@@ -17,10 +17,12 @@ export function mount(root, { api }) {
   const reload = () => view.load();
   addEventListener("hashchange", showSelected);
   api.addEventListener("token", reload);
+  api.addEventListener("registry", reload);
   view.load();
   return () => {
     removeEventListener("hashchange", showSelected);
     api.removeEventListener("token", reload);
+    api.removeEventListener("registry", reload);
   };
 }
 
