@@ -201,7 +201,7 @@ def run_in(project: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 OURS = {each.name: each for each in members()}
 FOLDERS = {f"./{each.folder.relative_to(ROOT)}": each for each in OURS.values()}
-AUTHORS = ROOT / "tool-packages" / "_template"
+AUTHORS = ROOT / "tool-packages" / "_template" / "tool"
 PAGES = [*DOCS.glob("*.md"), *ROOT.glob("plugins/*/README.md"), *ROOT.glob("tool-packages/*/README.md")]
 
 
