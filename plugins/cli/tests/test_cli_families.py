@@ -1,4 +1,4 @@
-"""`new-tool --family`, `validate` of families and hook families, `validate --fix`, and the views of a family."""
+"""`new-tool --family`, `validate` of families and hook families, `validate --fix`, and the views."""
 
 from __future__ import annotations
 
@@ -159,7 +159,7 @@ def test_mechanical_faults_are_fixed_and_nothing_else_changes() -> None:
         '{"additionalProperties": true, "description": "utility"}',
         '{"sideEffects": "magic"}',
         '{"category": "utility", "Category": "action"}',
-        '{"parameters": {"properties": {"Type": {"enum": ["String"]}, "min_length": {"default": "Integer"}}}}',
+        '{"parameters": {"properties": {"Type": {"enum": ["String"]}, "min_length": {"default": "Array"}}}}',
         '{"version": "1.0.0.0"}',
         '{"a": 1 "b": 2}',
         "[1,]x",
