@@ -291,6 +291,29 @@ BROKEN: dict[str, Broken] = {
         ("handler.py", ""),
         {"handler": "import os\ndef execute(a, c): ...\nos._exit(3)\n"},
     ),
+    # types and capabilities
+    "disagrees": Broken(
+        CheckCode.TYPES_DISAGREE,
+        ("schema.json", "/parameters/properties/text/type"),
+        {
+            "handler": "from dataclasses import dataclass\n@dataclass\nclass Say:\n    text: int = 1\n"
+            "async def execute(args: Say, ctx): ...\n",
+            "schema": parameters({"text": {"type": "number", "description": "What.", "default": 1}}),
+        },
+    ),
+    "no_schema_in_type": Broken(
+        CheckCode.BAD_TYPES, ("handler.py", ""), {"handler": "async def execute(args: list[int], ctx): ...\n"}
+    ),
+    "absent_type": Broken(
+        CheckCode.UNRESOLVED_TYPES,
+        ("handler.py", ""),
+        {"handler": "from __future__ import annotations\nasync def execute(args: Absent, ctx): ...\n"},
+    ),
+    "undeclared": Broken(
+        CheckCode.UNDECLARED_CAPABILITY,
+        ("handler.py", "line 2"),
+        {"handler": "async def execute(args, context):\n    return context.session.id, context.diary\n"},
+    ),
 }
 
 
@@ -625,3 +648,78 @@ def test_a_guide_that_mostly_repeats_the_schema_gets_a_note(
     findings = [each for each in site.run_json("build")["findings"] if each["code"] == "JF607"]
     assert bool(findings) is noted
     assert all(each["severity"] == "note" for each in findings)
+
+
+SHARED = {
+    "handler.py": """
+from fab_shop import orders as desk
+from fab_shop.orders import find as search
+from .orders import guarded, unused
+
+async def execute(args, ctx):
+    context = ctx
+    def inner(ctx):
+        return ctx.hidden
+    await context.progress("a")
+    search(ctx=ctx)
+    guarded(ctx)
+    return desk.place(args, context)
+""",
+    "orders.py": """
+def find(*, ctx):
+    return ctx.catalogue
+
+def place(args, who):
+    return [who.ledger for _ in args]
+
+def guarded(ctx):
+    if hasattr(ctx, "printer"):
+        return ctx.printer
+    try:
+        return ctx.scanner
+    except AttributeError:
+        return None
+
+def unused(ctx):
+    return ctx.never
+""",
+}
+
+
+def test_a_capability_is_found_in_the_functions_that_get_the_context(site: Any) -> None:
+    folder = site.tool("shop")
+    for name, source in SHARED.items():
+        (folder / name).write_text(source)
+    found = {
+        (finding["message"].split()[2], finding["file"], finding["path"])
+        for finding in site.run_json("build")["findings"]
+        if finding["code"] == CheckCode.UNDECLARED_CAPABILITY.id
+    }
+    assert found == {("ctx.catalogue,", "orders.py", "line 3"), ("ctx.ledger,", "orders.py", "line 6")}
+
+
+DECLARED = """from dataclasses import dataclass
+from jackfield import hookimpl
+from jackfield.offers import CapabilityOffer
+
+
+@dataclass(frozen=True, slots=True)
+class DiarySettings:
+    path: str
+
+
+@hookimpl
+def jackfield_capabilities():
+    return [CapabilityOffer("diary", lambda settings, services: object(), settings=DiarySettings)]
+"""
+
+
+def test_the_build_warns_of_missing_settings_of_a_required_capability(site: Any) -> None:
+    site.plugin("fab-diary", DECLARED)
+    site.tool("plain")
+    site.tool("reader", schema={"requires": ["diary"]})
+    (finding,) = site.run_json("build")["findings"]
+    assert (finding["code"], finding["severity"], finding["subject"]) == ("JF409", "warning", "reader")
+    assert finding["message"].startswith("[capabilities.diary] path: missing; expected")
+    (site.folder.parent / "jackfield.toml").write_text('[capabilities.diary]\npath = "diary.txt"\n')
+    assert site.run_json("build")["findings"] == []

@@ -78,7 +78,7 @@ def can_transition(before: State, after: State) -> bool:
 
 
 class Turn:
-    """One turn of the user: the text, and the counters that policies keep for it."""
+    """One user turn: the text, and the counters that policies keep for it."""
 
     __slots__ = (
         "calls", "empty_results", "group", "number", "repeated_calls", "retrievals", "tool_ms", "user_text",
@@ -133,15 +133,15 @@ def _discard(event: str, fields: Mapping[str, Any], *, once: bool = False) -> No
 
 
 class SessionFormatError(Exception):
-    """A session was saved by a version of Jackfield with another format."""
+    """A session was saved by a version of Jackfield with a different format."""
 
 
 class Session:
-    """One conversation with a user. Its mode, user and registry version never change."""
+    """One conversation with a user. Its mode and user never change; only `repin` changes its registry."""
 
     __slots__ = (
         "_digest", "_revision", "_secret", "chains", "epoch", "flags", "history", "id", "mode", "opened_at",
-        "pending_retries", "publish", "registry_version", "roles", "state", "turn", "user",
+        "pending_retries", "publish", "registry_version", "repinned", "roles", "state", "turn", "user",
     )  # fmt: skip
 
     def __init__(
@@ -167,6 +167,8 @@ class Session:
         self._digest = _digest(self._secret)
         self.mode: Mode = mode
         self.registry_version = registry_version
+        self.repinned = False
+        """True if `repin` changed the registry since the session was opened or loaded."""
         self.user = user
         self.roles = roles
         self.publish = publish
@@ -182,7 +184,7 @@ class Session:
         """The flags that intents have set, by name: an end, suppressed audio, a pending message."""
 
     def transition(self, state: State) -> bool:
-        """Change the state; an invalid transition is refused and logged."""
+        """Change the state; an invalid transition is rejected and logged."""
         if not can_transition(self.state, state):
             _log.warning("session %s: invalid transition from %s to %s", self.id, self.state, state)
             return False
@@ -197,6 +199,12 @@ class Session:
     def set_flag(self, name: str, value: Any) -> None:
         """Set a flag; only intent handlers call this."""
         self.flags[name] = value
+
+    def repin(self, registry_version: str) -> None:
+        """Pin the session to another registry, on a development host that reloads it."""
+        self.registry_version = registry_version
+        self.repinned = True
+        self.chains.clear()
 
     @property
     def token(self) -> str:
@@ -230,7 +238,7 @@ class Session:
         return self.turn
 
     def add_user_text(self, text: str) -> None:
-        """Add text of the user to the turn; policies use it to find out what the user asked for."""
+        """Add the user's text to the turn; policies use it to find out what the user asked for."""
         self.turn.user_text = f"{self.turn.user_text} {text}".strip()[:MAX_USER_TEXT]
 
     def save(self, store: Store) -> Awaitable[None]:
@@ -267,7 +275,7 @@ class Session:
     async def resume(cls, session_id: str, store: Store, publish: Publish = _discard) -> Session | None:
         """Load a session as its latest epoch saved it; returns None if it is unknown or has expired.
 
-        Raises `SessionFormatError` if a version of Jackfield with another format saved it.
+        Raises `SessionFormatError` if a version of Jackfield with a different format saved it.
         """
         saved = await fenced_record.latest(store, _record_name(session_id))
         if saved is None:
@@ -275,7 +283,7 @@ class Session:
         wire = orjson.loads(saved.value)
         if wire.get("format") != FORMAT:
             raise SessionFormatError(
-                f"Session {session_id} was saved by another version of Jackfield; start a new session."
+                f"Session {session_id} was saved by a different version of Jackfield; start a new session."
             )
         session = cls(wire["mode"], wire["registryVersion"], session_id=session_id, publish=publish)
         session.user, session.roles = wire["user"], frozenset(wire["roles"])

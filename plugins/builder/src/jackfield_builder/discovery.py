@@ -24,6 +24,8 @@ _PLUGIN_CODES = {
     PluginFaultKind.UNKNOWN_HOOK: CheckCode.UNKNOWN_HOOK,
     PluginFaultKind.BAD_OFFER: CheckCode.BAD_OFFER,
     PluginFaultKind.NAME_TAKEN: CheckCode.OFFER_TAKEN,
+    PluginFaultKind.BAD_CAPABILITY_NAME: CheckCode.BAD_CAPABILITY_NAME,
+    PluginFaultKind.UNMARKED_HOOK: CheckCode.UNMARKED_HOOK,
 }
 
 

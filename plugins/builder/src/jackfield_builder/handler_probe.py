@@ -18,6 +18,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from jackfield_builder.type_schemas import HandlerSchemas, handler_schemas
+
 SECONDS_PER_MODULE = 20
 
 
@@ -34,6 +36,8 @@ class ImportResult(NamedTuple):
     kind: str
     message: str = ""
     line: int | None = None
+    schemas: HandlerSchemas | None = None
+    """The schemas of the types in the handler's signature; None if it was not imported."""
 
 
 def probe_imports(handlers: Sequence[ImportRequest]) -> dict[str, ImportResult]:
@@ -55,7 +59,8 @@ def probe_imports(handlers: Sequence[ImportRequest]) -> dict[str, ImportResult]:
             message = json.loads(line)
             last = message["handler"]
             if "result" in message:
-                results[last] = ImportResult(*message["result"])
+                kind, text, number, schemas = message["result"]
+                results[last] = ImportResult(kind, text, number, schemas and HandlerSchemas(*schemas))
         if not last:
             raise RuntimeError(f"the probe process did not start: {child.stderr.strip()[-2000:]}")
         # If an exit hook of an imported module ended the process, every handler already has a result.
@@ -134,7 +139,7 @@ def _check_function(function: Any) -> ImportResult:
         return ImportResult("uncallable", str(error))
     except ValueError:
         pass  # A builtin without a signature cannot be checked.
-    return ImportResult("imported")
+    return ImportResult("imported", schemas=handler_schemas(function))
 
 
 if __name__ == "__main__":

@@ -18,9 +18,9 @@ from typing import Any, NamedTuple
 from jackfield.contract.manifest import FAMILY_DEFAULTS, family_schema, tool_schema
 from jackfield.strict_json import pointer
 
-from jackfield_builder.checks.parameters import FORMATS, TYPES
+from jackfield_builder.checks.parameters import TYPES
 from jackfield_builder.json_positions import JsonNode, JsonSyntaxError, read_positions
-from jackfield_builder.subschemas import KEYWORDS, walk
+from jackfield_builder.subschemas import FORMATS, KEYWORDS, walk
 from jackfield_builder.tool_files import GUIDE, MAX_FAMILY_BYTES, SCHEMA
 from jackfield_builder.tool_sources import Project
 

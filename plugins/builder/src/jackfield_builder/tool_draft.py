@@ -25,6 +25,7 @@ from jackfield_builder.tool_files import (
     too_large,
 )
 from jackfield_builder.tool_sources import ToolSource
+from jackfield_builder.type_schemas import HandlerSchemas
 
 MAX_SUMMARY = 250
 """The maximum length of a guide's summary, in characters."""
@@ -89,6 +90,10 @@ class ToolDraft:
     guide: ToolGuide | None = None
     handler: str | None = None
     findings: list[Finding] = field(default_factory=list)
+    types: HandlerSchemas | None = None
+    """The schemas of the handler's types; None if the handler was not imported."""
+    from_types: set[str] = field(default_factory=set)
+    """Which of `parameters` and `returns` come from the types, because the file has none."""
 
     @property
     def parameters(self) -> dict[str, Any] | None:
@@ -112,8 +117,10 @@ class ToolDraft:
     def report(
         self, code: CheckCode, message: str, *, file: str = "", path: str = "", hint: str = ""
     ) -> None:
-        """Add a finding about this tool."""
+        """Add a finding about this tool; one about a schema of the types is in the handler."""
         source = self.source
+        if file == SCHEMA and path.split("/")[1:2] and path.split("/")[1] in self.from_types:
+            file, hint = HANDLER, hint or f"{code.hint}; the schema comes from the types in the signature"
         self.findings.append(Finding(code, message, source.distribution, source.tool_id, file, path, hint))
 
     def report_all(self, problems: Iterable[FileProblem]) -> None:

@@ -66,7 +66,8 @@ def locate_tools(
             )
         elif not _is_package_name(package):
             message = f"{tool_id!r} points at {package!r}"
-            findings.append(Finding(CheckCode.BAD_ENTRY_POINT, message, distribution, tool_id))
+            hint = "name the package in ToolOffer, with no attribute" if offer else ""
+            findings.append(Finding(CheckCode.BAD_ENTRY_POINT, message, distribution, tool_id, hint=hint))
         elif (folder := locate(package)) is None:
             message = f"{package!r} is not a package on this interpreter's path"
             findings.append(Finding(CheckCode.PACKAGE_NOT_FOUND, message, distribution, tool_id))

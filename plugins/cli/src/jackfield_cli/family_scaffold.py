@@ -54,7 +54,7 @@ def scaffold_family(family: str, tool_ids: list[str], parent: Path, taken: dict[
         if names.count(tool_id) > 1:
             raise ScaffoldError(f"{tool_id!r} is named twice")
         if tool_id in taken:
-            raise ScaffoldError(f"the id {tool_id!r} is taken by {taken[tool_id]}; choose another")
+            raise ScaffoldError(f"the id {tool_id!r} is taken by {taken[tool_id]}; choose a different one")
         if keyword.iskeyword(tool_id):
             raise ScaffoldError(f"{tool_id!r} cannot name a function in Python; choose another id")
     if package is not None:

@@ -20,7 +20,7 @@ def scaffold(name: str, parent: Path, taken: dict[str, str]) -> Path:
     """Render the template for a tool id; `taken` maps existing ids to their distributions."""
     tool_id = check_name(name)
     if tool_id in taken:
-        raise ScaffoldError(f"the id {tool_id!r} is taken by {taken[tool_id]}; choose another")
+        raise ScaffoldError(f"the id {tool_id!r} is taken by {taken[tool_id]}; choose a different one")
     folder = parent / tool_id.replace("_", "-")
     create_folder(folder)
     values = {
@@ -48,7 +48,7 @@ def create_folder(folder: Path) -> None:
     try:
         folder.mkdir(parents=True)
     except FileExistsError:
-        raise ScaffoldError(f"{folder} already exists; choose another name or folder") from None
+        raise ScaffoldError(f"{folder} already exists; choose a different name or folder") from None
     except OSError as error:
         raise ScaffoldError(f"{folder}: {error.strerror}") from None
 

@@ -264,7 +264,7 @@ class EventHub:
                 logged = await self.log.append(event.name, event.fields)
                 break
             except StoreUnavailableError as error:
-                _log.warning("an event waits for the store: %s", error)
+                _log.warning("an event is waiting for the store: %s", error)
                 await asyncio.sleep(RETRY_SECONDS)
             except OwnershipLost:
                 self._queue.clear()

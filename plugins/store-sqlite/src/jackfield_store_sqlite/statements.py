@@ -20,7 +20,7 @@ _INT64 = range(-(2**63), 2**63)
 def check_key(text: str) -> str:
     """Check a key or stream name and return it unchanged."""
     if not isinstance(text, str):
-        raise TypeError(f"a key is a str, not {type(text).__name__}")
+        raise TypeError(f"a key must be a str, not {type(text).__name__}")
     if len(text) * 4 > MAX_KEY_BYTES or not text.isascii():
         _measure(text)
     return text
@@ -32,22 +32,22 @@ def _measure(text: str) -> None:
     except UnicodeEncodeError:
         raise ValueError(f"the key {text!r:.80} holds half of a surrogate pair") from None
     if size > MAX_KEY_BYTES:
-        raise ValueError(f"the key {text!r:.80} has {size} bytes; a store takes up to {MAX_KEY_BYTES}")
+        raise ValueError(f"the key {text!r:.80} has {size} bytes; the limit is {MAX_KEY_BYTES}")
 
 
 def check_value(data: bytes) -> bytes:
     """Check a value and return it as bytes; a mutable buffer is copied."""
     if not isinstance(data, bytes | bytearray | memoryview):
-        raise TypeError(f"a value is bytes, not {type(data).__name__}")
+        raise TypeError(f"a value must be bytes, not {type(data).__name__}")
     if len(data) > MAX_VALUE_BYTES:
-        raise ValueError(f"a value of {len(data)} bytes is too big; a store takes up to {MAX_VALUE_BYTES}")
+        raise ValueError(f"a value of {len(data)} bytes is too large; the limit is {MAX_VALUE_BYTES}")
     return bytes(data)
 
 
 def check_seconds(ttl: Ttl) -> Ttl:
     """Check a time to live and return it; None means no expiry."""
     if ttl is not None and (math.isnan(ttl) or ttl < 0):
-        raise ValueError(f"a time to live is a number of seconds from 0 on, not {ttl!r}")
+        raise ValueError(f"a time to live must be a number of seconds, at least 0, not {ttl!r}")
     return ttl
 
 

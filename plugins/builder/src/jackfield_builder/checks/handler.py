@@ -121,6 +121,7 @@ def check_imports(drafts: Sequence[ToolDraft]) -> None:
     results = probe_imports(list(requests.values()))
     for draft in candidates:
         result = results[draft.source.handler]
+        draft.types = result.schemas
         if result.kind == "imported":
             continue
         code = _IMPORT_CODES.get(result.kind) or _no_function(draft)

@@ -23,7 +23,7 @@ _PREVIEW_FORMATS = ("moment", "in", "until")
 
 
 def check(draft: ToolDraft) -> None:
-    """Check each field's presence, type and value, and that the id is the entry point's name."""
+    """Check each field's presence, type and value, and that the id is the name that declares the tool."""
     if draft.schema is None:
         return
     if not _validator().is_valid(draft.schema):

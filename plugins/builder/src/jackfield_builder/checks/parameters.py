@@ -16,16 +16,11 @@ from jackfield.strict_json import pointer
 from jackfield_builder.findings import CheckCode
 from jackfield_builder.implied_fields import describes_object
 from jackfield_builder.schema_satisfiability import unsatisfiable_schemas
-from jackfield_builder.subschemas import KEYWORDS, Subschema, SubschemaRole, children, walk
+from jackfield_builder.subschemas import FORMATS, KEYWORDS, Subschema, SubschemaRole, children, walk
 from jackfield_builder.tool_draft import ToolDraft
 from jackfield_builder.tool_files import SCHEMA
 
 _DRAFT = "https://json-schema.org/draft/2020-12/schema"
-FORMATS = (
-    "date-time", "date", "time", "duration", "email", "idn-email", "hostname", "idn-hostname", "ipv4", "ipv6",
-    "uri", "uri-reference", "iri", "iri-reference", "uuid", "uri-template", "json-pointer",
-    "relative-json-pointer", "regex",
-)  # fmt: skip
 TYPES = ("array", "boolean", "integer", "null", "number", "object", "string")
 _NOT_COMPILED = (
     CheckCode.BAD_REFERENCE, CheckCode.CIRCULAR_REFERENCE, CheckCode.UNKNOWN_FORMAT, CheckCode.BAD_PATTERN,

@@ -134,7 +134,7 @@ def _row(tool: FrozenTool, withheld: str | None) -> tuple[str, ...]:
 @with_registry
 @as_json
 def describe(settings: Settings, tool: str, as_json: bool) -> None:
-    """Show everything the registry contains about one TOOL."""
+    """Show everything the registry contains about TOOL."""
     snapshot: Snapshot = load_snapshot(settings.registry)
     frozen = snapshot.tools.get(tool)
     if frozen is None:
@@ -334,6 +334,9 @@ def _prompts(snapshot: Snapshot, settings: Settings, withheld: Mapping[str, str]
         components = PluginComponents.of(snapshot, settings)
         components.faults.check()
         transport = components.transport()
+        if not transport.modes:
+            choice = components.provider_choice
+            raise SettingsError(f"provider: {choice.reason}; {'; or '.join(choice.hints)}")
         where, budget = folders(settings.prompts), token_budget(settings, transport)
         offered = [tool for tool_id, tool in snapshot.tools.items() if tool_id not in withheld]
         return [

@@ -1,4 +1,4 @@
-"""`jackfield new-tool`, `validate` and `schema`: create and check a tool package."""
+"""`jackfield new-tool` and `validate`: create and check a tool package."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _EXAMPLE_ARGUMENTS = '{"text": "one two three"}'
 def new_tool(names: tuple[str, ...], family: str | None, parent: Path) -> None:
     """Create a working tool package called NAME (e.g. book_table) as a starting point.
 
-    The folder is the name with dashes. The new package can be installed and built, and its tests pass. With
+    The folder name is NAME with dashes. The new package can be installed and built, and its tests pass. With
     --family, the package is called FAMILY and contains all the named tools; if the folder already contains
     the family, the tools are added to its files.
     """
@@ -82,7 +82,7 @@ def validate(
 ) -> None:
     """Check tool packages that are not installed.
 
-    PATH is the folder of a package or family, or a folder of such folders. Runs every check of the build.
+    PATH is the folder of a package or family, or a folder that contains such folders. Runs all build checks.
     Handlers are imported in a separate process, so their dependencies must be installed.
     """
     from jackfield_builder.tool_sources import NoProjectError, find_projects
@@ -106,15 +106,6 @@ def validate(
         if not failed:
             echo(f"{', '.join(tools)}: no errors.")
     sys.exit(1 if failed else 0)
-
-
-@click.command()
-@click.option("--family", is_flag=True, help="Print the schema of a family's schema.json.")
-def schema(family: bool) -> None:
-    """Print the JSON Schema of schema.json, for `$schema` in an editor."""
-    from jackfield.contract.manifest import family_schema, tool_schema
-
-    print_json(family_schema() if family else tool_schema())
 
 
 def _fix(projects: list[Path], *, dry_run: bool) -> None:

@@ -1,4 +1,4 @@
-"""Runs a tool as the registry does: finds it by its entry point, validates arguments, calls the handler."""
+"""Runs a tool as the registry does: finds it by its id, validates arguments, calls the handler."""
 
 from __future__ import annotations
 
@@ -24,10 +24,12 @@ from jackfield.plugins import Plugins
 from jackfield.registry.arguments import Arguments, compile_schema
 from jackfield.registry.returns import Returns
 from jackfield_builder import pipeline
+from jackfield_builder.checks import types
 from jackfield_builder.discovery import Discovery, discover
 from jackfield_builder.findings import Finding, sort_findings
 from jackfield_builder.tool_draft import read_tool
 from jackfield_builder.tool_sources import ToolSource, locate_tools
+from jackfield_builder.type_schemas import handler_schemas
 
 from jackfield_testkit.json_values import same_json
 from jackfield_testkit.tool import report
@@ -66,17 +68,22 @@ def load_tool(tool_id: str) -> InstalledTool:
     source = _locate(tool_id, discover())
     draft = read_tool(source)
     broken = f"{tool_id} cannot be run; test_contract or `jackfield build` shows why"
-    if draft.schema is None or not compile_schema(tool_schema()).is_valid(draft.schema):
-        raise ToolUnusableError(broken)
-    manifest = ToolManifest.from_wire(draft.schema)
     try:
-        arguments = Arguments(manifest.parameters)
-        returns = None if manifest.returns is None else Returns(manifest.returns)
         module, _, function = source.handler.partition(":")
         execute = getattr(importlib.import_module(module), function)
+        draft.types = handler_schemas(execute)
+        types.check(draft)
+        if draft.schema is None or not compile_schema(tool_schema()).is_valid(draft.schema):
+            raise ToolUnusableError(broken)
+        manifest = ToolManifest.from_wire(draft.schema)
+        arguments = Arguments(manifest.parameters)
+        returns = None if manifest.returns is None else Returns(manifest.returns)
+        handler = as_handler(execute)
+    except ToolUnusableError:
+        raise
     except (Exception, SystemExit) as error:
         raise ToolUnusableError(f"{broken}: {type(error).__name__}: {error}") from error
-    return InstalledTool(source, manifest, arguments, returns, as_handler(execute))
+    return InstalledTool(source, manifest, arguments, returns, handler)
 
 
 def build_findings(tool_id: str) -> tuple[Finding, ...]:
@@ -145,7 +152,7 @@ def _not_found(tool_id: str, faults: list[Finding], discovery: Discovery) -> str
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One call of a tool and its result."""
+    """One call to a tool and its result."""
 
     response: ToolResponse
     context: ToolContext
