@@ -56,7 +56,7 @@ def scaffold_family(family: str, tool_ids: list[str], parent: Path, taken: dict[
         if tool_id in taken:
             raise ScaffoldError(f"the id {tool_id!r} is taken by {taken[tool_id]}; choose a different one")
         if keyword.iskeyword(tool_id):
-            raise ScaffoldError(f"{tool_id!r} cannot name a function in Python; choose another id")
+            raise ScaffoldError(f"{tool_id!r} cannot name a function in Python; choose a different id")
     if package is not None:
         _add_tools(package, names, _ALONE)
         return folder
@@ -82,11 +82,11 @@ def _existing_package(folder: Path, family: str) -> Path | None:
     if not folder.exists():
         return None
     if not (folder / "pyproject.toml").is_file():
-        raise ScaffoldError(f"{folder} already exists and is not a family; choose another name or folder")
+        raise ScaffoldError(f"{folder} already exists and is not a family; choose a different name or folder")
     for tool in locate_project(folder).tools:
         if tool.family and tool.family.name == family:
             return tool.family.folder
-    raise ScaffoldError(f"{folder} does not declare the family {family!r}; choose another name or folder")
+    raise ScaffoldError(f"{folder} does not declare the family {family!r}; choose a different name or folder")
 
 
 def _add_tools(package: Path, tool_ids: list[str], manifest: str) -> None:

@@ -20,8 +20,8 @@ _COLOURS = {"+": "green", "-": "red", "@": "cyan"}
 @click.command()
 @click.argument("paths", metavar="[PATH]...", nargs=-1, type=click.Path(path_type=Path))
 @click.option("--write", is_flag=True, help="Write the schemas of the types into schema.json.")
-@click.option("--family", is_flag=True, help="Without PATH: print the schema of a family's schema.json.")
-def schema(paths: tuple[Path, ...], write: bool, family: bool) -> None:
+@click.option("--family", is_flag=True, help="Print the schema of a family's schema.json.")
+def schema(paths: tuple[Path, ...], *, write: bool, family: bool) -> None:
     """Show or write the schemas that the types of handlers give; without PATH, print tool.schema.json.
 
     PATH is the folder of a package, or a folder of such folders. If a handler annotates its arguments or its
@@ -31,6 +31,8 @@ def schema(paths: tuple[Path, ...], write: bool, family: bool) -> None:
 
     Exits with 1 if a handler cannot be read, or if there are differences that were not written.
     """
+    if paths and family:
+        raise click.UsageError("--family prints a schema; it takes no PATH")
     if not paths:
         if write:
             raise click.UsageError("--write needs the folder of a tool package")
@@ -38,8 +40,6 @@ def schema(paths: tuple[Path, ...], write: bool, family: bool) -> None:
 
         print_json(family_schema() if family else tool_schema())
         return
-    if family:
-        raise click.UsageError("--family prints a schema and takes no PATH")
     from jackfield_builder.schema_edits import schema_edits
 
     drafts = _drafts(paths)
