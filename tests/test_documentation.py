@@ -172,7 +172,7 @@ def test_the_tool_shown_to_authors_passes_every_check_and_its_own_tests(tmp_path
     shown = {
         source / "schema.json": r'^```json\n(\{\n  "category".*?)^```$',
         source / "guide.md": r"^````markdown\n(.*?)^````$",
-        source / "handler.py": r"^```python\n([^`]*async def execute.*?)^```$",
+        source / "handler.py": r"^```python\n([^`]*async def execute\(args, ctx\).*?)^```$",
         project / "tests" / "test_book_table.py": r"^```python\n([^`]*class TestBookTable.*?)^```$",
     }
     for path, pattern in shown.items():
