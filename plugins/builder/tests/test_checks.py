@@ -133,14 +133,20 @@ BROKEN: dict[str, Broken] = {
         ("schema.json", "/parameters/type"),
         schema(parameters={"additionalProperties": False}),
     ),
-    "open_nested": Broken(CheckCode.OPEN_OBJECT, ("schema.json", A), argument(type="object", properties={})),
+    "open_nested": Broken(
+        CheckCode.OPEN_OBJECT,
+        ("schema.json", A),
+        argument(type="object", properties={}, additionalProperties=True),
+    ),
     "open_map": Broken(
         CheckCode.OPEN_OBJECT,
         ("schema.json", A),
         argument(type="object", additionalProperties={"type": "string"}),
     ),
     "open_item": Broken(
-        CheckCode.OPEN_OBJECT, ("schema.json", f"{A}/items"), argument(type="array", items={"type": "object"})
+        CheckCode.OPEN_OBJECT,
+        ("schema.json", f"{A}/items"),
+        argument(type="array", items={"type": "object", "additionalProperties": True}),
     ),
     "odd_format": Broken(
         CheckCode.UNKNOWN_FORMAT, ("schema.json", f"{A}/format"), argument(format="postcode")
@@ -491,7 +497,10 @@ def test_a_chain_of_thousands_of_references_is_checked(site: Any) -> None:
 
 def test_all_errors_of_a_tool_are_reported_in_one_run(site: Any) -> None:
     site.tool(
-        "echo", schema={"version": "one", "category": "x", "idempotent": ...}, guide="# echo\n", handler=""
+        "echo",
+        schema={"version": "one", "category": "x", "sideEffects": "writes", "idempotent": ...},
+        guide="# echo\n",
+        handler="",
     )
     codes = {code for code, _, _ in placed(site.run_json("build")["findings"])["echo"]}
     assert codes == {

@@ -137,6 +137,7 @@ class Project(NamedTuple):
 
     distribution: Distribution
     tools: list[ToolSource]
+    families: list[Family]
     plugins: list[EntryPoint]
     import_path: tuple[str, ...]
     findings: list[Finding]
@@ -150,12 +151,12 @@ def locate_project(project: Path) -> Project:
         unnamed = Distribution(project.name, "", str(project))
         hint = f"fix {_PYPROJECT} at that place"
         finding = Finding(CheckCode.BROKEN_METADATA, str(error), unnamed, file=_PYPROJECT, hint=hint)
-        return Project(unnamed, [], [], (), [finding])
+        return Project(unnamed, [], [], [], (), [finding])
     table = _table(document.get("project"))
     version = str(table.get("version", ""))
     distribution = Distribution(normalised(str(table.get("name", project.name))), version, str(project))
     groups = _table(table.get("entry-points"))
-    found = Project(distribution, [], [], tuple(str(root.resolve()) for root in _roots(project)), [])
+    found = Project(distribution, [], [], [], tuple(str(root.resolve()) for root in _roots(project)), [])
     for name, value in _table(groups.get(PLUGINS)).items():
         found.plugins.append(EntryPoint(PLUGINS, name, str(value), distribution))
     for group in (TOOLS, FAMILIES):
@@ -204,6 +205,7 @@ def _locate_in_project(found: Project, project: Path, entry: EntryPoint) -> None
             found.tools.append(ToolSource(name, package, folder, distribution, import_path=import_path))
         else:
             family = read_family(name, package, folder, distribution, import_path)
+            found.families.append(family)
             found.findings.extend(family.findings)
             found.tools.extend(family_tool(family, tool_id) for tool_id in family.tool_ids)
 

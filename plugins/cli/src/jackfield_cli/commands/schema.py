@@ -20,7 +20,8 @@ _COLOURS = {"+": "green", "-": "red", "@": "cyan"}
 @click.command()
 @click.argument("paths", metavar="[PATH]...", nargs=-1, type=click.Path(path_type=Path))
 @click.option("--write", is_flag=True, help="Write the schemas of the types into schema.json.")
-def schema(paths: tuple[Path, ...], write: bool) -> None:
+@click.option("--family", is_flag=True, help="Print the schema of a family's schema.json.")
+def schema(paths: tuple[Path, ...], *, write: bool, family: bool) -> None:
     """Show or write the schemas that the types of handlers give; without PATH, print tool.schema.json.
 
     PATH is the folder of a package, or a folder of such folders. If a handler annotates its arguments or its
@@ -30,12 +31,14 @@ def schema(paths: tuple[Path, ...], write: bool) -> None:
 
     Exits with 1 if a handler cannot be read, or if there are differences that were not written.
     """
+    if paths and family:
+        raise click.UsageError("--family prints a schema; it takes no PATH")
     if not paths:
         if write:
             raise click.UsageError("--write needs the folder of a tool package")
-        from jackfield.contract.manifest import tool_schema
+        from jackfield.contract.manifest import family_schema, tool_schema
 
-        print_json(tool_schema())
+        print_json(family_schema() if family else tool_schema())
         return
     from jackfield_builder.schema_edits import schema_edits
 

@@ -107,6 +107,24 @@ def _locate(tool_id: str, discovery: Discovery) -> ToolSource:
     raise ToolUnusableError(_not_found(tool_id, faults, discovery))
 
 
+def family_tools(family: str) -> tuple[str, ...]:
+    """Return the ids of the tools of an installed family; raises `ToolUnusableError`."""
+    discovery = discover()
+    for each in discovery.families:
+        if each.name == family:
+            return each.tool_ids
+    faults = [each for each in discovery.findings if each.subject == family]
+    if faults:
+        reasons = "; ".join(f"{each.code.id} {each.code.title}: {each.message}" for each in faults)
+        raise ToolUnusableError(f"the family {family} cannot be used: {reasons}")
+    close = get_close_matches(family, [each.name for each in discovery.families], 1)
+    hint = f"did you mean {close[0]!r}? Otherwise install it" if close else "install it"
+    raise ToolUnusableError(
+        f"no installed distribution has an entry point {family!r} in the group jackfield.families; "
+        f"{hint}, e.g. with `pip install -e .` in its folder, into the environment that runs pytest"
+    )
+
+
 @cache
 def plugins(entries: tuple[EntryPoint, ...]) -> Plugins:
     """Load the plugins of these entry points with their offers; each is loaded once."""

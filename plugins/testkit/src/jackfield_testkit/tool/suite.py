@@ -143,7 +143,7 @@ class ToolContractTests(ContractTests, suite=True):
         chosen = [
             pytest.param(example, id=example.label(position))
             for position, example in enumerate(self.examples)
-            if _applies(test, example)
+            if applies(test, example)
         ]
         yield from chosen or [pytest.param(None, id="none")]
 
@@ -159,7 +159,8 @@ class ToolContractTests(ContractTests, suite=True):
             yield ExampleCase(tool, example, mode, self.context)
 
 
-def _applies(test: str, example: Example) -> bool:
+def applies(test: str, example: Example) -> bool:
+    """Return whether a contract test uses an example."""
     match test:
         case "test_time_budget":
             return example.succeeds
