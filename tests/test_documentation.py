@@ -189,6 +189,18 @@ def test_the_tool_shown_to_authors_passes_every_check_and_its_own_tests(tmp_path
     tested = run_in(project, "-m", "pytest", "-q", "-p", "no:cacheprovider")
     assert tested.returncode == 0, tested.stdout
 
+    # The typed handler of the same page gives the same tool without the two schemas in the file.
+    typed = r"^```python\n([^`]*async def execute\(args: BookTable.*?)^```$"
+    (text,) = re.findall(typed, page("authoring.md"), re.MULTILINE | re.DOTALL)
+    (source / "handler.py").write_text(text, "utf-8")
+    agrees = run_in(project, "-m", "jackfield_cli", "schema", ".")
+    assert agrees.returncode == 0, agrees.stdout + agrees.stderr
+    manifest = json.loads((source / "schema.json").read_text("utf-8"))
+    del manifest["parameters"], manifest["returns"]
+    (source / "schema.json").write_text(json.dumps(manifest), "utf-8")
+    tested = run_in(project, "-m", "pytest", "-q", "-p", "no:cacheprovider")
+    assert tested.returncode == 0, tested.stdout
+
 
 def test_the_family_shown_to_authors_passes_every_check(tmp_path: Path) -> None:
     package = tmp_path / "src" / "acme_shop"
