@@ -436,7 +436,10 @@ class PluginComponents:
         except SettingsError:
             raise
         except Exception as error:
-            raise RegistryError(f"{owner} cannot be created: {type(error).__name__}: {error}") from error
+            cause = f"{type(error).__name__}: {error}"
+            off = f"; to start without it, set enabled = false in [{kind}.{offered.name}]"
+            fix = off if kind == "capabilities" else ""
+            raise RegistryError(f"{owner} cannot be created: {cause}{fix}") from error
         required = () if isinstance(component, SyncPolicy) else _REQUIRED_METHODS.get(kind, ())
         missing = [name for name in required if not callable(getattr(component, name, None))]
         if missing:

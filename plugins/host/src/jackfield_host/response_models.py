@@ -308,6 +308,7 @@ class ToolDetails(ToolSummary):
     provider_schemas: dict[str, Any] = Field(description="Its declaration for each kind of provider.")
     distribution: str
     distribution_version: str
+    family: str | None = Field(None, description="The family that it belongs to, if any.")
 
 
 class RegistryTool(ResponseModel):
@@ -318,6 +319,7 @@ class RegistryTool(ResponseModel):
     distribution: str
     distribution_version: str
     content_hash: str
+    family: str | None = Field(None, description="The family that it belongs to, if any.")
 
 
 class RegistryPlugin(ResponseModel):

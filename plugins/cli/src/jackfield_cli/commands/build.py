@@ -207,7 +207,8 @@ def _print_built(built: BuildResult, path: Path) -> None:
     tools = built.snapshot.tools
     width = max(len(tool_id) for tool_id in tools)
     for tool_id, tool in tools.items():
-        owner = f"{tool.distribution} {tool.distribution_version}"
+        family = f"family {tool.family} of " if tool.family else ""
+        owner = f"{family}{tool.distribution} {tool.distribution_version}"
         echo(f"  {tool_id:<{width}}  {tool.manifest.version:<8}  {click.style(owner, dim=True)}")
     off = sorted({f"{entry.name} ({entry.distribution.name})" for entry in built.discovery.switched_off})
     if off:
