@@ -200,6 +200,9 @@ class SourceFolders(NamedTuple):
             owners.setdefault(entry.distribution.name, folder)
             if entry in built.discovery.tools:
                 tools[entry.name] = folder
+        for family in built.discovery.families:
+            parts.add(str(family.folder))
+            owners.setdefault(family.distribution.name, str(family.folder))
         if built.snapshot is not None:
             for tool_id, tool in built.snapshot.tools.items():
                 tools[tool_id] = folder_of(tool.package) or tools.get(tool_id, "")
