@@ -211,12 +211,18 @@ class Checkpoint:
         interrupted: bool = False,
         replaces: bool = False,
         client_id: str | None = None,
+        begins_turn: bool = False,
     ) -> None:
-        """Save a message, then publish it; with `replaces`, it replaces the last answer."""
+        """Save a message, then publish it; with `replaces`, it replaces the last answer.
+
+        A message that begins a turn is saved together with the turn.
+        """
         text = text.strip()
         if not text:
+            if begins_turn:
+                await self.save(session=True)
             return
-        self.history.add(speaker, f"{text} [interrupted]" if interrupted else text)
+        self.history.messages.append(Utterance(speaker, f"{text} [interrupted]" if interrupted else text))
         message: dict[str, Any] = {"speaker": speaker, "text": text, "turn": self._session.turn.number}
         if speaker == "assistant":
             self.answers += not replaces
@@ -228,7 +234,7 @@ class Checkpoint:
             return
         self._unpublished.append(message)
         # A client that gets the message does not send its own again.
-        await self.save()
+        await self.save(session=begins_turn)
         self._session.publish("message", message)
 
     async def mark_published(self, message: Mapping[str, Any], at: float) -> None:
