@@ -270,7 +270,6 @@ class ModelLoop:
         await self._truncate_answer()
         self.end_timer.turn_ended()
         if complete:
-            await self._checkpoint.save_if_changed()
             if not voice:
                 self._set_idle(State.READY)
             elif self._session.state is State.SPEAKING:
@@ -316,7 +315,6 @@ class ModelLoop:
         await self.speech.finish()
         if complete:
             self.end_timer.turn_ended()
-            await self._checkpoint.save_if_changed()
             self._set_idle(State.LISTENING if self._session.mode == "voice" else State.READY)
             while self.waiting_context:
                 await self.send_context(self.waiting_context.pop(0), respond=False)
