@@ -132,7 +132,7 @@ class Session:
     """One conversation with a user. Its mode, user and registry version never change."""
 
     __slots__ = (
-        "_digest", "_epoch", "_key", "_revision", "_secret", "chains", "flags", "history", "id", "mode",
+        "_digest", "_key", "_revision", "_secret", "chains", "epoch", "flags", "history", "id", "mode",
         "opened_at", "pending_retries", "publish", "registry_version", "roles", "state", "turn", "user",
     )  # fmt: skip
 
@@ -152,6 +152,9 @@ class Session:
         self.opened_at = opened_at
         """When it was opened, by the store's clock."""
         self.epoch = 0
+        """Fencing epoch; each takeover by another process gets a larger one."""
+        self._key = (-1, "")
+        """The epoch for which the key of the record was last computed, and the key."""
         self._revision = 0
         """How many times it was saved."""
         self._secret = secret or secrets.token_urlsafe(32)
@@ -171,16 +174,6 @@ class Session:
         """The current state; `transition` changes it."""
         self.flags: dict[str, Any] = {}
         """The flags that intents have set, by name: an end, suppressed audio, a pending message."""
-
-    @property
-    def epoch(self) -> int:
-        """The fencing epoch; each takeover by another process gets a larger one."""
-        return self._epoch
-
-    @epoch.setter
-    def epoch(self, epoch: int) -> None:
-        self._epoch = epoch
-        self._key = fenced_record.key_for(_record_name(self.id), epoch)
 
     def transition(self, state: State) -> bool:
         """Change the state; an invalid transition is refused and logged."""
@@ -251,7 +244,11 @@ class Session:
             "turn": self.turn.to_wire(),
             "history": [turn.to_wire() for turn in self.history],
         }
-        return store.put(self._key, orjson.dumps(wire), ttl=RECOVERY_SECONDS)
+        epoch, key = self._key
+        if epoch != self.epoch:
+            key = fenced_record.key_for(_record_name(self.id), self.epoch)
+            self._key = (self.epoch, key)
+        return store.put(key, orjson.dumps(wire), ttl=RECOVERY_SECONDS)
 
     async def save_if_unchanged(self, store: Store) -> bool:
         """Save a session that this process does not own; False if its owner saved it since it was loaded."""
