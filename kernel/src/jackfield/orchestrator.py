@@ -95,6 +95,7 @@ class Observer(Protocol):
 
     async def close(self) -> None:
         """Write everything that is still buffered."""
+        return
 
 
 class Observers:
