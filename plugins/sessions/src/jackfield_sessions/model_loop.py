@@ -268,7 +268,7 @@ class ModelLoop:
             self._send_speech_end(messages.Interrupted())
         complete = self.connection.complete_response()
         await self._truncate_answer()
-        self.end_timer.turn_ended()
+        self.end_timer.turn_ended.set()
         if complete:
             if not voice:
                 self._set_idle(State.READY)
@@ -314,7 +314,7 @@ class ModelLoop:
         complete = not self.connection.running_batches and self.connection.complete_response()
         await self.speech.finish()
         if complete:
-            self.end_timer.turn_ended()
+            self.end_timer.turn_ended.set()
             self._set_idle(State.LISTENING if self._session.mode == "voice" else State.READY)
             while self.waiting_context:
                 await self.send_context(self.waiting_context.pop(0), respond=False)
