@@ -73,7 +73,7 @@ def test_the_report_holds_every_table_and_figure(report: Report, tmp_path: Path)
     text = (tmp_path / "new" / "benchmarks.md").read_text("utf-8")
     assert sorted(tables_of(text)[:-1]) == sorted((table.section, table.headings) for table in TABLES)
     # Results of a section appear under it once, in the order of measurement.
-    assert text.count("\n## Start\n") == 1
+    assert text.count("\n## Startup\n") == 1
     assert text.index("A sentence.") < text.index("\n## Building\n")
     assert "- cores: 2\n" in text
     assert "| all | 2 | 0 | |" in text

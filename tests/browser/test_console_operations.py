@@ -135,7 +135,7 @@ def test_a_call_that_waits_is_not_shown_as_failed_in_a_transcript(deployment: De
             row = section(console, "Conversations").get_by_role("row").nth(1)
             await row.get_by_role("button", name="Transcript").click()
             lines = console.page.get_by_role("dialog").locator(".lines > li")
-            await expect(lines.filter(has_text="book_room waits for approval")).to_have_count(1)
+            await expect(lines.filter(has_text="book_room is waiting for approval")).to_have_count(1)
             await expect(lines.filter(has_text="failed")).to_have_count(0)
 
     asyncio.run(main())

@@ -220,10 +220,10 @@ class Policy(Protocol):
     """Middleware for calls: answers a call, changes it, or wraps the rest of the chain."""
 
     def applies_to(self, tool: RegisteredTool, session: Session) -> bool:
-        """Whether this policy can affect calls of this tool in this session."""
+        """Whether this policy can affect calls to this tool in this session."""
 
     async def apply(self, call: Call, proceed: Proceed) -> ToolResponse:
-        """Decide about a call; `await proceed(call)` runs the rest of the chain."""
+        """Decide on a call; `await proceed(call)` runs the rest of the chain."""
 
 
 class SyncPolicy:
@@ -233,7 +233,7 @@ class SyncPolicy:
     """
 
     def applies_to(self, tool: RegisteredTool, session: Session) -> bool:  # noqa: ARG002
-        """Whether this policy can affect calls of this tool in this session."""
+        """Whether this policy can affect calls to this tool in this session."""
         return True
 
     def before(self, call: Call) -> ToolResponse | None:  # noqa: ARG002
@@ -251,6 +251,4 @@ class SyncPolicy:
 
 def policy_failed(*, writes: bool) -> ToolResponse:
     """Return the response to a call in which a policy failed; how far the call got is unknown."""
-    return fail(
-        ErrorType.INTERNAL, "A policy of the host failed during this call.", partial_side_effects=writes
-    )
+    return fail(ErrorType.INTERNAL, "A host policy failed during this call.", partial_side_effects=writes)

@@ -327,7 +327,7 @@ class ClientMessaging:
     async def send(self, event: str, **fields: Any) -> None:
         """Send an event to the client; the model does not see it."""
         if event in RESERVED_EVENTS:
-            raise ValueError(f"{event!r} is reserved for the host; choose another name")
+            raise ValueError(f"{event!r} is reserved for the host; choose a different name")
         if not self._session.connected:
             raise ConnectionError("no client is connected")
         self._session.publish(event, fields)

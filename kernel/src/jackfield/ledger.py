@@ -365,8 +365,8 @@ class CallLedger:
                 call.end(DUPLICATES, "conflict")
                 return fail(
                     ErrorType.CONFLICT,
-                    "This call id was already used with other arguments; the earlier call is unaffected.",
-                    suggestion="Make a new call with another id.",
+                    "This call id was already used with different arguments; the earlier call is unaffected.",
+                    suggestion="Make a new call with a different id.",
                 )
             case ClaimState.IN_DOUBT:
                 return await self._answer_in_doubt(call)
@@ -480,7 +480,7 @@ def runs_only_approved(call: Call) -> bool:
 
 
 def _is_waiting(wire: bytes) -> bool:
-    """Whether an envelope says that the call waits for the user's decision."""
+    """Whether an envelope says that the call is waiting for the user's decision."""
     # The substring check avoids parsing most envelopes.
     return b'"state":"waiting"' in wire and state_of(wire) is CallState.WAITING
 

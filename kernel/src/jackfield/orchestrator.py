@@ -86,7 +86,7 @@ class Observer(Protocol):
         return
 
     def turn_began(self, session: Session) -> None:  # noqa: ARG002
-        """A turn of the user began."""
+        """A user turn began."""
         return
 
     def session_ended(self, session: Session) -> None:  # noqa: ARG002
@@ -130,7 +130,7 @@ class Observers:
                 _observer_failed(observer, "session_opened", error)
 
     def turn_began(self, session: Session) -> None:
-        """Notify all observers that a turn of the user began."""
+        """Notify all observers that a user turn began."""
         for observer in self._turn_began:
             try:
                 observer.turn_began(session)
@@ -246,7 +246,7 @@ class Orchestrator:
     async def resolve_confirmation(
         self, session: Session, pending: PendingConfirmation, ledger: CallLedger, *, approve: bool
     ) -> CallResult:
-        """Carry out the user's decision about a pending call, publish the outcome and return it."""
+        """Carry out the user's decision on a pending call, publish the outcome and return it."""
         if not approve and await ledger.record_not_run(pending, declined()):
             publish_decisions(session, self.record_declined(session, pending))
             session.publish(*event_fields(confirmation_settled(pending, approved=False)))
@@ -512,7 +512,7 @@ def _policy_error(call: Call, error: BaseException) -> ToolResponse:
         # How far the call got is unknown, so policies without a decision must not appear as passed.
         call.decisions = dict.fromkeys(call.policies, "unknown") | call.decisions
     if call.invocations or not isinstance(error, StoreUnavailableError):
-        _log.error("a policy failed in a call of %s", call.tool.id, exc_info=error)
+        _log.error("a policy failed in a call to %s", call.tool.id, exc_info=error)
         return policy_failed(writes=not call.tool.reads)
-    _log.error("call of %s refused: the store is unavailable: %s", call.tool.id, error)
+    _log.error("call to %s rejected: the store is unavailable: %s", call.tool.id, error)
     return not_claimed()

@@ -162,7 +162,7 @@ class Runtime:
         return session
 
     async def begin_turn(self, session: Session, user_text: str = "") -> None:
-        """Begin a turn of the user and save the session, so that a reconnect does not reset the turn."""
+        """Begin a user turn and save the session, so that a reconnect does not reset the turn."""
         session.begin_turn()
         session.add_user_text(user_text)
         await session.save(self.store)

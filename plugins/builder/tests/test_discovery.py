@@ -157,5 +157,5 @@ def test_without_tools_the_hint_says_how_to_get_one(site: Any) -> None:
 
     site.tool("echo")
     refused = site.run("build", "--deny", "echo").stderr
-    _, _, named = refused.partition("switches off everything that is installed: ")
+    _, _, named = refused.partition("disables everything that is installed: ")
     assert "echo" in named.splitlines()[0].split(", ")

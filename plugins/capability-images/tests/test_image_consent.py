@@ -166,7 +166,7 @@ def test_configured_words_replace_the_english_ones(server: ImageServer, tmp_path
 
 
 _AMOUNT = "cost_limit: expected a number of US dollars from 0 up, got"
-_WORDS = "expected a non-empty list, each a word or phrase, got"
+_WORDS = "expected a non-empty list of entries, each a word or phrase, got"
 
 
 @pytest.mark.parametrize(

@@ -373,7 +373,7 @@ def test_a_command_whose_plugin_is_missing_names_the_plugin(
     site.plugin("other-tumbler", "")
     tumbled = CliRunner().invoke(main, ["tumble"])
     assert tumbled.exit_code == 2
-    assert "`jackfield tumble` comes with other-tumbler, which is switched off" in tumbled.output
+    assert "`jackfield tumble` comes with other-tumbler, which is disabled" in tumbled.output
     shown = CliRunner().invoke(main, ["juggle"]).output
     assert "`jackfield juggle` comes with fab-juggler, which is not installed." in shown
     site.plugin("fab-juggler", "raise RuntimeError('dropped')\n")
@@ -458,7 +458,7 @@ def test_a_call_without_a_terminal_shows_the_card_but_no_text_for_the_model(site
     assert done.stdout == ""
     assert done.stderr.splitlines()[:3] == [
         "Say hello aloud?",
-        "This call needs confirmation: answer on a terminal, or approve with --yes.",
+        "This call needs confirmation. Run it in a terminal, or use --yes to approve it.",
         "CONFIRMATION_REQUIRED: nothing was run.",
     ]
     assert "do not call again" not in done.stderr
@@ -502,11 +502,11 @@ def test_the_file_in_the_working_folder_is_found(site: Any) -> None:
         ("registry = 5", "jackfield.toml registry: expected a path, got 5"),
         (
             "prompt_tokens = -1",
-            "jackfield.toml prompt_tokens: expected an integer number of tokens from 0 up, got -1",
+            "jackfield.toml prompt_tokens: expected an integer number of tokens, at least 0, got -1",
         ),
         (
             'answer_tokens = "many"',
-            "jackfield.toml answer_tokens: expected an integer number of tokens from 0 up, got 'many'",
+            "jackfield.toml answer_tokens: expected an integer number of tokens, at least 0, got 'many'",
         ),
         (
             'deployment = "test"',

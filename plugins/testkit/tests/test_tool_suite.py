@@ -183,7 +183,7 @@ TOOLS = [
          says="ms, computing at handler.py:11 in execute: while"),
     Tool("keeps_the_interpreter", "no_blocking", examples=VOICE, body="max_block_ms = 20",
          handler=answering("ok()", before="await asyncio.to_thread(sum, range(10_000_000))"),
-         says="ms, by a thread that let no other run"),
+         says="ms, by a thread that blocked all others"),
 
     Tool("five_thousand_characters", "speakable_in_voice", handler=answering("ok('a' * 5000)"),
          says="5002 characters, but at most 1500"),

@@ -28,7 +28,7 @@ _log = logging.getLogger(__name__)
 
 
 class Deployment(StrEnum):
-    """The kind of deployment: development refuses drifted code, production withholds it."""
+    """The kind of deployment: development rejects drifted code, production withholds it."""
 
     DEVELOPMENT = "development"
     PRODUCTION = "production"
@@ -145,7 +145,7 @@ class Registry:
 
     @classmethod
     def load(cls, path: Path, deployment: Deployment = Deployment.DEVELOPMENT) -> Registry:
-        """Load a registry file and import its handlers; drifted tools are refused or withheld."""
+        """Load a registry file and import its handlers; drifted tools are rejected or withheld."""
         snapshot = Snapshot.load(path)
         drift = drift_for(snapshot, deployment)
         tools, withheld = _load_tools(snapshot, drift, deployment)
@@ -179,7 +179,7 @@ class Registry:
     def reload(self) -> None:
         """Load the file again; only in development and before the registry is locked."""
         if self._locked:
-            raise RegistryError("the registry is locked: restart the process to serve another one")
+            raise RegistryError("the registry is locked: restart the process to serve a different one")
         if self.deployment is not Deployment.DEVELOPMENT or self._path is None:
             raise RegistryError("only a registry that was loaded from a file in development can be reloaded")
         snapshot = Snapshot.load(self._path)

@@ -75,7 +75,7 @@ TRANSITIONS: dict[State, frozenset[State]] = {
 
 @dataclass(slots=True, eq=False)
 class Turn:
-    """One turn of the user: the text, and the counters that policies keep for it."""
+    """One user turn: the text, and the counters that policies keep for it."""
 
     number: int
     group: str | None = None
@@ -125,7 +125,7 @@ def _discard(event: str, fields: Mapping[str, Any], *, once: bool = False) -> No
 
 
 class SessionFormatError(Exception):
-    """A session was saved by a version of Jackfield with another format."""
+    """A session was saved by a version of Jackfield with a different format."""
 
 
 class Session:
@@ -176,7 +176,7 @@ class Session:
         """The flags that intents have set, by name: an end, suppressed audio, a pending message."""
 
     def transition(self, state: State) -> bool:
-        """Change the state; an invalid transition is refused and logged."""
+        """Change the state; an invalid transition is rejected and logged."""
         if state is not self.state and state not in TRANSITIONS[self.state]:
             _log.warning("session %s: invalid transition from %s to %s", self.id, self.state, state)
             return False
@@ -224,7 +224,7 @@ class Session:
         return self.turn
 
     def add_user_text(self, text: str) -> None:
-        """Add text of the user to the turn; policies use it to find out what the user asked for."""
+        """Add the user's text to the turn; policies use it to find out what the user asked for."""
         self.turn.user_text = f"{self.turn.user_text} {text}".strip()[:MAX_USER_TEXT]
 
     def save(self, store: Store) -> Awaitable[None]:
@@ -264,7 +264,7 @@ class Session:
     async def resume(cls, session_id: str, store: Store, publish: Publish = _discard) -> Session | None:
         """Load a session as its latest epoch saved it; returns None if it is unknown or has expired.
 
-        Raises `SessionFormatError` if a version of Jackfield with another format saved it.
+        Raises `SessionFormatError` if a version of Jackfield with a different format saved it.
         """
         saved = await fenced_record.latest(store, _record_name(session_id))
         if saved is None:
@@ -272,7 +272,7 @@ class Session:
         wire = orjson.loads(saved.value)
         if wire.get("format") != FORMAT:
             raise SessionFormatError(
-                f"Session {session_id} was saved by another version of Jackfield; start a new session."
+                f"Session {session_id} was saved by a different version of Jackfield; start a new session."
             )
         session = cls(wire["mode"], wire["registryVersion"], session_id=session_id, publish=publish)
         session.user, session.roles = wire["user"], frozenset(wire["roles"])

@@ -74,7 +74,7 @@ class CheckCode(Enum):
     UNKNOWN_HOOK = _Rule(
         "JF052",
         "a plugin implements a hook that does not exist",
-        "compare the name with docs/hooks.md; the plugin may need another kernel version",
+        "compare the name with docs/hooks.md; the plugin may need a different kernel version",
     )
     BAD_OFFER = _Rule(
         "JF053",
@@ -102,13 +102,15 @@ class CheckCode(Enum):
     )
 
     # JF2xx: the JSON of schema.json
-    BAD_JSON = _Rule("JF201", "schema.json is not JSON", "fix the syntax at that place")
+    BAD_JSON = _Rule("JF201", "schema.json is not JSON", "fix the syntax at the given place")
     DUPLICATE_KEY = _Rule("JF202", "a key appears twice", "keep one; parsers disagree about which one counts")
     BAD_NUMBER = _Rule(
         "JF203", "a number is not finite or too large", "use a finite number of at most 64 bits"
     )
     BAD_TEXT = _Rule("JF204", "a string contains half of a surrogate pair", "write the whole character")
-    TOO_DEEP = _Rule("JF205", "nested too deeply", "flatten the document, or use `$ref` and `$defs`")
+    TOO_DEEP = _Rule(
+        "JF205", "a document is nested too deeply", "flatten the document, or use `$ref` and `$defs`"
+    )
     NOT_AN_OBJECT = _Rule("JF206", "schema.json is not an object", "wrap the contract in `{ }`")
 
     # JF3xx: the fields of schema.json
@@ -130,8 +132,8 @@ class CheckCode(Enum):
     ID_MISMATCH = _Rule("JF308", "the tool id is not the entry point's name", "give both the same name")
     BAD_PREVIEW = _Rule(
         "JF309",
-        "the preview is not a template over the parameters",
-        "use `{name}` for a parameter, `{name.member}` for a part of one, `{{` for a brace",
+        "the preview template is invalid",
+        "use `{name}` for a parameter, `{name.member}` for a part of it, and `{{` for a brace",
     )
 
     # JF4xx: rules that combine several fields
@@ -139,7 +141,7 @@ class CheckCode(Enum):
         "JF401", "a retrieval tool is not idempotent", "set `idempotent` to true, or make it an action"
     )
     RETRIEVAL_WRITES = _Rule(
-        "JF402", "a retrieval tool writes", "set `sideEffects` to read_only, or make it an action"
+        "JF402", "a retrieval tool writes data", "set `sideEffects` to read_only, or make it an action"
     )
     UNCONFIRMED_WRITE = _warning(
         "JF403",
@@ -169,12 +171,16 @@ class CheckCode(Enum):
     )
     UNENFORCED = _warning(
         "JF408",
-        "no policy enforces a restriction of the tool",
+        "no policy enforces one of the tool's restrictions",
         "install policies that do, such as jackfield-policies; until then the tool is withheld",
     )
 
     # JF5xx: the schema of the arguments
-    BAD_SCHEMA = _Rule("JF501", "not a valid draft 2020-12 schema", "correct the keyword at that place")
+    BAD_SCHEMA = _Rule(
+        "JF501",
+        "the parameters are not a valid draft 2020-12 schema",
+        "correct the keyword at the given place",
+    )
     NOT_OBJECT_SCHEMA = _Rule(
         "JF502", "the parameters are not an object schema", 'start with `"type": "object"`'
     )
@@ -200,7 +206,7 @@ class CheckCode(Enum):
     )
     BAD_PATTERN = _Rule("JF509", "a pattern is not a regular expression", "correct the expression (ECMA-262)")
     OTHER_DRAFT = _Rule(
-        "JF510", "the schema is for another draft", "write it for draft 2020-12 and remove `$schema`"
+        "JF510", "the schema uses a different draft", "write it for draft 2020-12 and remove `$schema`"
     )
     UNDESCRIBED = _warning(
         "JF511",
@@ -279,7 +285,7 @@ class CheckCode(Enum):
     )
     LOWERED = _Rule(
         "JF802",
-        "a construct is lowered for a provider",
+        "a schema is simplified for a provider",
         "nothing to do; arguments are still validated against the full schema",
         Severity.NOTE,
     )

@@ -75,7 +75,7 @@ def _no_tools_message(discovery: Discovery) -> str:
     if not discovery.switched_off:
         return "no distribution on this interpreter's path has an entry point in jackfield.tools"
     names = ", ".join(sorted({entry.name for entry in discovery.switched_off}))
-    return f"allow or deny switches off everything that is installed: {names}"
+    return f"the allow or deny setting disables everything that is installed: {names}"
 
 
 def _check_capabilities(draft: ToolDraft, plugins: Plugins) -> None:
@@ -117,7 +117,7 @@ def _provider_schemas(draft: ToolDraft, adapters: Iterable[RegisteredOffer]) -> 
             draft.report(CheckCode.CANNOT_EXPRESS, message, file=SCHEMA, path=_parameters_path(error.path))
         except Exception as error:  # noqa: BLE001 - an adapter is third-party code
             owner = offered.plugin.distribution
-            message = f"{adapter.name} of {owner} raised {type(error).__name__}: {error}"
+            message = f"{adapter.name} from {owner} raised {type(error).__name__}: {error}"
             draft.report(CheckCode.ADAPTER_BROKEN, message, file=SCHEMA, path="/parameters")
         else:
             declarations[adapter.name] = adapted.declaration

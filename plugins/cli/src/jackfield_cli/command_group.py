@@ -89,7 +89,7 @@ class PluginCommandGroup(click.Group):
             formatter.write_dl(self._builtin_lines())
         offered = self._offered_lines(ctx)
         if offered:
-            with formatter.section("Commands of plugins"):
+            with formatter.section("Plugin commands"):
                 formatter.write_dl(offered)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
@@ -131,7 +131,7 @@ class PluginCommandGroup(click.Group):
         if owner in broken:
             why = "could not be loaded; see `jackfield plugins`"
         elif owner in {entry.distribution.name for entry in discovery.switched_off}:
-            why = "is switched off by allow or deny"
+            why = "is disabled by the allow or deny setting"
         else:
             why = "is not installed"
         return f"`jackfield {name}` comes with {owner}, which {why}."

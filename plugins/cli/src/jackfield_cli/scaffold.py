@@ -25,12 +25,12 @@ def scaffold(name: str, parent: Path, taken: dict[str, str]) -> Path:
             f"letter, and use at most {MAX_NAME} characters, e.g. book_table"
         )
     if tool_id in taken:
-        raise ScaffoldError(f"the id {tool_id!r} is taken by {taken[tool_id]}; choose another")
+        raise ScaffoldError(f"the id {tool_id!r} is taken by {taken[tool_id]}; choose a different one")
     folder = parent / tool_id.replace("_", "-")
     try:
         folder.mkdir(parents=True)
     except FileExistsError:
-        raise ScaffoldError(f"{folder} already exists; choose another name or folder") from None
+        raise ScaffoldError(f"{folder} already exists; choose a different name or folder") from None
     except OSError as error:
         raise ScaffoldError(f"{folder}: {error.strerror}") from None
     values = {

@@ -114,7 +114,7 @@ def create_app(host: Host) -> Starlette:
     app = Starlette(
         routes=_routes(host),
         middleware=[
-            # Outermost, so that pages of other origins can also read why they were refused.
+            # Outermost, so that pages of other origins can also read why they were rejected.
             Middleware(
                 CORSMiddleware,
                 allow_origins=host.options.origins,

@@ -77,6 +77,6 @@ class Host:
         return identity
 
     def require_operator(self, identity: Identity) -> None:
-        """Refuse a user without the operator role."""
+        """Reject a user without the operator role."""
         if not self.is_operator(identity):
             raise HttpError(403, "not_operator", f"This endpoint requires the role `{OPERATOR}`.")

@@ -104,7 +104,7 @@ class ExecuteResponse(ResponseModel):
     )
     error: ErrorDetails | None = Field(None, description="Only if the call failed.")
     confirmation: ConfirmationCard | None = Field(
-        None, description="Only if the call waits for confirmation."
+        None, description="Only if the call is waiting for confirmation."
     )
 
 
@@ -124,7 +124,9 @@ class DecisionResponse(ResponseModel):
     tool: str
     call_id: str | None
     envelope: dict[str, Any] | None = Field(description="The response of the call; null if it was declined.")
-    error: ErrorDetails | None = Field(None, description="Only if there was a different decision before.")
+    error: ErrorDetails | None = Field(
+        None, description="Only if a different decision had already been made."
+    )
 
 
 class TaskProgress(ResponseModel):
@@ -149,7 +151,7 @@ class TaskResponse(ResponseModel):
     data: Any = Field(None, description="The result, truncated to 4000 characters.")
     error: ErrorDetails | None = None
     confirmation: ConfirmationCard | None = Field(
-        None, description="Only if the call waits for confirmation."
+        None, description="Only if the call is waiting for confirmation."
     )
 
 
@@ -345,7 +347,7 @@ class SessionList(ResponseModel):
     """Sessions, the latest first."""
 
     all_users: bool = Field(description="Whether the list has the sessions of all users, not only your own.")
-    complete: bool = Field(description="Whether there are no older sessions.")
+    complete: bool = Field(description="True if there are no older sessions.")
     sessions: list[SessionSummary]
 
 
@@ -359,7 +361,7 @@ class TranscriptResponse(ResponseModel):
 class AuditResponse(ResponseModel):
     """Lines of the audit log, the latest first."""
 
-    complete: bool = Field(description="Whether there are no older lines that match.")
+    complete: bool = Field(description="True if there are no older matching lines.")
     lines: list[dict[str, Any]] = Field(description="The lines, as docs/observability.md describes them.")
 
 
@@ -387,7 +389,7 @@ class SettledCall(ResponseModel):
 
     key: str
     state: Literal["done", "never_run"]
-    envelope: dict[str, Any] = Field(description="The response of the call from now on.")
+    envelope: dict[str, Any] = Field(description="The call's response from now on.")
 
 
 class DownloadProgress(ResponseModel):
@@ -413,8 +415,10 @@ class MetricTotals(ResponseModel):
     """Counters of this process since its start."""
 
     calls: float
-    errors: float = Field(description="Calls that failed or were refused, without those that await approval.")
-    refusals: float = Field(description="Calls that a policy refused, except for loops.")
+    errors: float = Field(
+        description="Calls that failed or were rejected, excluding those that await approval."
+    )
+    refusals: float = Field(description="Calls that a policy rejected, excluding loops.")
     loops: float
     sessions: float
     turns: float
@@ -475,5 +479,5 @@ class RegistryDiff(ResponseModel):
 
     from_: str = Field(alias="from")
     to: str
-    waiting: bool = Field(description="Whether `to` takes effect with a restart, and `from` is being served.")
+    waiting: bool = Field(description="True if `from` is being served and `to` takes effect after a restart.")
     changes: list[RegistryChange]

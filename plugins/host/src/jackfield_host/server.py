@@ -194,11 +194,11 @@ def bind_socket(options: HostSettings) -> socket.socket:
 def _bind_error(options: HostSettings, error: OSError) -> str:
     place = f"[host] port: cannot listen on {options.address}:{options.port}"
     if error.errno != errno.EADDRINUSE:
-        return f"{place}: {error.strerror}; choose another `port` or `address`"
+        return f"{place}: {error.strerror}; choose a different `port` or `address`"
     other = options.port + 1 if options.port < MAX_PORT else 0
     return (
-        f"{place}: the port is in use, perhaps by another host; stop that program, "
-        f"or choose another port: jackfield serve --port {other}"
+        f"{place}: the port is in use, perhaps by another host; stop that program, or "
+        f"choose a different port: jackfield serve --port {other}"
     )
 
 

@@ -73,7 +73,7 @@ async def check_store(store: Store, faults: SettingsFaults) -> None:
     try:
         await store.put(f"{PROBE}/start/{os.getpid()}", b"1", ttl=60.0)
     except StoreUnavailableError as error:
-        faults.add(f"{error}; or choose another `store`")
+        faults.add(f"{error}; or choose a different `store`")
 
 
 async def _check_existing_store(components: PluginComponents) -> None:
@@ -177,7 +177,7 @@ def local_url(address: str, port: int) -> str:
 
 def network_access(address: str, port: int) -> str:
     """Return how other machines reach a host that listens on every address; empty for any other host."""
-    return f"reachable at port {port} of every address of this machine" if _is_unspecified(address) else ""
+    return f"reachable on port {port} at every address of this machine" if _is_unspecified(address) else ""
 
 
 def _is_unspecified(address: str) -> bool:

@@ -366,7 +366,7 @@ class MessageReceiver:
                 live.dismiss_form(message.form_id)
 
     async def _check_ban(self) -> None:
-        """Refuse a user who has been banned; a session that is ending may finish its last message."""
+        """Reject a user who has been banned; a session that is ending may finish its last message."""
         if self._live.ending:
             return
         try:

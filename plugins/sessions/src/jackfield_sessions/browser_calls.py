@@ -59,7 +59,7 @@ class BrowserCallTransport:
         self.call: BrowserCall | None = None
         """The call, once the provider has answered the offer."""
         self.refusal: TransportError | None = None
-        """Why the provider has refused the call."""
+        """Why the provider has rejected the call."""
 
     @property
     def answer(self) -> str:

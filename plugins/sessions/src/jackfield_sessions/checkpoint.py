@@ -254,7 +254,9 @@ class Checkpoint:
                     await self._store.append(self._transcript, self._unwritten[0], ttl=TRANSCRIPT_SECONDS)
                     self._unwritten.popleft()
             except StoreUnavailableError as error:
-                _log.error("session %s: %d lines wait: %s", self._session.id, len(self._unwritten), error)
+                _log.error(
+                    "session %s: %d lines are waiting: %s", self._session.id, len(self._unwritten), error
+                )
 
     async def add_pending(self, calls: Sequence[ToolCall]) -> tuple[ToolCall, ...]:
         """Save calls before they run, so that another process can take them over."""

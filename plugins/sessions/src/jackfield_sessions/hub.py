@@ -259,7 +259,7 @@ class EventHub:
                 if not first.once or not await self.log.contains(first.name, first.fields):
                     logged = await self.log.append(first.name, first.fields)
             except StoreUnavailableError as error:
-                _log.warning("an event waits for the store: %s", error)
+                _log.warning("an event is waiting for the store: %s", error)
                 await asyncio.sleep(RETRY_SECONDS)
                 # A full queue drops its oldest event, which is this one.
                 if len(self._queue) < MAX_QUEUED:

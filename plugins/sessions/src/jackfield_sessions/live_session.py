@@ -307,7 +307,7 @@ class LiveSession:
         tool_id = forms.tool_of(form_id)
         tool = self._runtime.registry.get(tool_id)
         if tool is None:
-            gone = f"The tool {tool_id} of this form is no longer offered."
+            gone = f"This form's tool, {tool_id}, is no longer available."
             raise FormError(form_id, "unknown_form", gone, "Dismiss the form.")
         submission = Submission(tool_id, encode(form_id, values, tool.arguments))
         # All of this happens before the first await: of two concurrent submissions, one counts.
@@ -362,7 +362,7 @@ class LiveSession:
             loop.transition(State.LISTENING)
 
     def submit_decision(self, token: str, *, approve: bool) -> asyncio.Task[None]:
-        """Carry out the user's decision about a waiting call."""
+        """Carry out the user's decision on a waiting call."""
         return self._spawn(self._submit_decision(token, approve=approve))
 
     async def _submit_decision(self, token: str, *, approve: bool) -> None:
@@ -374,10 +374,10 @@ class LiveSession:
         state = state_of(answer.wire)
         if answer.replayed and contradicts(state, approve=approve):
             # An earlier decision, which differs from this one, remains valid.
-            self._send_error("already_decided", decided_before(state), "Look at the call's outcome.")
+            self._send_error("already_decided", decided_before(state), "Check the outcome of the call.")
 
     async def resolve_confirmation(self, token: str, *, approve: bool) -> CallResult | None:
-        """Carry out the user's decision about a waiting call, and tell the model the outcome.
+        """Carry out the user's decision on a waiting call, and tell the model the outcome.
 
         Return the outcome, or None for a token that is unknown in this session.
         """
@@ -444,7 +444,7 @@ class LiveSession:
                 self._send_error("provider_unavailable", "The model cannot be reached.", "Try again soon.")
             except Exception:  # noqa: BLE001
                 _log.exception("session %s: a client's request failed", self.session.id)
-                self._send_error("internal", "The host failed at that.", "Try again.")
+                self._send_error("internal", "The host failed with an internal error.", "Try again.")
 
     def _send_error(self, code: str, text: str, suggestion: str) -> None:
         self.hub.send_transient(ErrorMessage(code=code, message=text, suggestion=suggestion))

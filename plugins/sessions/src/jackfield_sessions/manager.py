@@ -289,9 +289,9 @@ class SessionManager:
             ) from None
         pinned = session.registry_version
         if pinned != self.runtime.registry.version:
-            text = f"This conversation began with tools that have changed since ({pinned})."
+            text = f"This conversation started with tools that have since changed ({pinned})."
             changed = Notification(
-                code="registry_changed", text=text, suggestion="Unchanged tools stay available."
+                code="registry_changed", text=text, suggestion="Unchanged tools remain available."
             )
             session.publish(*event_fields(changed))
         await archive.note_session(self.runtime.store, session)
@@ -339,7 +339,7 @@ class SessionManager:
         try:
             await self.runtime.store.prune()
         except StoreUnavailableError as error:
-            _log.warning("the store could not be cleared of what has expired: %s", error)
+            _log.warning("expired entries could not be removed from the store: %s", error)
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.create_task(work)

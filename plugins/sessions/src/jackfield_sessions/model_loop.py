@@ -163,7 +163,7 @@ class ModelLoop:
                 session.publish(*event_fields(status))
 
     def begin_turn(self, text: str = "") -> None:
-        """Begin a turn of the user; the caller saves the session with the checkpoint."""
+        """Begin a user turn; the caller saves the session with the checkpoint."""
         self._session.begin_turn()
         self._session.add_user_text(text)
         self._runtime.orchestrator.observers.turn_began(self._session)

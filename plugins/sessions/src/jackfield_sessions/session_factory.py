@@ -70,7 +70,9 @@ class SessionFactory:
     ) -> Session:
         """Create and save a session that is not live yet; `named` may set its id and its secret."""
         if mode not in transport.modes:
-            raise SessionRefused(PROVIDER_UNAVAILABLE, f"The provider {self.provider} carries no {mode}.")
+            raise SessionRefused(
+                PROVIDER_UNAVAILABLE, f"The provider {self.provider} does not support {mode}."
+            )
         registry = self._runtime.registry
         prompt = self.prompt(mode, transport)
         tokens = estimated_tokens(prompt.with_context(_context(identity.user, locale.time_zone)))

@@ -201,7 +201,7 @@ class ToolRunner:
         self._checkpoint.response_pending = True
         connection = await self._connection.current()
         for answer in answers:
-            text = f"The call of {answer.tool_id} that ran in the background has ended. Its answer: "
+            text = f"The call to {answer.tool_id} that ran in the background has finished. Its answer: "
             text += self._encode(answer).decode()
             await connection.send_context(text, respond=answer is answers[-1])
 
@@ -218,7 +218,7 @@ class ToolRunner:
         else:
             # The connection that made these calls is closed; the new one does not know them.
             for answer in answers:
-                text = f"The answer to the call of {answer.tool_id} before the connection was renewed: "
+                text = f"The answer to the call to {answer.tool_id} before the connection was renewed: "
                 text += self._encode(answer).decode()
                 await connection.send_context(text, respond=respond and answer is answers[-1])
         if endless and not self._connection.running_batches:

@@ -33,8 +33,8 @@ class _ThreadConnection:
 class StoreDatabase:
     """A SQLite file, opened once and used only while the same file is at its path.
 
-    Without `create`, a missing file or a file without a store is refused. With `store_id`, a store with
-    another id is refused.
+    Without `create`, a missing file or a file without a store is rejected. With `store_id`, a store with
+    a different id is rejected.
     """
 
     def __init__(
@@ -119,8 +119,8 @@ class StoreDatabase:
         # would run a second time.
         if _identify(self.path) != self._inode:
             raise StoreUnavailableError(
-                f"another file has taken the place of the store {self.path}; stop all processes that use it, "
-                "remove what is left of the old one, and start them again"
+                f"a different file has replaced the store {self.path}; stop all processes that use it, "
+                "remove the remaining files of the old one, and start them again"
             )
         if cached is None:
             cached = self._local.cached = _ThreadConnection(

@@ -21,15 +21,15 @@ def check(key: str, value: bytes = b"", ttl: float | None = None) -> bytes:
     A mutable buffer is copied, because it may change before it is written. None means no expiry.
     """
     if not isinstance(key, str):
-        raise TypeError(f"a key is a str, not {type(key).__name__}")
+        raise TypeError(f"a key must be a str, not {type(key).__name__}")
     if len(key) * 4 > MAX_KEY_BYTES or not key.isascii():
         _measure(key)
     if not isinstance(value, bytes | bytearray | memoryview):
-        raise TypeError(f"a value is bytes, not {type(value).__name__}")
+        raise TypeError(f"a value must be bytes, not {type(value).__name__}")
     if len(value) > MAX_VALUE_BYTES:
-        raise ValueError(f"a value of {len(value)} bytes is too big; a store takes up to {MAX_VALUE_BYTES}")
+        raise ValueError(f"a value of {len(value)} bytes is too large; the limit is {MAX_VALUE_BYTES}")
     if ttl is not None and (math.isnan(ttl) or ttl < 0):
-        raise ValueError(f"a time to live is a number of seconds from 0 on, not {ttl!r}")
+        raise ValueError(f"a time to live must be a number of seconds, at least 0, not {ttl!r}")
     return bytes(value)
 
 
@@ -39,7 +39,7 @@ def _measure(text: str) -> None:
     except UnicodeEncodeError:
         raise ValueError(f"the key {text!r:.80} holds half of a surrogate pair") from None
     if size > MAX_KEY_BYTES:
-        raise ValueError(f"the key {text!r:.80} has {size} bytes; a store takes up to {MAX_KEY_BYTES}")
+        raise ValueError(f"the key {text!r:.80} has {size} bytes; the limit is {MAX_KEY_BYTES}")
 
 
 def check_amount(number: int) -> int:

@@ -40,7 +40,7 @@ class SqliteStore:
     The file is opened at first use, or by `open`. `lease` is how long a process that does not respond is
     considered alive, `patience` how long to wait for a locked file, both in seconds. With `durable_appends`,
     streams survive a power cut like all other data, at the cost of a flush. Without `create`, a missing file
-    is refused. With `store_id`, a store with another id is refused.
+    is rejected. With `store_id`, a store with a different id is rejected.
     """
 
     def __init__(

@@ -113,7 +113,7 @@ def _row(tool: FrozenTool, withheld: str | None) -> tuple[str, ...]:
 @with_registry
 @as_json
 def describe(settings: Settings, tool: str, as_json: bool) -> None:
-    """Show everything the registry contains about one TOOL."""
+    """Show everything the registry contains about TOOL."""
     snapshot: Snapshot = load_snapshot(settings.registry)
     frozen = snapshot.tools.get(tool)
     if frozen is None:

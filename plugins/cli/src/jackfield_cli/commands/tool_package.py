@@ -33,7 +33,7 @@ _EXAMPLE_ARGUMENTS = '{"text": "one two three"}'
 def new_tool(name: str, parent: Path) -> None:
     """Create a working tool package called NAME (e.g. book_table) as a starting point.
 
-    The folder is the name with dashes. The new package can be installed and built, and its tests pass.
+    The folder name is NAME with dashes. The new package can be installed and built, and its tests pass.
     """
     from jackfield_builder.discovery import discover
 
@@ -67,7 +67,7 @@ def new_tool(name: str, parent: Path) -> None:
 def validate(paths: tuple[Path, ...], settings: Settings, no_import: bool, as_json: bool) -> None:
     """Check tool packages that are not installed.
 
-    PATH is the folder of a package, or a folder of such folders. Runs every check of the build. Handlers are
+    PATH is a package folder, or a folder that contains package folders. Runs all build checks. Handlers are
     imported in a separate process, so their dependencies must be installed.
     """
     from jackfield_builder.tool_sources import NoProjectError, find_projects

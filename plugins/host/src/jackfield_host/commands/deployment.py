@@ -86,7 +86,7 @@ def with_deployment(command: Callable[..., Any]) -> Callable[..., Any]:
         return command(lambda **flags: load_deployment(config, registry=registry, **flags), **given)
 
     for option in (
-        click.option("--config", metavar="FILE", help="Settings file (default: jackfield.toml)."),
+        click.option("--config", metavar="FILE", help="The settings file (default: jackfield.toml)."),
         click.option("--registry", metavar="FILE", help="The registry file (default: tool_registry.json)."),
     ):
         wrapped = option(wrapped)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 @click.command()
 @click.option("--address", metavar="ADDRESS", help="The address to listen on (default: 127.0.0.1).")
 @click.option(
-    "--port", type=int, metavar="PORT", help="The port to listen on (default: 8765; 0: a free one)."
+    "--port", type=int, metavar="PORT", help="The port to listen on (default: 8765; 0 picks a free one)."
 )
 @click.option("--provider", metavar="NAME", help="The model provider; overrides the setting `provider`.")
 @click.option(
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 def serve(load: Callable[..., DeploymentSettings], **flags: Any) -> None:
     """Serve voice and text sessions until a signal stops the host.
 
-    SIGTERM or Ctrl-C drains: the host accepts no new sessions, running tools finish, clients reconnect. A
+    SIGTERM or Ctrl-C drains the host: it accepts no new sessions, running tools finish, clients reconnect. A
     second signal stops at once. Flags override JACKFIELD_HOST_* in the environment, and those override [host]
     in the settings file; `jackfield settings` shows them.
     """

@@ -129,7 +129,7 @@ async def registry_diff(context: RequestContext) -> Response:
             404,
             "no_previous",
             "There is no other registry to compare with.",
-            suggestion="`jackfield build` keeps the previous registry when something has changed.",
+            suggestion="`jackfield build` keeps the previous registry when something changes.",
         )
     return JSONResponse(found)
 
@@ -169,7 +169,7 @@ TOOLS = Endpoint(
     tools,
     parameters=(
         EndpointParameter(
-            "mode", "query", "Only tools of this mode.", {"type": "string", "enum": list(MODES)}
+            "mode", "query", "Only tools for this mode.", {"type": "string", "enum": list(MODES)}
         ),
     ),
     responses={200: (ResponseForm("The tools, with the main facts about each.", ToolList),)},

@@ -65,7 +65,7 @@ class Example:
                 f"the arguments of an example have to be a dict, not {type(self.arguments).__name__}"
             )
         if faults := list(json_faults(self.arguments)):
-            raise TypeError(f"the arguments of an example have to be JSON: {'; '.join(faults)}")
+            raise TypeError(f"the arguments of an example must be JSON: {'; '.join(faults)}")
         if self.error is not None:
             self._check_error(self.error)
         if self.mode not in (None, "text", "voice"):

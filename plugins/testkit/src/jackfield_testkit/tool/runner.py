@@ -124,7 +124,7 @@ def _not_found(tool_id: str, faults: list[Finding], discovery: Discovery) -> str
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One call of a tool and its result."""
+    """One call to a tool and its result."""
 
     response: ToolResponse
     context: ToolContext

@@ -32,7 +32,7 @@ class ToolContractTests(ContractTests, suite=True):
     overridable = frozenset(
         {"tool_id", "examples", "waived", "context", "best_of", "max_block_ms", "cancel_grace_ms"},
     )
-    override_hint = "give your own another name, and override context() to change the handler's context"
+    override_hint = "give your own a different name, and override context() to change the handler's context"
 
     tool_id: ClassVar[str] = ""
     """The name of the tool's entry point."""

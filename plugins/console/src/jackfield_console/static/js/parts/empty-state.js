@@ -79,7 +79,7 @@ function howToAdd() {
     ["Install a published tool", "pip install NAME"],
     ["Or write your own, and install it from its folder", "jackfield new-tool my_tool\npip install -e my-tool"],
     ["Build the registry", "jackfield build"],
-    ["Restart the host; conversations are resumed", "jackfield serve"],
+    ["Restart the host; conversations resume", "jackfield serve"],
   ];
   return element("details", { class: "card" },
     element("summary", {}, "How to add a tool"),

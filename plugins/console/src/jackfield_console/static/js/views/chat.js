@@ -257,7 +257,7 @@ class ChatView {
     }, "Start the call");
     this.conversation.add(element("li", { class: "card offer" },
       element("strong", {}, "Continue by voice?"),
-      request && element("p", {}, `The call starts with your request: “${request}”`),
+      request && element("p", {}, `The call will start with your request: “${request}”`),
       element("div", { class: "row" }, start)));
   }
 
