@@ -279,7 +279,8 @@ class Orchestrator:
             """Publish the decision, then run the call."""
             # Published by the process that runs the call, and before the run, which may take minutes.
             session.publish(*event_fields(confirmation_settled(pending, approved=True)))
-            return await self._chain(call).run(call)
+            chain: Chain = session.chains[tool.id]
+            return await chain.run(call)
 
         async def run_once(call: Call) -> ToolResponse:
             """Run the call under the claim of its approval."""
@@ -330,7 +331,7 @@ class Orchestrator:
             # A policy is third-party code: the model gets one response, without leftovers of another one.
             call.wire, call.meta = None, {}
             if call.policy_timed_out:
-                response = policy_timeout(call, self._chain(call).outermost)
+                response = policy_timeout(call, call.session.chains[call.requested.id].outermost)
             else:
                 response = _policy_error(call, error)
             return self._finish(call, response)
