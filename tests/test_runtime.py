@@ -686,6 +686,35 @@ def test_a_tool_without_its_capability_is_unavailable_with_a_reason(site: Any) -
         assert why in answer["error"]["message"]
 
 
+@pytest.mark.parametrize(
+    ("create", "unavailable", "table", "said"),
+    [
+        ("lambda settings, services: settings['path']", "lambda settings: None", {},
+         r"^\[capabilities.diary\] path: missing; set it, or switch this off with enabled = false$"),
+        ("dict", "lambda settings: settings['path']", {},
+         r"^\[capabilities.diary\] path: missing; set it"),
+        ("lambda settings, services: settings['db']['path']", "lambda settings: None", {"db": {}},
+         r"^\[capabilities.diary.db\] path: missing; set it$"),
+    ],
+)  # fmt: skip
+def test_a_missing_setting_of_a_capability_is_named_at_startup(
+    site: Any, create: str, unavailable: str, table: dict[str, Any], said: str
+) -> None:
+    offer = f'CapabilityOffer("diary", {create}, {unavailable})'
+    site.plugin("fab-diary", LENDER.replace(LENDER[LENDER.index("CapabilityOffer(") : -2], offer))
+    reader(site)
+    with pytest.raises(SettingsError, match=said):
+        asyncio.run(Runtime.start(frozen(store="memory", tables={"capabilities": {"diary": table}})))
+
+
+def test_a_capability_that_cannot_be_created_says_how_to_start_without_it(site: Any) -> None:
+    offer = 'CapabilityOffer("diary", lambda settings, services: 1 / 0)'
+    site.plugin("fab-diary", LENDER.replace(LENDER[LENDER.index("CapabilityOffer(") : -2], offer))
+    reader(site)
+    with pytest.raises(RegistryError, match=r"ZeroDivisionError.*enabled = false in \[capabilities.diary\]"):
+        asyncio.run(Runtime.start(frozen(store="memory")))
+
+
 REFUSED = """\
 from jackfield import hookimpl
 from jackfield.offers import PolicyOffer, Stage

@@ -29,6 +29,10 @@ CONTESTANTS = (
     Implementation(
         "Jackfield, the same, arguments in the audit", "audit_arguments", "jackfield_observability"
     ),
+    Implementation(
+        "Jackfield, the first, arguments as a dataclass", "dataclass_handler", "jackfield_observability"
+    ),
+    Implementation("Jackfield, the first, arguments as a pydantic model", "model_handler", "pydantic"),
     Implementation("Jackfield, all policies, not observed", "unobserved", "jackfield_policies"),
     Implementation("Jackfield, the first with SQLite", SQLITE, "jackfield_store_sqlite"),
     Implementation("openai-agents `function_tool`", "openai_agents", "agents"),

@@ -214,7 +214,7 @@ def test_a_form_closed_in_another_window_says_so(deployment: Deployment) -> None
         await expect(card).to_contain_text("Closing")
         await field(card, "day").fill("2026-11-20")
         await card.get_by_role("button", name="Send").click()
-        await expect(card).to_contain_text("This form was dismissed or replaced before.")
+        await expect(card).to_contain_text("This form has already been dismissed or replaced.")
         assert hidden
 
     browse(deployment, steps)

@@ -12,6 +12,7 @@ from typing import Any, Protocol
 import orjson
 
 from jackfield.contract.tool import ENVELOPE_META, ErrorType, Failure, ToolResponse, fail
+from jackfield.handler_types import model_data
 from jackfield.registry.registry import RegisteredTool
 from jackfield.session.session import Session, Turn
 
@@ -165,7 +166,7 @@ class Call:
         """Encode a handler's data once; data that is not JSON becomes an internal failure."""
         try:
             # A number that JSON cannot represent becomes null, as it does in a browser.
-            data = orjson.dumps(response.data)
+            data = orjson.dumps(response.data, model_data)
             if response.failure or response.meta:
                 # A response of another tool that the handler passes on may contain that envelope's `meta`.
                 meta = dict(response.meta)
@@ -204,7 +205,7 @@ class Call:
         else:
             encoded, encoded_data = self._encoded
             if encoded is not data:
-                encoded_data = orjson.dumps(data)
+                encoded_data = orjson.dumps(data, model_data)
             applied = orjson.dumps([intent.to_wire() for intent in intents]) if intents else b"[]"
             wire = b"".join(
                 (b'{"ok":true,"data":', encoded_data, b',"intents":', applied, tool_meta, duration, rest)

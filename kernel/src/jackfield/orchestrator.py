@@ -279,7 +279,7 @@ class Orchestrator:
             """Publish the decision, then run the call."""
             # Published by the process that runs the call, and before the run, which may take minutes.
             session.publish(*event_fields(confirmation_settled(pending, approved=True)))
-            chain: Chain = session.chains[tool.id]
+            chain: Chain = session.chains.get(tool.id) or self._chain(call)
             return await chain.run(call)
 
         async def run_once(call: Call) -> ToolResponse:
@@ -331,7 +331,8 @@ class Orchestrator:
             # A policy is third-party code: the model gets one response, without leftovers of another one.
             call.wire, call.meta = None, {}
             if call.policy_timed_out:
-                response = policy_timeout(call, call.session.chains[call.requested.id].outermost)
+                chain = call.session.chains.get(call.tool.id) or self._chain(call)
+                response = policy_timeout(call, chain.outermost)
             else:
                 response = _policy_error(call, error)
             return self._finish(call, response)

@@ -27,7 +27,7 @@ def test_discovered_tools_are_sorted_and_not_imported(site: Any) -> None:
     site.plugin("fab-plugin", bomb)
 
     found = discover(FAB)
-    located, findings = locate_tools(found.tools, ())
+    located, findings = locate_tools(found.tools, (), found.families)
 
     assert [tool.name for tool in found.tools] == ["alpha", "mike", "zulu"]
     assert [source.folder.name for source in located] == ["fab_alpha", "fab_mike", "fab_zulu"]

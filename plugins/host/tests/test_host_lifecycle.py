@@ -344,7 +344,7 @@ def test_the_command_reports_nine_faults_in_nine_places_in_one_run(
     )  # fmt: skip
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.removeprefix("Error: ").splitlines() == [
-        "jackfield.toml prompt_tokens: expected an integer number of tokens from 0 up, got -1",
+        "jackfield.toml prompt_tokens: expected an integer number of tokens, at least 0, got -1",
         "[host] port: expected an integer from 0 to 65,535, got 'http'",
         "JACKFIELD_HOST_MAX_SESSIONS: expected an integer of at least 1, got 'many'",
         "[policies.budgets] voice_calls: expected an integer of at least 0, got 'four'",

@@ -493,6 +493,12 @@ class Notification(SessionEvent):
     code: str
     text: str
     suggestion: str
+    registry: Annotated[
+        str | None, doc("With `registry_reloaded`: the version that the session is pinned to now.")
+    ] = None
+    tools: Annotated[
+        Sequence[str] | None, doc("With `registry_reloaded`: the tools that were added, changed or removed.")
+    ] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -129,11 +129,12 @@ class SessionFormatError(Exception):
 
 
 class Session:
-    """One conversation with a user. Its mode, user and registry version never change."""
+    """One conversation with a user. Its mode and user never change; only `repin` changes its registry."""
 
     __slots__ = (
         "_digest", "_key", "_revision", "_secret", "chains", "epoch", "flags", "history", "id", "mode",
-        "opened_at", "pending_retries", "publish", "registry_version", "roles", "state", "turn", "user",
+        "opened_at", "pending_retries", "publish", "registry_version", "repinned", "roles", "state", "turn",
+        "user",
     )  # fmt: skip
 
     def __init__(
@@ -161,6 +162,8 @@ class Session:
         self._digest = _digest(self._secret)
         self.mode: Mode = mode
         self.registry_version = registry_version
+        self.repinned = False
+        """True if `repin` changed the registry since the session was opened or loaded."""
         self.user = user
         self.roles = roles
         self.publish = publish
@@ -191,6 +194,12 @@ class Session:
     def set_flag(self, name: str, value: Any) -> None:
         """Set a flag; only intent handlers call this."""
         self.flags[name] = value
+
+    def repin(self, registry_version: str) -> None:
+        """Pin the session to another registry, on a development host that reloads it."""
+        self.registry_version = registry_version
+        self.repinned = True
+        self.chains.clear()
 
     @property
     def token(self) -> str:

@@ -241,7 +241,8 @@ def expected(hint: Any) -> str:
     if origin is Literal:
         return f"one of {', '.join(repr(each) for each in arguments)}"
     if is_union(base):
-        return " or ".join(map(expected, arguments))
+        options = list(map(expected, arguments))
+        return (", or " if any("," in each for each in options[:-1]) else " or ").join(options)
     if origin is tuple:
         listed = _sized("a list", extras, "entries")
         return listed + _of_members(arguments[0], counted="entries" in listed)

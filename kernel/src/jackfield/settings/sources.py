@@ -24,6 +24,9 @@ SECTIONS = ("host",)
 AUTO = "auto"
 """The `provider` setting that picks the best transport found at startup."""
 
+NO_PROVIDER = "none"
+"""The `provider` setting of a host without conversations."""
+
 
 @dataclass(frozen=True, slots=True)
 class KernelSettings:
@@ -54,7 +57,11 @@ class KernelSettings:
         ),
     ] = ""
     provider: Annotated[
-        str, Help("The name of the transport; `auto` or empty picks the best one found at startup.")
+        str,
+        Help(
+            "The name of the transport; `auto` or empty picks the best one found at startup. With `none`, "
+            "or if `auto` finds none, conversations are off."
+        ),
     ] = AUTO
     prompts: Annotated[
         Path | None,

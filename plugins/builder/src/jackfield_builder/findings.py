@@ -55,12 +55,12 @@ class CheckCode(Enum):
     BROKEN_METADATA = _Rule("JF004", "a distribution's metadata cannot be read", "reinstall the distribution")
     BAD_ENTRY_POINT = _Rule(
         "JF005",
-        "an entry point does not name an import package",
+        "a tool does not name an import package",
         'write it as `tool_id = "import_package"`, with no attribute',
     )
     PACKAGE_NOT_FOUND = _Rule(
         "JF006",
-        "an entry point's package cannot be found",
+        "the package of a tool cannot be found",
         "check that the wheel ships the package, then reinstall the distribution",
     )
     ALLOW_UNMATCHED = _warning(
@@ -83,6 +83,16 @@ class CheckCode(Enum):
     )
     OFFER_TAKEN = _Rule(
         "JF054", "two plugins offer the same name", "deny one of them with `--deny DISTRIBUTION`"
+    )
+    BAD_CAPABILITY_NAME = _Rule(
+        "JF055",
+        "a capability has a name that no handler can use",
+        "choose an identifier that is neither a keyword nor a member of the context, such as `orders`",
+    )
+    UNMARKED_HOOK = _Rule(
+        "JF056",
+        "a function is named like a hook but not marked",
+        "add `@hookimpl` above it, or give it another name",
     )
 
     # JF1xx: the files of the package
@@ -129,11 +139,40 @@ class CheckCode(Enum):
         "the tool id is not snake_case",
         "use lower-case letters, digits and single underscores, and start with a letter",
     )
-    ID_MISMATCH = _Rule("JF308", "the tool id is not the entry point's name", "give both the same name")
+    ID_MISMATCH = _Rule(
+        "JF308", "the tool id is not the name that declares the tool", "give both the same name"
+    )
     BAD_PREVIEW = _Rule(
         "JF309",
         "the preview template is invalid",
         "use `{name}` for a parameter, `{name.member}` for a part of it, and `{{` for a brace",
+    )
+
+    # JF35x: the shared schema.json of a family
+    FAMILY_NAME = _Rule(
+        "JF351",
+        "the family's name is wrong",
+        "use the name of the entry point in jackfield.families, in snake_case",
+    )
+    EMPTY_FAMILY = _Rule(
+        "JF352",
+        "a family has no tools",
+        "define them under `tools` in schema.json, or as folders with a schema.json of their own",
+    )
+    TOOL_TWICE = _Rule(
+        "JF353",
+        "a family defines a tool twice",
+        "remove the tool from the shared files, or remove its folder",
+    )
+    DEFAULT_NOT_ALLOWED = _Rule(
+        "JF354",
+        "a family has a default that is not allowed",
+        "state it for each tool; `$defs` is the place for shared parts of schemas",
+    )
+    DEFINITION_TWICE = _Rule(
+        "JF355",
+        "a tool redefines a shared definition",
+        "give one of them another name, because `#/$defs/NAME` could mean both",
     )
 
     # JF4xx: rules that combine several fields
@@ -173,6 +212,11 @@ class CheckCode(Enum):
         "JF408",
         "no policy enforces one of the tool's restrictions",
         "install policies that do, such as jackfield-policies; until then the tool is withheld",
+    )
+    CAPABILITY_SETTINGS = _warning(
+        "JF409",
+        "a required capability lacks settings",
+        "correct its table in jackfield.toml; a host with these settings does not start",
     )
 
     # JF5xx: the schema of the arguments
@@ -230,6 +274,17 @@ class CheckCode(Enum):
         "correct the keywords that contradict each other; to accept nothing on purpose, write `false`",
     )
 
+    TYPES_DISAGREE = _Rule(
+        "JF516",
+        "schema.json and the handler's types disagree",
+        "correct one of them; `jackfield schema --write PATH` writes the types into schema.json",
+    )
+    TYPES_UNREAD = _Rule(
+        "JF517",
+        "the parameters come from types that were not read",
+        "run without --no-import, or write them into schema.json with `jackfield schema --write PATH`",
+    )
+
     # JF6xx: the guide
     NO_SUMMARY = _Rule(
         "JF601",
@@ -258,6 +313,17 @@ class CheckCode(Enum):
         Severity.NOTE,
     )
 
+    NO_SECTION = _Rule(
+        "JF608",
+        "a tool has no section in the family's guide",
+        "write one section for it that starts with the heading `# TOOL_ID`",
+    )
+    STRAY_SECTION = _Rule(
+        "JF609",
+        "a section of the family's guide belongs to no tool",
+        "start each section with the heading `# TOOL_ID` of a tool in the shared schema.json",
+    )
+
     # JF7xx: the handler
     BAD_SYNTAX = _Rule("JF701", "the handler is not valid Python", "fix the syntax at that line")
     NO_EXECUTE = _Rule(
@@ -275,6 +341,26 @@ class CheckCode(Enum):
         "JF705",
         "importing the handler ends the process or hangs",
         "do no work at import: no exit, no network, no waiting",
+    )
+    NO_FUNCTION = _Rule(
+        "JF706",
+        "the family's handler has no function for a tool",
+        "define `async def TOOL_ID(args, ctx)` at the top level, or give the tool a folder of its own",
+    )
+    UNDECLARED_CAPABILITY = _Rule(
+        "JF707",
+        "the handler uses a capability that the tool does not require",
+        "add its name to `requires` in schema.json",
+    )
+    BAD_TYPES = _Rule(
+        "JF708",
+        "a type of the handler has no schema",
+        "annotate a dataclass, a TypedDict or a pydantic model whose members JSON can express",
+    )
+    UNRESOLVED_TYPES = _warning(
+        "JF709",
+        "a type of the handler does not exist at run time",
+        "import it outside `if TYPE_CHECKING:`; until then the handler gets a dict and has no schema from it",
     )
 
     # JF8xx: the schema adapters

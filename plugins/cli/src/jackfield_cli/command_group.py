@@ -22,6 +22,7 @@ COMMAND_DISTRIBUTIONS = {
     "sessions": "jackfield-host",
     "key": "jackfield-host",
     "bans": "jackfield-policies",
+    "import": "jackfield-importers",
     "kb": "jackfield-capability-kb",
     "model": "jackfield-transport-local",
 }

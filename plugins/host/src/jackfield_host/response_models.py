@@ -162,6 +162,7 @@ class HealthResponse(ResponseModel):
     registry: bool
     store: bool
     provider: bool
+    conversations: Literal["on", "off"] = Field(description="`off` if there is no model provider.")
     active_sessions: int = Field(alias="active_sessions")
     uptime: float = Field(description="Seconds.")
 
@@ -209,16 +210,47 @@ class StatusResponse(ResponseModel):
     provider_choice: ProviderSelection | None = Field(
         description="Only for operators; on a host without tokens, for every user."
     )
+    conversations: Literal["on", "off"] = Field(
+        description="`off` if there is no model provider; `providerChoice.hints` say how to turn them on."
+    )
     modes: list[Mode]
     browser_calls: bool = Field(description="Whether GET /session can prepare WebRTC calls.")
     registry: str
     versions: VersionInfo
     uptime: float
     draining: bool
+    development: bool = Field(description="Whether `jackfield dev` reloads the tools.")
     sessions: SessionCounts
     limits: ClientLimits
     tools: int
     withheld: dict[str, str] = Field(description="Tools that are not offered, each with the reason.")
+
+
+class BuildFinding(ResponseModel):
+    """A finding of the build."""
+
+    code: str
+    severity: Literal["error", "warning", "note"]
+    title: str
+    message: str
+    distribution: str | None
+    version: str | None
+    subject: str | None = Field(description="The tool or plugin.")
+    file: str | None
+    path: str | None = Field(description="The place in the file: a JSON pointer or a line.")
+    location: str | None = Field(description="The path of the file on the host.")
+    hint: str
+
+
+class DevelopmentResponse(ResponseModel):
+    """The outcome of the last build of `jackfield dev`."""
+
+    number: int = Field(description="Increases with every build; `after` waits for the next one.")
+    at: float = Field(description="When it was, in seconds since 1970.")
+    ok: bool = Field(description="False if the last good registry is served instead.")
+    message: str
+    findings: list[BuildFinding]
+    tools: list[str] = Field(description="The tools that were added, changed or removed.")
 
 
 class ToolTokens(ResponseModel):
@@ -276,6 +308,7 @@ class ToolDetails(ToolSummary):
     provider_schemas: dict[str, Any] = Field(description="Its declaration for each kind of provider.")
     distribution: str
     distribution_version: str
+    family: str | None = Field(None, description="The family that it belongs to, if any.")
 
 
 class RegistryTool(ResponseModel):
@@ -286,6 +319,7 @@ class RegistryTool(ResponseModel):
     distribution: str
     distribution_version: str
     content_hash: str
+    family: str | None = Field(None, description="The family that it belongs to, if any.")
 
 
 class RegistryPlugin(ResponseModel):

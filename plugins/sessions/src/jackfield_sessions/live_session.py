@@ -11,7 +11,7 @@ import logging
 import time
 from collections.abc import Callable, Coroutine, Mapping
 from contextlib import AbstractAsyncContextManager, nullcontext
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from jackfield.orchestrator import CallResult
 from jackfield.outcomes import state_of
@@ -31,7 +31,7 @@ from jackfield.runtime import Runtime
 from jackfield.session.session import Session, State, Turn
 from jackfield.store import StoreUnavailableError
 from jackfield.transport.events import Closed
-from jackfield.transport.protocol import Transport, TransportError, VoiceSettings
+from jackfield.transport.protocol import ConnectionConfig, Transport, TransportError, VoiceSettings
 
 from jackfield_sessions.checkpoint import Checkpoint
 from jackfield_sessions.events import EventLog, answered_calls, open_forms, published_messages
@@ -45,10 +45,13 @@ from jackfield_sessions.playback import PlaybackTracker
 from jackfield_sessions.summary import Summarizer
 from jackfield_sessions.tool_runner import DEAD_AIR_SECONDS
 
+if TYPE_CHECKING:
+    from jackfield_sessions.session_factory import ClientLocale
+
 _log = logging.getLogger(__name__)
 
-FORMS_SECONDS = 60.0
-"""How long a renewal waits for an idle moment after the client's support of forms changed."""
+RENEWAL_SECONDS = 60.0
+"""How long a renewal waits for an idle moment after a change: of the client's forms, of the registry."""
 
 
 class LiveSession:
@@ -91,23 +94,21 @@ class LiveSession:
         """A request from an earlier session; the model answers it once a client is attached."""
         self.on_end: Callable[[], Coroutine[Any, Any, None]] | None = None
         """Called when the session ends in this process."""
+        self.locale: ClientLocale | None = None
+        """The time zone and language of the client."""
         self.client_turn: Turn | None = None
         """The turn of the calls that the client makes itself."""
         self._runtime = runtime
+        self._transport = transport
+        self._voice = voice or VoiceSettings()
+        self._answer_tokens = answer_tokens
         self._loop = ModelLoop(
             runtime,
             session,
             transport,
             self.hub,
             self.checkpoint,
-            config=base_config(
-                runtime.registry,
-                session,
-                transport,
-                instructions=instructions,
-                voice=voice or VoiceSettings(),
-                answer_tokens=answer_tokens,
-            ),
+            config=self._config(instructions),
             omitted_guides=omitted_guides or {},
             summarize=summarize,
             dead_air=dead_air,
@@ -117,6 +118,34 @@ class LiveSession:
         self._running: asyncio.Task[None] | None = None
         self._in_order = asyncio.Lock()
         self._tasks: set[asyncio.Task[None]] = set()
+
+    def _config(self, instructions: str) -> ConnectionConfig:
+        return base_config(
+            self._runtime.registry,
+            self.session,
+            self._transport,
+            instructions=instructions,
+            voice=self._voice,
+            answer_tokens=self._answer_tokens,
+        )
+
+    @property
+    def transport(self) -> Transport:
+        """The transport that connects the session to its model."""
+        return self._transport
+
+    async def adopt_registry(self, instructions: str, omitted_guides: Mapping[str, str]) -> None:
+        """Use the registry that the host serves now, on a development host that reloads it.
+
+        The session is pinned to it at once. The model learns what changed as soon as it is idle, so before
+        its next turn.
+        """
+        connection = self._loop.connection
+        self._runtime.repin(self.session)
+        self._loop.guides.replace(omitted_guides)
+        if connection.reconfigure(self._config(instructions)) and not connection.broken:
+            connection.schedule_renewal("registry", RENEWAL_SECONDS)
+        await self.checkpoint.save(session=True)
 
     # From the first connection to the end.
 
@@ -226,7 +255,7 @@ class LiveSession:
             return
         connection.forms = forms
         if not connection.broken and hasattr(await connection.current(), "send_form"):
-            renewal = connection.schedule_renewal("forms", FORMS_SECONDS)
+            renewal = connection.schedule_renewal("forms", RENEWAL_SECONDS)
             if connection.idle.is_set():
                 await asyncio.wait({renewal})
 

@@ -85,7 +85,7 @@ class ModelLoop:
         )
         self.speech = UtteranceBuffer(session, checkpoint)
         self.end_timer = SessionEndTimer(session, self.speech.playback, self.connection.close)
-        guides = OmittedGuides(omitted_guides, self.connection)
+        self.guides = guides = OmittedGuides(omitted_guides, self.connection)
         self.late_outcomes = LateOutcomes(runtime, session, checkpoint, guides, self._send_late_context)
         self.tools = ToolRunner(
             runtime.orchestrator,

@@ -39,11 +39,11 @@ def build(settings: Settings, no_import: bool, as_json: bool) -> None:
     from jackfield_builder.pipeline import build as run
     from jackfield_builder.snapshot import write_snapshot
 
-    _check_regular_file(settings.registry)
+    check_regular_file(settings.registry)
     built = run(settings, import_handlers=not no_import)
     replaced = None
     if built.snapshot:
-        _check_replaceable(settings.registry)
+        check_replaceable(settings.registry)
         try:
             replaced = write_snapshot(built.snapshot, settings.registry)
         except OSError as error:
@@ -158,13 +158,13 @@ def _previous_registry(registry: Path) -> Path:
     return path
 
 
-def _check_regular_file(path: Path) -> None:
+def check_regular_file(path: Path) -> None:
     """Reject a path that is not a regular file: reading a pipe blocks, and a device must not be replaced."""
     if path.exists() and not path.is_file():
         raise _not_a_registry(path)
 
 
-def _check_replaceable(path: Path) -> None:
+def check_replaceable(path: Path) -> None:
     """Refuse to replace a file that is not a registry; a damaged registry may be replaced."""
     try:
         other = _is_other_content(path.read_bytes())
@@ -207,7 +207,8 @@ def _print_built(built: BuildResult, path: Path) -> None:
     tools = built.snapshot.tools
     width = max(len(tool_id) for tool_id in tools)
     for tool_id, tool in tools.items():
-        owner = f"{tool.distribution} {tool.distribution_version}"
+        family = f"family {tool.family} of " if tool.family else ""
+        owner = f"{family}{tool.distribution} {tool.distribution_version}"
         echo(f"  {tool_id:<{width}}  {tool.manifest.version:<8}  {click.style(owner, dim=True)}")
     off = sorted({f"{entry.name} ({entry.distribution.name})" for entry in built.discovery.switched_off})
     if off:

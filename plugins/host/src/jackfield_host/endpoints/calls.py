@@ -137,6 +137,7 @@ async def _session(context: RequestContext, key: str | None) -> Session:
     if stored is None:
         return await _create_session(context, session_id=session_id, secret=secret)
     check_access(stored, secret, identity)
+    sessions.runtime.repin(stored)
     return stored
 
 

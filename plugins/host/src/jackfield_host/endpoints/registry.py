@@ -64,6 +64,7 @@ async def tool(context: RequestContext) -> Response:
             "providerSchemas": dict(frozen.provider_schemas),
             "distribution": frozen.distribution,
             "distributionVersion": frozen.distribution_version,
+            "family": frozen.family,
         }
     )
 
@@ -90,6 +91,7 @@ async def registry(context: RequestContext) -> Response:
             "distribution": frozen.distribution,
             "distributionVersion": frozen.distribution_version,
             "contentHash": frozen.content_hash,
+            "family": frozen.family,
         }
         for tool_id, frozen in snapshot.tools.items()
     ]

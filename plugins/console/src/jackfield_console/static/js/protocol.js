@@ -46,7 +46,7 @@ export const HOST_MESSAGES = {
   form_request: ["id", "at", "formId", "tool", "values", "description", "parameters"],
   form_closed: ["id", "at", "formId", "submitted", "values"],
   session_status: ["id", "at", "state", "active", "tokensUsed", "ageSeconds"],
-  notification: ["id", "at", "code", "text", "suggestion"],
+  notification: ["id", "at", "code", "text", "suggestion", "registry", "tools"],
   custom: ["id", "at", "name", "fields"],
 };
 
@@ -64,6 +64,7 @@ export const CLOSE_CODES = {
   providerUnavailable: 4009,
   expiredToken: 4010,
   abandoned: 4011,
+  conversationsOff: 4012,
   restarting: 1012,
   internal: 1011,
 };

@@ -12,6 +12,7 @@ export const STATE_LABELS = {
   terminated: "ended",
   full: "waiting for a free session",
   banned: "banned",
+  off: "off",
 };
 
 /** The labels in a text session. */

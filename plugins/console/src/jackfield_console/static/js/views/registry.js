@@ -17,10 +17,12 @@ export function mount(root, { api }) {
   const reload = () => view.load();
   addEventListener("hashchange", showSelected);
   api.addEventListener("token", reload);
+  api.addEventListener("registry", reload);
   view.load();
   return () => {
     removeEventListener("hashchange", showSelected);
     api.removeEventListener("token", reload);
+    api.removeEventListener("registry", reload);
   };
 }
 
@@ -115,8 +117,8 @@ class RegistryView {
         table(["Tool", "Declaration", "Summary", "Guide", "Guide in the prompt"],
           this.#tools.filter((tool) => tool.tokens).map((tool) => [link(tool.toolId), count(tool.tokens.declaration),
             count(tool.tokens.summary), count(tool.tokens.guide), tool.tokens.guideInPrompt.join(", ") || "no"]))),
-      section("Tools by distribution", table(["Tool", "Version", "Distribution", "Distribution version"],
-        registry.tools.map((tool) => [link(tool.toolId), tool.version, tool.distribution, tool.distributionVersion]))),
+      section("Tools by distribution", table(["Tool", "Version", "Family", "Distribution", "Distribution version"],
+        registry.tools.map((tool) => [link(tool.toolId), tool.version, tool.family ?? "", tool.distribution, tool.distributionVersion]))),
       section("Plugins", table(["Plugin", "Distribution", "Version", "Offers"],
         registry.plugins.map((plugin) => [plugin.name, plugin.distribution, plugin.distributionVersion, offers(plugin.offers)]))));
     replace(changes, await this.#loadChanges());
@@ -137,7 +139,7 @@ class RegistryView {
         element("p", {}, element("strong", {}, "Withheld. "), `It ${this.#registry.withheld[name]}.`),
         element("p", { class: "hint" }, "Models do not see it, and calls to it are rejected. ",
           "Install or configure what it needs, build the registry, and restart the host.")),
-      tool ? facts({ Version: tool.version, Distribution: `${tool.distribution} ${tool.distributionVersion}` }) : null);
+      tool ? facts({ Version: tool.version, Distribution: origin(tool) }) : null);
   }
 
   async #showTool(name) {
@@ -198,7 +200,12 @@ function tags(tool) {
     element("span", { class: "tag" }, `latency budget ${formatDuration(tool.latencyBudgetMs)}, timeout ${formatDuration(tool.timeoutMs)}`),
     tool.requires.map((name) => element("span", { class: "tag" }, `needs ${name}`)),
     tool.tokens ? element("span", { class: "hint" }, cost(tool.tokens)) : null,
-    element("span", { class: "hint" }, `${tool.version}, from ${tool.distribution} ${tool.distributionVersion}`));
+    element("span", { class: "hint" }, `${tool.version}, from ${origin(tool)}`));
+}
+
+function origin(tool) {
+  const distribution = `${tool.distribution} ${tool.distributionVersion}`;
+  return tool.family ? `the family ${tool.family} of ${distribution}` : distribution;
 }
 
 function section(title, ...children) {
