@@ -172,7 +172,7 @@ def test_the_tool_shown_to_authors_passes_every_check_and_its_own_tests(tmp_path
     shown = {
         source / "schema.json": r'^```json\n(\{\n  "category".*?)^```$',
         source / "guide.md": r"^````markdown\n(.*?)^````$",
-        source / "handler.py": r"^```python\n([^`]*async def execute.*?)^```$",
+        source / "handler.py": r"^```python\n([^`]*async def execute\(args, ctx\).*?)^```$",
         project / "tests" / "test_book_table.py": r"^```python\n([^`]*class TestBookTable.*?)^```$",
     }
     for path, pattern in shown.items():
@@ -186,6 +186,18 @@ def test_the_tool_shown_to_authors_passes_every_check_and_its_own_tests(tmp_path
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.4\nName: jackfield-tool-book-table\nVersion: 0.1.0\n")
     (info / "entry_points.txt").write_text("[jackfield.tools]\nbook_table = jackfield_tool_book_table\n")
+    tested = run_in(project, "-m", "pytest", "-q", "-p", "no:cacheprovider")
+    assert tested.returncode == 0, tested.stdout
+
+    # The typed handler of the same page gives the same tool without the two schemas in the file.
+    typed = r"^```python\n([^`]*async def execute\(args: BookTable.*?)^```$"
+    (text,) = re.findall(typed, page("authoring.md"), re.MULTILINE | re.DOTALL)
+    (source / "handler.py").write_text(text, "utf-8")
+    agrees = run_in(project, "-m", "jackfield_cli", "schema", ".")
+    assert agrees.returncode == 0, agrees.stdout + agrees.stderr
+    manifest = json.loads((source / "schema.json").read_text("utf-8"))
+    del manifest["parameters"], manifest["returns"]
+    (source / "schema.json").write_text(json.dumps(manifest), "utf-8")
     tested = run_in(project, "-m", "pytest", "-q", "-p", "no:cacheprovider")
     assert tested.returncode == 0, tested.stdout
 

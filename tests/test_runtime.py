@@ -16,8 +16,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 import pytest
-from jackfield import ToolCall
+from jackfield import ToolCall, ToolResponse
 from jackfield.contract.snapshot import SnapshotError
+from jackfield.governance import Call
+from jackfield.orchestrator import Observer
 from jackfield.registry.registry import Deployment, Registry, RegistryError
 from jackfield.runtime import Runtime
 from jackfield.session.session import TRANSITIONS, State
@@ -850,6 +852,33 @@ def test_an_observer_that_always_raises_breaks_nothing_and_is_named(
     assert quiet.told == everything
     for told in everything:
         assert f"RaisingObserver failed in {told}" in caplog.text
+
+
+def test_an_observer_implements_only_the_methods_that_it_needs(
+    site: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    class FinishedCalls(Observer):
+        def __init__(self) -> None:
+            self.tools = list[str]()
+
+        def call_finished(self, call: Call, response: ToolResponse) -> None:
+            self.tools.append(call.tool.id)
+
+    site.tool("fab_words")
+    settings = frozen(store="memory")
+    finished = FinishedCalls()
+
+    async def main() -> None:
+        runtime = await Runtime.start(settings, observers=[finished])
+        session = await runtime.open_session("text")
+        await runtime.begin_turn(session)
+        await call(runtime, session, "fab_words")
+        await runtime.end_session(session)
+        await runtime.close()
+
+    asyncio.run(main())
+    assert finished.tools == ["fab_words"]
+    assert "failed" not in caplog.text
 
 
 def test_an_observer_cannot_prevent_the_process_from_exiting(site: Any) -> None:

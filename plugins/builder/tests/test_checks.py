@@ -131,7 +131,7 @@ BROKEN: dict[str, Broken] = {
     "a_string": Broken(
         CheckCode.NOT_OBJECT_SCHEMA,
         ("schema.json", "/parameters/type"),
-        schema(parameters={"additionalProperties": False}),
+        schema(parameters={"type": ["object", "null"], "additionalProperties": False}),
     ),
     "open_nested": Broken(
         CheckCode.OPEN_OBJECT,

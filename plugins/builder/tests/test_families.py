@@ -163,7 +163,7 @@ def test_a_reload_imports_the_shared_code_again(site: Site) -> None:
     registry.reload()
     tool = registry.get("get_order")
     assert tool is not None
-    assert tool.handler.__globals__["ORDERS"] == ["o1", "o2 is new"]  # type: ignore[attr-defined]
+    assert tool.handler.__globals__["ORDERS"] == ["o1", "o2 is new"]
 
 
 @pytest.mark.parametrize(

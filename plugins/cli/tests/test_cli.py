@@ -46,7 +46,9 @@ def test_a_build_that_removes_tools_says_so(site: Any) -> None:
 
 def test_the_findings_of_a_tool_are_grouped_under_its_name(site: Any) -> None:
     anything = {"type": "object", "additionalProperties": False, "properties": {"a": {"type": "integer"}}}
-    parameters = anything | {"properties": {"a": anything, "b": {"type": "object"}}}
+    parameters = anything | {
+        "properties": {"a": anything, "b": {"type": "object", "additionalProperties": True}}
+    }
     site.tool("echo", schema={"parameters": parameters}, guide="# echo\n\nSays a text again.\n")
     shown = site.run("build").stderr
     assert "error JF503" in shown

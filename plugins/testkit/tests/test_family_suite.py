@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import re
+import sys
 from pathlib import Path
 
 import pytest
 from jackfield_testkit import Example, FamilyContractTests
 from jackfield_testkit.sites import Site
 from jackfield_testkit.suite import suite_tests
+
+pytest_plugins = ("pytester",)
 
 PAGE = Path(__file__).parents[3] / "docs" / "testkit.md"
 
@@ -53,7 +57,7 @@ class TestPair(FamilyContractTests):
 def folder(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return the package of an installed family with two tools."""
     site = Site(pytester.path / "site")
-    monkeypatch.syspath_prepend(str(site.folder))
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(site.folder), *sys.path]))
     return site.family("pair", {"schema.json": SCHEMA, "guide.md": GUIDE, "handler.py": HANDLER})
 
 

@@ -49,6 +49,8 @@ class RegisteredTool:
         self.id = frozen.manifest.tool_id
         self.handler = handler
         self.reads = not frozen.manifest.writes
+        self.repeatable = self.reads or frozen.manifest.idempotent
+        """Whether running a call twice does no harm."""
         self.needs_approval = frozen.manifest.requires_confirmation is True
         self.timeout = frozen.manifest.timeout_ms / 1000
         self.name_bytes = self.id.encode()

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 COMMAND_DISTRIBUTIONS = {
     "chat": "jackfield-client",
     "talk": "jackfield-client",
+    "dev": "jackfield-host",
     "serve": "jackfield-host",
     "settings": "jackfield-host",
     "sessions": "jackfield-host",

@@ -12,7 +12,8 @@ from typing import Any
 
 import jsonschema_rs
 from jackfield.registry.arguments import compile_schema
-from jackfield_builder.checks.parameters import FORMATS, TYPES
+from jackfield_builder.checks.parameters import TYPES
+from jackfield_builder.subschemas import FORMATS
 
 from jackfield_importers.definitions import Definitions, dereferenced, reached
 from jackfield_importers.literals import prose, sentence

@@ -1,4 +1,8 @@
-"""Policies that limit calls, results and time: rate limits, budgets, loops, top_k, retries and latency."""
+"""Policies that limit calls, results and time.
+
+A call that is delivered twice runs once, even on another host or after a crash. The others limit rates,
+budgets, loops, `top_k`, retries and latency.
+"""
 
 from __future__ import annotations
 
@@ -8,13 +12,39 @@ from typing import Any
 
 from jackfield import ErrorType, Failure, ToolResponse, fail
 from jackfield.governance import Call, Proceed, SyncPolicy
+from jackfield.ledger import CallLedger, idempotency_key
 from jackfield.offers import Services
 from jackfield.registry.registry import RegisteredTool
 from jackfield.session.session import Session
 from jackfield.settings import NoSettings
 
 from jackfield_policies.access import subject_key
-from jackfield_policies.settings import BudgetsSettings, ClampingSettings, LoopsSettings, RecoverySettings
+from jackfield_policies.settings import (
+    BudgetsSettings,
+    ClampingSettings,
+    DuplicatesSettings,
+    LoopsSettings,
+    RecoverySettings,
+)
+
+
+class DuplicatePolicy:
+    """Sets the idempotency key of a call, before all other policies."""
+
+    def __init__(self, settings: DuplicatesSettings, services: Services) -> None:
+        self._ledger = CallLedger(services.store, settings.remember_seconds)
+
+    def applies_to(self, tool: RegisteredTool, session: Session) -> bool:  # noqa: ARG002
+        """Apply to every call of every tool."""
+        return True
+
+    async def apply(self, call: Call, proceed: Proceed) -> ToolResponse:
+        """Run the call, or return the result of its first delivery."""
+        if call.key:
+            # The user approved it, and the kernel has already claimed it.
+            return await proceed(call)
+        call.key = idempotency_key(call)
+        return await self._ledger.run(call, proceed)
 
 
 class RateLimitPolicy:

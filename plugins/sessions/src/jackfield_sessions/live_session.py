@@ -446,8 +446,8 @@ class LiveSession:
             await loop.stop_playback()
         checkpoint.response_pending = True
         checkpoint.submission = submission
-        # Concurrently, so that the store flushes all of it to the disk at once.
-        await asyncio.gather(loop.begin_turn(text), checkpoint.add_message("user", text, client_id=client_id))
+        loop.begin_turn(text)
+        await checkpoint.add_message("user", text, client_id=client_id, begins_turn=True)
         loop.transition(State.PROCESSING, busy=True)
 
     def _spawn(self, work: Coroutine[Any, Any, None], *, in_order: bool = False) -> asyncio.Task[None]:

@@ -45,6 +45,11 @@ def unavailable_error(path: Path, error: Exception) -> StoreUnavailableError:
     return StoreUnavailableError(f"the store {path} {why}")
 
 
+def closed_error(path: Path) -> StoreUnavailableError:
+    """Return the error to raise for an operation on a closed store."""
+    return StoreUnavailableError(f"the store {path} is closed")
+
+
 @contextmanager
 def translate_errors(path: Path) -> Iterator[None]:
     """Raise errors of the file as `StoreUnavailableError`."""

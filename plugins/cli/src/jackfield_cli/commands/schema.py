@@ -22,7 +22,9 @@ _COLOURS = {"+": "green", "-": "red", "@": "cyan"}
 @click.option("--write", is_flag=True, help="Write the schemas of the types into schema.json.")
 @click.option("--family", is_flag=True, help="Print the schema of a family's schema.json.")
 def schema(paths: tuple[Path, ...], *, write: bool, family: bool) -> None:
-    """Show or write the schemas that the types of handlers give; without PATH, print tool.schema.json.
+    """Print the schema of schema.json, or those of typed handlers.
+
+    Without PATH, prints the JSON Schema of schema.json, for an editor.
 
     PATH is the folder of a package, or a folder of such folders. If a handler annotates its arguments or its
     result with a dataclass, a TypedDict or a pydantic model, the command compares `parameters` and `returns`

@@ -16,7 +16,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from jackfield_host.commands.deployment import DeploymentSettings
+    from jackfield_host.development.build_worker import BuildWorker, WorkerResult
     from jackfield_host.development.reloader import Reloader
+    from jackfield_host.development.source_watch import SourceWatch
     from jackfield_host.host import Host
 
 
@@ -71,23 +73,38 @@ class _DevelopmentLoop:
         deployment = self._deployment
         settings_file = config_path(Path(deployment.config) if deployment.config else None)
         worker = BuildWorker(deployment.config, deployment.given, report=self._is_text)
-        result = await worker.build()
-        while result.version is None:
-            self._say(f"{result.problem or 'There is no registry to serve'}; waiting for a change.")
-            waiting = Reloader.watch(result, settings_file, deployment.settings.prompts)
-            changes = await waiting.first_changes()
-            if changes.settings:
-                await worker.close()
-                self.restart()
-            await worker.restart()
-            result = await worker.build()
+        result = await worker.build(report=False)
+        if result.version is None:
+            result = await self._fixed_build(worker, self._watch(result, settings_file))
         self._reloader = Reloader(
             worker,
             result,
-            Reloader.watch(result, settings_file, deployment.settings.prompts),
+            self._watch(result, settings_file),
             say=self._say,
         )
         return self._reloader
+
+    def _watch(self, result: WorkerResult, settings_file: Path) -> SourceWatch:
+        from jackfield_host.development.source_watch import SourceWatch
+
+        return SourceWatch(result.folders, settings_file, self._deployment.settings.prompts)
+
+    async def _fixed_build(self, worker: BuildWorker, watch: SourceWatch) -> WorkerResult:
+        """Show the errors, wait for changes and build again until there is a registry."""
+        import asyncio
+
+        watching = asyncio.create_task(watch.run())
+        try:
+            # First build again, because a file may have been saved before the watch began.
+            while (result := await worker.build()).version is None:
+                self._say(f"{result.problem or 'There is no registry to serve'}; waiting for a change.")
+                changes = await watch.next(watching)
+                await worker.restart()
+                if changes.settings:
+                    self.restart()
+            return result
+        finally:
+            watching.cancel()
 
     def restart(self) -> None:
         """Replace this process by a new one with the same arguments and the same port."""

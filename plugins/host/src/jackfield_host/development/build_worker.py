@@ -43,18 +43,20 @@ class BuildWorker:
 
     def __init__(self, config: str | None, flags: Mapping[str, Any], *, report: bool = True) -> None:
         """`config` and `flags` select the settings; with `report`, errors are printed to the terminal."""
-        self._request = json.dumps({"config": config, "flags": dict(flags), "report": report})
+        self._settings = {"config": config, "flags": dict(flags)}
+        self._report = report
         self._process: asyncio.subprocess.Process | None = None
         self._lock = asyncio.Lock()
 
-    async def build(self) -> WorkerResult:
-        """Build and write the registry."""
+    async def build(self, *, report: bool = True) -> WorkerResult:
+        """Build and write the registry; without `report`, print no errors this time."""
+        request = json.dumps({**self._settings, "report": report and self._report})
         async with self._lock:
             process = self._process or await self._start()
             assert process.stdin is not None  # noqa: S101 - both are pipes
             assert process.stdout is not None  # noqa: S101
             try:
-                process.stdin.write(self._request.encode() + b"\n")
+                process.stdin.write(request.encode() + b"\n")
                 await process.stdin.drain()
                 line = await process.stdout.readline()
             except ConnectionError:
@@ -198,6 +200,9 @@ class SourceFolders(NamedTuple):
             owners.setdefault(entry.distribution.name, folder)
             if entry in built.discovery.tools:
                 tools[entry.name] = folder
+        for family in built.discovery.families:
+            parts.add(str(family.folder))
+            owners.setdefault(family.distribution.name, str(family.folder))
         if built.snapshot is not None:
             for tool_id, tool in built.snapshot.tools.items():
                 tools[tool_id] = folder_of(tool.package) or tools.get(tool_id, "")

@@ -47,11 +47,6 @@ class Reloader:
         self._watch = watch
         self._watched = len(first.folders)
 
-    @staticmethod
-    def watch(result: WorkerResult, settings_file: Path, prompts: Path | None) -> SourceWatch:
-        """Return a watch of everything that a build read."""
-        return SourceWatch(result.folders, settings_file, prompts)
-
     async def run(self, host: Host, stop: Callable[[], None]) -> None:
         """Watch and reload until cancelled; `stop` drains the host for a restart."""
         self._say(

@@ -60,14 +60,6 @@ class SourceWatch:
         self._changes = SourceChanges()
         self._changed = asyncio.Event()
 
-    async def first_changes(self) -> SourceChanges:
-        """Watch only until something changes."""
-        watching = asyncio.create_task(self.run())
-        try:
-            return await self.next(watching)
-        finally:
-            watching.cancel()
-
     async def next(self, watching: asyncio.Task[None]) -> SourceChanges:
         """Wait for changes; raise the error of `watching`, which runs `run`, if it ends."""
         taking = asyncio.ensure_future(self._take())
