@@ -58,8 +58,11 @@ def test_plain_values_are_described_without_machine_fields() -> None:
         "invited": [],
         "meeting_url": None,
     }
-    assert describe_result(data, "", READ) == "Status: created, title: Dentist."
-    assert describe_result({"each": 21.5, "currency": "EUR"}, "", READ) == "Each: 21.5, currency: EUR."
+    assert describe_result(data, "", READ) == "The status is created and the title is Dentist."
+    assert (
+        describe_result({"each": 21.5, "currency": "EUR"}, "", READ)
+        == "The each is 21.5 and the currency is EUR."
+    )
 
 
 def test_an_empty_result_is_reported_as_nothing_found() -> None:

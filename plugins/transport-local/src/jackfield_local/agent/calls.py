@@ -54,6 +54,9 @@ _OPTIONS = 3
 _MOST_SEARCHES, _MOST_SPOKEN_SEARCHES = 4, 2
 """Maximum searches for one question. By default, the policies allow five and two retrievals per turn."""
 
+_READ, _SAME = 300, 0.35
+"""Characters of an earlier answer that are compared with a question, and the minimum similarity to repeat it."""
+
 CHANGE = 10
 """Maximum words in a message that changes the last call, such as "and tomorrow?"."""
 
@@ -253,7 +256,20 @@ class CallPlanner:
             return f"This waits for your approval; nothing has been done yet.{before if replaces else ''}"
         if isinstance(error, Mapping):
             return describe_failure(error)
-        return describe_result(envelope.get("data"), self._state.request, self._context.style)
+        state = self._state
+        args = state.last.args if state.last is not None else None
+        told = describe_result(envelope.get("data"), state.request, self._context.style, args)
+        state.answers.append((state.request, told))
+        return told
+
+    def recall(self, text: str) -> TextDelta | None:
+        """Repeat the answer that was given before to the closest request, if it is close enough."""
+        answers, embed = self._state.answers, self._context.style.embed
+        if not answers or not asks_for_facts(text):
+            return None
+        near = embed([f"{request}: {told}"[:_READ] for request, told in answers]) @ embed([text])[0]
+        place = len(near) - 1 - int(near[::-1].argmax())
+        return TextDelta(answers[place][1]) if near[place] >= _SAME else None
 
 
 def _tool_call(tool: Tool, args: Mapping[str, Any]) -> ToolCall:

@@ -28,7 +28,14 @@ from jackfield_local.agent.texts import is_search, reply, unexplained
 from jackfield_local.agent.tools import Tool, ValueType, flatten
 from jackfield_local.connection import AnswerPart
 from jackfield_local.language.numbers import ORDINALS, WORDS, amounts, shift
-from jackfield_local.language.questions import agrees, asks_for_facts, is_continuation, is_question, refuses
+from jackfield_local.language.questions import (
+    agrees,
+    asks_for_facts,
+    is_continuation,
+    is_question,
+    refers_to_person,
+    refuses,
+)
 from jackfield_local.language.text import stem, stems, words
 
 _log = logging.getLogger(__name__)
@@ -201,7 +208,8 @@ class AgentDialogue:
         last = self.state.last
         if last is None or len(text.split()) > CHANGE:
             return None
-        continues = last.recent and is_search(last.tool) and is_continuation(text)
+        asks_on = is_continuation(text) or (refers_to_person(text) and asks_for_facts(text))
+        continues = last.recent and is_search(last.tool) and asks_on
         return last.tool if continues or shift(text) is not None else None
 
     # Without the model.
@@ -242,6 +250,8 @@ class AgentDialogue:
         if decision is None:
             return [TextDelta(NO_TOOL)]
         if decision.tool is None:
+            if (recalled := self._calls.recall(text)) is not None:
+                return [recalled]
             self.state.leave_last()
             self.state.note(text, written_words(decision.text))
             return [TextDelta(self._words(decision, text))]
@@ -263,7 +273,7 @@ class AgentDialogue:
     def _amended(self, decision: Decision | None, text: str) -> Decision | None:
         """Return the model's decision, or a different one if the words make it certain."""
         if (tool := self._continued(text)) is not None:
-            return Decision(tool, {})
+            return decision if decision is not None and decision.tool is tool else Decision(tool, {})
         if decision is None or not decision.refused:
             return decision
         message = self._calls.message(text)

@@ -11,10 +11,10 @@ from typing import Any
 
 import orjson
 
-from jackfield_local.agent.prompt import Exchange, question_line, waiting_line
+from jackfield_local.agent.prompt import Exchange, answer_line, question_line, waiting_line
 from jackfield_local.agent.results import records_in, title_of
 from jackfield_local.agent.tools import Tool, ToolParameter
-from jackfield_local.language.questions import has_pronoun, is_continuation
+from jackfield_local.language.questions import is_continuation, refers_back
 
 _EXCHANGES = 3
 """Number of exchanges that the model sees; each costs time to process."""
@@ -23,6 +23,7 @@ _SEEN = 20_000
 """Maximum characters of results that are searched for identifiers."""
 
 _SHOWN_RECORDS = 5
+_ANSWERS = 20
 _ANSWERED = re.compile(
     r"^\[?(?:The user approved the call of|The answer to the call of|called) (\w+)[^{]*(\{.*\})\]?\s*$",
     re.DOTALL,
@@ -96,11 +97,13 @@ class DialogueState:
         self.seen = ""
         self.topic = ""
         """What the last turn was about: the record that answered it, or what was said."""
+        self.answers: deque[tuple[str, str]] = deque(maxlen=_ANSWERS)
+        """The last answers from results, with their requests."""
 
     def note(self, said: str, written: str) -> None:
         """Remember an exchange in the form in which the model sees it."""
         self.exchanges.append(Exchange(said, written))
-        self.topic = self.topic if is_continuation(said) or has_pronoun(said) else said
+        self.topic = self.topic if is_continuation(said) or refers_back(said) else said
 
     def leave_last(self) -> None:
         """Note that the conversation has moved on from the last call."""
@@ -125,6 +128,8 @@ class DialogueState:
     def context_lines(self, question: PendingQuestion | None) -> str:
         """Return the model's context besides the words: an open question or card, and the last results."""
         lines = [question_line(question.text)] if question is not None else []
+        if self.answers and self.last is not None and self.last.recent:
+            lines.append(answer_line(self.answers[-1][1]))
         if self.last is not None and self.last.waiting:
             lines.append(waiting_line(self.last.tool.id, self.last.args))
         shown = [

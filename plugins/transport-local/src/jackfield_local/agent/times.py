@@ -28,9 +28,8 @@ def ground_times(
         return {}
     if (moved := shift(message.text)) is not None and base:
         return _shifted(parameters, base, moved)
-    said = message.text
-    if message.before and not any(each.name in base for each in parameters):
-        said = f"{said}\n{message.before}"
+    # The part of the day that was said before a question still applies to an hour in the reply.
+    said = f"{message.text}\n{message.before}" if message.before else message.text
     return _Times(tool, raw, said, message.now, base, day_of(base) or message.day).of(parameters)
 
 
