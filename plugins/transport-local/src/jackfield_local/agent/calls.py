@@ -39,7 +39,7 @@ from jackfield_local.agent.state import (
     is_waiting,
     read_envelope,
 )
-from jackfield_local.agent.texts import is_search, unexplained, untyped
+from jackfield_local.agent.texts import is_brief, is_search, unexplained, untyped
 from jackfield_local.agent.times import day_of
 from jackfield_local.agent.tools import Tool, ValueType, nest
 from jackfield_local.connection import AnswerPart
@@ -55,7 +55,7 @@ _MOST_SEARCHES, _MOST_SPOKEN_SEARCHES = 4, 2
 """Maximum searches for one question. By default, the policies allow five and two retrievals per turn."""
 
 _READ, _SAME = 300, 0.35
-"""Characters of an earlier answer that are compared with a question, and the minimum similarity to repeat it."""
+"""Characters of an earlier answer that are compared with a question; minimum similarity to repeat it."""
 
 CHANGE = 10
 """Maximum words in a message that changes the last call, such as "and tomorrow?"."""
@@ -128,14 +128,22 @@ class CallPlanner:
         self, tool: Tool, hints: Mapping[str, Any] | None, text: str, question: PendingQuestion | None
     ) -> GroundedArguments:
         """Ground the arguments; those of an open question or of the last call complete them."""
-        message, last = self.message(text), self._state.last
+        state, message = self._state, self.message(text)
+        last = state.previous(tool)
         if question is not None and question.tool is tool:
             asked = question.parameter
             if hints == {} and asked is not None and asked.type is ValueType.TEXT and not is_question(text):
                 hints = {asked.name: text}
             return ground(tool, hints, replace(message, before=question.said), question.args)
         found = ground(tool, hints, message)
-        if last is None or last.tool is not tool or not _is_change(last, found, message):
+        if (lacks := found.missing) is not None and not tool.writes and is_brief(tool, lacks.name):
+            # "LinkedIn too, please" after a question about a person.
+            found = (
+                ground(tool, hints, message, {**found.args, lacks.name: state.topic})
+                if state.topic
+                else found
+            )
+        if last is None or not _is_change(last, found, message):
             return found
         return ground(tool, hints, replace(message, earlier=()), last.args)
 
@@ -146,7 +154,7 @@ class CallPlanner:
 
         A value that is only likely never reaches a tool that writes without the user's consent.
         """
-        last, search = self._state.last, self._context.router.search
+        search = self._context.router.search
         if (missing := found.missing) is not None:
             # A search finds an identifier that the user cannot know, if its description names that search.
             is_found = missing.type is ValueType.IDENTIFIER and search and search.id in missing.description
@@ -155,7 +163,8 @@ class CallPlanner:
             tool, found = search, GroundedArguments({search.required[0].name: self._state.request})
         if tool.writes and not tool.confirmed and (found.guessed or not is_sure):
             return self._confirm(tool, found.args)
-        if last is not None and last.tool is tool and dict(last.args) == dict(found.args):
+        last = self._state.previous(tool)
+        if last is not None and dict(last.args) == dict(found.args):
             if last.waiting:
                 names = ", ".join(each.spoken for each in tool.parameters if each.required)
                 return TextDelta(
@@ -168,8 +177,8 @@ class CallPlanner:
 
     def call(self, tool: Tool, args: Mapping[str, Any]) -> ToolCalls:
         """Call a tool; a question is searched in every place that the search knows."""
-        last = self._state.last
-        replaces = last is not None and last.waiting and last.tool is tool
+        card = self._state.card
+        replaces = card is not None and card.tool is tool
         self._state.last = LastCall(tool, args, replaces=replaces)
         every: Sequence[Mapping[str, Any]] = [args]
         if is_search(tool):

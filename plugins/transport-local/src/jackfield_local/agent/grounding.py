@@ -93,7 +93,7 @@ def _query(parameter: ToolParameter, hint: Any, message: UserMessage) -> str:
         names = [
             each for each in str(hint or "").split() if each[:1].isupper() and not stems(each) <= stems(said)
         ]
-        named = " ".join(names) if message.is_shown(" ".join(names)) else ""
+        named = " ".join(names).strip(":,.") if message.is_shown(" ".join(names)) else ""
         if meant := named or message.topic:
             said = f"{said.rstrip('?!. ')} ({meant})?"
     return said[: int(parameter.schema.get("maxLength") or _LONGEST_QUERY)]

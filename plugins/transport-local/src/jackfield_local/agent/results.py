@@ -30,9 +30,9 @@ from jackfield_local.language.text import (
 _EVIDENCE = 12
 """Number of records that are searched for the sentence that answers."""
 
-_WORDS, _RANK, _KIND = 0.5, 0.3, 0.2
-"""How much the question's words, the record's rank in the search, and a value of the kind that the question asks
-for add to a sentence's score."""
+_WORDS, _RANK, _KIND = 0.5, 0.5, 0.3
+"""How much the question's words, the record's rank in the search, and a value of the kind asked for add
+to a sentence's score."""
 
 _KINDS = (
     (re.compile(r"\bwho(?:m|se)?\b", re.IGNORECASE), re.compile(r"\b[A-Z]\w+ [A-Z]\w")),
@@ -232,14 +232,19 @@ def _best_sentences(
     ]
     if not found:
         return None
-    near = style.embed([sentence for _, sentence in found]) @ style.embed([question or " "])[0]
+    # What a pronoun refers to selects the record; the user's own words select the sentence in it.
+    said = question.partition(" (")[0]
+    near = style.embed([sentence for _, sentence in found]) @ style.embed([said or " "])[0]
     places = [place for place, _ in found]
     score = near + _WORDS * _shared_words(question, found, records) + _RANK * _ranks(records)[places]
     forms = [form for asked, form in _KINDS if asked.search(question)]
     score += _KIND * np.array([any(form.search(each) for form in forms) for _, each in found], np.float32)
     first = int(np.argmax(score))
     least = (_GOOD_SPOKEN if style.spoken else _GOOD) * score[first]
-    rivals = [place for place in np.argsort(-score) if places[place] == places[first]]
+    known = _facts(records[places[first]], style)
+    rivals = [
+        each for each in np.argsort(-score) if places[each] == places[first] and found[each][1] not in known
+    ]
     most = _SENTENCES_SPOKEN if style.spoken else _SENTENCES
     kept = sorted({first, *(each for each in rivals[:most] if score[each] >= least)})
     return records[places[first]], [found[each][1] for each in kept]
@@ -248,7 +253,12 @@ def _best_sentences(
 def _facts(record: Record, style: ResponseStyle) -> list[str]:
     """Return the members of a record's own objects as sentences, such as "Phones: +1-555-0114."."""
     inside = [value for value in record.values() if isinstance(value, Mapping)]
-    return [f"{name.capitalize()}: {text}." for each in inside for name, text in _members(each, style)]
+    return [
+        f"{name.capitalize()}: {text}."
+        for each in inside
+        for name, text in _members(each, style)
+        if "://" not in text
+    ]
 
 
 def _whole_sentences(body: str, title: str) -> list[str]:
@@ -307,6 +317,7 @@ def _sentence(data: Record, style: ResponseStyle, given: Collection[str]) -> str
 
 # Several searches for one question, and fetching the whole text of the best result.
 
+
 _OWN = re.compile(r"\b(?:i|me|my|mine|we|our)\b", re.IGNORECASE)
 
 
@@ -320,7 +331,9 @@ def searches(tool: Tool, args: Mapping[str, Any], question: str, most: int) -> l
     choices = [each for each in choices if not each.required and each.name not in args]
     said = stems(question)
     for parameter in choices:
-        found += [{**args, parameter.name: each} for each in parameter.choices if is_choice_in(each, said)]
+        named = [each for each in parameter.choices if is_choice_in(each, said)]
+        # The word for a place to search is too common to narrow the search.
+        found += [{**args, parameter.name: each} for each in named if "default" not in parameter.schema]
     for parameter in choices:
         places = [each for each in parameter.choices if each != parameter.schema.get("default")]
         if "default" in parameter.schema:
