@@ -43,8 +43,8 @@ from jackfield_local.agent.texts import is_brief, is_search, unexplained, untype
 from jackfield_local.agent.times import day_of
 from jackfield_local.agent.tools import Tool, ValueType, nest
 from jackfield_local.connection import AnswerPart
-from jackfield_local.language.numbers import shift
-from jackfield_local.language.questions import asks_for_facts, is_question
+from jackfield_local.language.numbers import extension, shift
+from jackfield_local.language.questions import asks_for_facts, is_question, refers_back
 from jackfield_local.language.text import stems
 
 _ATTEMPTS = 2
@@ -54,8 +54,9 @@ _OPTIONS = 3
 _MOST_SEARCHES, _MOST_SPOKEN_SEARCHES = 4, 2
 """Maximum searches for one question. By default, the policies allow five and two retrievals per turn."""
 
-_READ, _SAME = 300, 0.35
-"""Characters of an earlier answer that are compared with a question; minimum similarity to repeat it."""
+_READ, _SAME, _SAME_PRONOUN = 300, 0.3, 0.2
+"""Characters of an earlier answer that are compared with a question; minimum similarity to repeat it,
+without and with a pronoun that can refer to it."""
 
 CHANGE = 10
 """Maximum words in a message that changes the last call, such as "and tomorrow?"."""
@@ -278,7 +279,8 @@ class CallPlanner:
             return None
         near = embed([f"{request}: {told}"[:_READ] for request, told in answers]) @ embed([text])[0]
         place = len(near) - 1 - int(near[::-1].argmax())
-        return TextDelta(answers[place][1]) if near[place] >= _SAME else None
+        least = _SAME_PRONOUN if refers_back(text) else _SAME
+        return TextDelta(answers[place][1]) if near[place] >= least else None
 
 
 def _tool_call(tool: Tool, args: Mapping[str, Any]) -> ToolCall:
@@ -287,7 +289,7 @@ def _tool_call(tool: Tool, args: Mapping[str, Any]) -> ToolCall:
 
 def _is_change(last: LastCall, found: GroundedArguments, message: UserMessage) -> bool:
     """Whether the words change the last call rather than begin another one."""
-    if shift(message.text) is not None:
+    if shift(message.text) is not None or extension(message.text) is not None:
         return True
     only_values = not untyped(last.tool, message) - stems(" ".join(map(str, found.args.values())))
     complete = found.missing is None and not found.unusable and not found.guessed

@@ -27,7 +27,7 @@ from jackfield_local.agent.state import (
 from jackfield_local.agent.texts import is_search, reply, unexplained
 from jackfield_local.agent.tools import Tool, ValueType, flatten
 from jackfield_local.connection import AnswerPart
-from jackfield_local.language.numbers import ORDINALS, WORDS, amounts, shift
+from jackfield_local.language.numbers import ORDINALS, WORDS, amounts, extension, shift
 from jackfield_local.language.questions import (
     agrees,
     asks_for_facts,
@@ -42,6 +42,9 @@ _log = logging.getLogger(__name__)
 
 _CLAIM = re.compile(r"\bI(?:['\u2019]ve| have| just|['\u2019]ll| will| am going to)\b", re.IGNORECASE)
 """Phrases in which the model falsely claims that it did or will do something."""
+
+_STRAY = 1
+"""Words that may remain in a change of a card, because the user still has to approve it."""
 
 _TEXT_ONLY = "I can do that only in a text conversation."
 _REPLIES = {
@@ -204,42 +207,52 @@ class AgentDialogue:
         return self._calls.act(tool, found, question, is_sure=self._model_decides)
 
     def _continued(self, text: str) -> Tool | None:
-        """Return the tool of the last call if the words move its time or continue a question."""
-        last = self.state.last
-        if last is None or len(text.split()) > CHANGE:
+        """Return the tool of the call that a few words change or continue: the open card, or the last one."""
+        last, card = self.state.last, self.state.card
+        call = card or last
+        if call is None or len(text.split()) > CHANGE:
             return None
+        moves = shift(text) is not None or extension(text) is not None
+        if moves or (call is card and not is_question(text) and self._changes(call, text, _STRAY)):
+            return call.tool
         asks_on = is_continuation(text) or (refers_to_person(text) and asks_for_facts(text))
-        continues = last.recent and is_search(last.tool) and asks_on
-        return last.tool if continues or shift(text) is not None else None
+        continues = last is not None and last.recent and is_search(last.tool) and asks_on
+        return last.tool if continues and last is not None else None
 
     # Without the model.
 
     def _route(self, text: str, question: PendingQuestion | None) -> list[AnswerPart]:
         router, last = self._context.router, self.state.last
         tool = self._continued(text) or router.route(self._calls.message(text))
-        if last is not None and self._changes(last, tool, text):
+        if (
+            last is not None
+            and last.recent
+            and (tool is None or is_search(tool))
+            and self._changes(last, text)
+        ):
             tool = last.tool
         elif question is not None and tool is None:
             # Neither a reply nor a request: ask once more.
             tool = question.tool
         if tool is not None:
             return self._calls.propose(tool, text, question)
+        if (recalled := self._calls.recall(text)) is not None:
+            return [recalled]
         self.state.note(text, written_words(""))
         self.state.leave_last()
         if (act := router.act(text)) is None:
             return [self._calls.offer(text)]
         return [TextDelta(self._help() if act is DialogueAct.HELP else _REPLIES[act])]
 
-    def _changes(self, last: LastCall, tool: Tool | None, text: str) -> bool:
-        """Whether a few words only change values of the last call, as in "and on Friday?"."""
-        few = last.recent and len(text.split()) <= CHANGE
-        if not few or is_search(last.tool) or (tool is not None and not is_search(tool)):
+    def _changes(self, last: LastCall, text: str, strays: int = 0) -> bool:
+        """Whether a few words only change values of a call, as in "and on Friday?"."""
+        if len(text.split()) > CHANGE or is_search(last.tool):
             return False
         message = replace(self._calls.message(text), earlier=())
         found = ground(last.tool, None, message, last.args)
         changed = {name for name, value in found.args.items() if value != last.args.get(name)}
         sure = changed - found.guessed if last.tool.writes else changed
-        return bool(sure) and not unexplained(last.tool, message, found.args.values())
+        return bool(sure) and len(unexplained(last.tool, message, found.args.values())) <= strays
 
     # With the model.
 

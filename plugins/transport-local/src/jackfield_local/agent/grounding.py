@@ -90,9 +90,8 @@ def _query(parameter: ToolParameter, hint: Any, message: UserMessage) -> str:
     when = read_time(said, message.now) if is_continuation(said) else None
     only_time = when is not None and not content(blanked(said, when.spans).replace(GAP, " "))
     if refers_back(said) or only_time:
-        names = [
-            each for each in str(hint or "").split() if each[:1].isupper() and not stems(each) <= stems(said)
-        ]
+        new = [each for each in str(hint or "").split() if not stems(each) <= stems(said)]
+        names = [each for each in new if each[:1].isupper() or not message.topic]
         named = " ".join(names).strip(":,.") if message.is_shown(" ".join(names)) else ""
         if meant := named or message.topic:
             said = f"{said.rstrip('?!. ')} ({meant})?"

@@ -44,6 +44,9 @@ _KINDS = (
 _GOOD, _GOOD_SPOKEN = 0.6, 0.8
 """Minimum score of a further sentence in the answer, as a share of the first one's."""
 
+_KNOWN = 0.8
+"""How much less a member of a record counts than a sentence, if it is not the best."""
+
 _SENTENCES, _SENTENCES_SPOKEN = 3, 2
 _LISTED, _LISTED_SPOKEN = 10, 3
 _LONGEST_LINE = 200
@@ -242,11 +245,11 @@ def _best_sentences(
     first = int(np.argmax(score))
     least = (_GOOD_SPOKEN if style.spoken else _GOOD) * score[first]
     known = _facts(records[places[first]], style)
-    rivals = [
-        each for each in np.argsort(-score) if places[each] == places[first] and found[each][1] not in known
-    ]
+    # A member that has little to do with the question would only distract.
+    weights = np.where([each in known for _, each in found], score * _KNOWN, score)
+    rivals = [each for each in np.argsort(-weights) if places[each] == places[first]]
     most = _SENTENCES_SPOKEN if style.spoken else _SENTENCES
-    kept = sorted({first, *(each for each in rivals[:most] if score[each] >= least)})
+    kept = sorted({first, *(each for each in rivals[:most] if weights[each] >= least)})
     return records[places[first]], [found[each][1] for each in kept]
 
 
