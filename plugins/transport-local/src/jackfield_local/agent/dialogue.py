@@ -279,7 +279,7 @@ class AgentDialogue:
         answers = question is not None and question.tool is tool
         if not answers and not router.is_meant(tool, found, message):
             if router.search is None or not asks_for_facts(text):
-                return [TextDelta(NO_TOOL)]
+                return [self._calls.recall(text) or TextDelta(NO_TOOL)]
             tool, found = router.search, ground(router.search, {}, message)
         return [self._calls.act(tool, found, question)]
 
