@@ -44,7 +44,7 @@ _CLAIM = re.compile(r"\bI(?:['\u2019]ve| have| just|['\u2019]ll| will| am going 
 """Phrases in which the model falsely claims that it did or will do something."""
 
 _STRAY = 1
-"""Words that may remain in a change of a card, because the user still has to approve it."""
+"""Words unknown to all tools that may be in a change of a card, because the user still has to approve it."""
 
 _TEXT_ONLY = "I can do that only in a text conversation."
 _REPLIES = {
@@ -252,7 +252,9 @@ class AgentDialogue:
         found = ground(last.tool, None, message, last.args)
         changed = {name for name, value in found.args.items() if value != last.args.get(name)}
         sure = changed - found.guessed if last.tool.writes else changed
-        return bool(sure) and len(unexplained(last.tool, message, found.args.values())) <= strays
+        strange = unexplained(last.tool, message, found.args.values())
+        others = {word for each in self._context.tools for word in each.vocabulary}
+        return bool(sure) and len(strange) <= strays and not strange & others
 
     # With the model.
 
