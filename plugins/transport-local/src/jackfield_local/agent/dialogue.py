@@ -209,15 +209,17 @@ class AgentDialogue:
     def _continued(self, text: str) -> Tool | None:
         """Return the tool of the call that a few words change or continue: the open card, or the last one."""
         last, card = self.state.last, self.state.card
+        if self.state.topic and refers_to_person(text) and asks_for_facts(text):
+            return self._context.router.search
         call = card or last
         if call is None or len(text.split()) > CHANGE:
             return None
         moves = shift(text) is not None or extension(text) is not None
         if moves or (call is card and not is_question(text) and self._changes(call, text, _STRAY)):
             return call.tool
-        asks_on = is_continuation(text) or (refers_to_person(text) and asks_for_facts(text))
-        continues = last is not None and last.recent and is_search(last.tool) and asks_on
-        return last.tool if continues and last is not None else None
+        if last is not None and last.recent and is_search(last.tool) and is_continuation(text):
+            return last.tool
+        return None
 
     # Without the model.
 

@@ -14,7 +14,6 @@ import orjson
 from jackfield_local.agent.prompt import Exchange, answer_line, question_line, waiting_line
 from jackfield_local.agent.results import records_in, title_of
 from jackfield_local.agent.tools import Tool, ToolParameter
-from jackfield_local.language.questions import is_continuation, refers_back
 
 _EXCHANGES = 3
 """Number of exchanges that the model sees; each costs time to process."""
@@ -98,14 +97,13 @@ class DialogueState:
         """The last results, to which the user can refer."""
         self.seen = ""
         self.topic = ""
-        """The title of the record that the last turn was about."""
+        """The title of the record that answered the last search."""
         self.answers: deque[tuple[str, str]] = deque(maxlen=_ANSWERS)
         """The last answers from results, with their requests."""
 
     def note(self, said: str, written: str) -> None:
         """Remember an exchange in the form in which the model sees it."""
         self.exchanges.append(Exchange(said, written))
-        self.topic = self.topic if is_continuation(said) or refers_back(said) else ""
 
     def previous(self, tool: Tool) -> LastCall | None:
         """Return the call of a tool that words can change: the last one, or the one that waits."""
