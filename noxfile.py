@@ -8,6 +8,7 @@ import os
 import shutil
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import nox
 
@@ -33,26 +34,43 @@ MEMBERS = [
 
 
 def workspace(session: nox.Session) -> None:
-    """Install the pinned requirements and every member as editable, unless that was already done."""
-    done = Path(session.virtualenv.location) / "jackfield-workspace"
-    wanted = _fingerprint()
-    if done.exists() and done.read_text("utf-8") == wanted:
+    """Install the pinned requirements and every member as editable: only what changed since the last time."""
+    done = Path(session.virtualenv.location) / "jackfield-workspace.json"
+    before, wanted = _installed_state(done), _wanted_state()
+    if before == wanted:
         return
     # Removed before anything changes, so that an interrupted installation starts again.
     done.unlink(missing_ok=True)
-    session.install("--require-hashes", "-r", str(LOCK))
+    if before["lock"] != wanted["lock"]:
+        session.install("--require-hashes", "-r", str(LOCK))
     _uninstall_leftovers(session)
-    _install_members(session, MEMBERS)
+    changed = [
+        member for member in MEMBERS if before["members"].get(str(member)) != wanted["members"][str(member)]
+    ]
+    if changed:
+        _install_members(session, changed)
     # Part of the installation, so that `--no-install` skips it too.
     write = "import pathlib, sys; pathlib.Path(sys.argv[1]).write_text(sys.argv[2], 'utf-8')"
-    session.run_install("python", "-c", write, str(done), wanted, log=False)
+    session.run_install("python", "-c", write, str(done), json.dumps(wanted), log=False)
 
 
-def _fingerprint() -> str:
-    """Return a hash of everything that determines the installation; of editable members, only metadata."""
-    decides = [LOCK, Path(__file__), *(member / "pyproject.toml" for member in MEMBERS)]
-    parts = [f"{path}\n{hashlib.sha256(path.read_bytes()).hexdigest()}" for path in decides]
-    return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+def _wanted_state() -> dict[str, Any]:
+    """Return hashes of what determines the installation; of an editable member, that is its metadata."""
+    members = {str(member): _sha256(member / "pyproject.toml") for member in MEMBERS}
+    return {"lock": _sha256(LOCK), "members": members}
+
+
+def _installed_state(done: Path) -> dict[str, Any]:
+    """Return the state that was installed last; without hashes if it is not known."""
+    try:
+        state: dict[str, Any] = json.loads(done.read_text("utf-8"))
+    except (OSError, ValueError):
+        return {"lock": "", "members": {}}
+    return state
+
+
+def _sha256(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def pinned(session: nox.Session, *asked: str) -> None:
@@ -68,16 +86,17 @@ def _install_members(session: nox.Session, members: list[Path]) -> None:
 
 def _uninstall_leftovers(session: nox.Session) -> None:
     """Uninstall members that no longer exist, for example after a branch switch."""
-    listed = session.run(
+    # Part of the installation, which `--install-only` runs and `--no-install` skips.
+    listed = session.run_install(
         "uv", "pip", "list", "--editable", "--format", "json", "--quiet", silent=True, external=True
     )
     gone = [
         each["name"]
-        for each in json.loads(listed or "[]")
+        for each in json.loads(listed if isinstance(listed, str) else "[]")
         if not (Path(each["editable_project_location"]) / "pyproject.toml").exists()
     ]
     if gone:
-        session.run("uv", "pip", "uninstall", "--quiet", *gone, external=True)
+        session.run_install("uv", "pip", "uninstall", "--quiet", *gone, external=True)
 
 
 def system_packages(session: nox.Session) -> None:
@@ -99,6 +118,14 @@ def serve(session: nox.Session) -> None:
     session.run("jackfield", "build")
     session.run("jackfield", "kb", "add", "--sample")
     session.run("jackfield", "serve", *session.posargs)
+
+
+@nox.session
+def dev(session: nox.Session) -> None:
+    """Serve for development: a saved tool is checked, rebuilt and served at once; see docs/development.md."""
+    workspace(session)
+    session.run("jackfield", "kb", "add", "--sample")
+    session.run("jackfield", "dev", *session.posargs)
 
 
 @nox.session
@@ -189,7 +216,7 @@ def new_tool(session: nox.Session) -> None:
     folder = f"tool-packages/{name.replace('_', '-')}"
     # Silent, because its own next steps are for authors who have installed only the command line.
     session.run("jackfield", "new-tool", "--in", "tool-packages", name, silent=True)
-    session.log(f"{folder} is ready. Next: nox -s tests -- {folder}, then nox -s serve")
+    session.log(f"{folder} is ready. Next: nox -s tests -- {folder}, then nox -s dev")
 
 
 @nox.session

@@ -37,7 +37,7 @@ def report() -> Report:
             for number, name in enumerate(names, 1)
         }
         made.table(table, f"Made up, {number}.", rows)
-    made.note("Start", "A sentence.")
+    made.note("Startup", "A sentence.")
     made.spent.append(Duration("start", 1.5, 0.5))
     return made
 
@@ -73,7 +73,7 @@ def test_the_report_holds_every_table_and_figure(report: Report, tmp_path: Path)
     text = (tmp_path / "new" / "benchmarks.md").read_text("utf-8")
     assert sorted(tables_of(text)[:-1]) == sorted((table.section, table.headings) for table in TABLES)
     # Results of a section appear under it once, in the order of measurement.
-    assert text.count("\n## Start\n") == 1
+    assert text.count("\n## Startup\n") == 1
     assert text.index("A sentence.") < text.index("\n## Building\n")
     assert "- cores: 2\n" in text
     assert "| all | 2 | 0 | |" in text

@@ -108,8 +108,8 @@ def test_a_conversation_calls_a_tool_and_asks_for_confirmation(built: Path, appr
 @pytest.mark.parametrize(
     ("refusal", "sentence"),
     [
-        (Refusal(401, "invalid_api_key", "no"), "does not accept the API key"),
-        (Refusal(429, "insufficient_quota", "no"), "quota of this deployment is used up"),
+        (Refusal(401, "invalid_api_key", "no"), "rejected this deployment's API key"),
+        (Refusal(429, "insufficient_quota", "no"), "deployment's provider quota is used up"),
     ],
 )
 def test_provider_errors_are_shown_as_a_sentence(built: Path, refusal: Refusal, sentence: str) -> None:

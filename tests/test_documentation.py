@@ -16,7 +16,7 @@ from typing import Any
 import click
 import pytest
 from jackfield import ToolContext, hookspecs
-from jackfield.contract.manifest import tool_schema
+from jackfield.contract.manifest import family_schema, tool_schema
 from jackfield.contract.tool import ErrorType
 from jackfield.distributions import Distribution, EntryPoint
 from jackfield.offers import Services
@@ -170,9 +170,9 @@ def test_the_tool_shown_to_authors_passes_every_check_and_its_own_tests(tmp_path
     project = scaffold("book_table", tmp_path, {})
     source = project / "src" / "jackfield_tool_book_table"
     shown = {
-        source / "schema.json": r'^```json\n(\{\n  "\$schema".*?)^```$',
+        source / "schema.json": r'^```json\n(\{\n  "category".*?)^```$',
         source / "guide.md": r"^````markdown\n(.*?)^````$",
-        source / "handler.py": r"^```python\n([^`]*async def execute.*?)^```$",
+        source / "handler.py": r"^```python\n([^`]*async def execute\(args, ctx\).*?)^```$",
         project / "tests" / "test_book_table.py": r"^```python\n([^`]*class TestBookTable.*?)^```$",
     }
     for path, pattern in shown.items():
@@ -189,6 +189,51 @@ def test_the_tool_shown_to_authors_passes_every_check_and_its_own_tests(tmp_path
     tested = run_in(project, "-m", "pytest", "-q", "-p", "no:cacheprovider")
     assert tested.returncode == 0, tested.stdout
 
+    # The typed handler of the same page gives the same tool without the two schemas in the file.
+    typed = r"^```python\n([^`]*async def execute\(args: BookTable.*?)^```$"
+    (text,) = re.findall(typed, page("authoring.md"), re.MULTILINE | re.DOTALL)
+    (source / "handler.py").write_text(text, "utf-8")
+    agrees = run_in(project, "-m", "jackfield_cli", "schema", ".")
+    assert agrees.returncode == 0, agrees.stdout + agrees.stderr
+    manifest = json.loads((source / "schema.json").read_text("utf-8"))
+    del manifest["parameters"], manifest["returns"]
+    (source / "schema.json").write_text(json.dumps(manifest), "utf-8")
+    tested = run_in(project, "-m", "pytest", "-q", "-p", "no:cacheprovider")
+    assert tested.returncode == 0, tested.stdout
+
+
+def test_the_family_shown_to_authors_passes_every_check(tmp_path: Path) -> None:
+    package = tmp_path / "src" / "acme_shop"
+    package.mkdir(parents=True)
+    shown = {
+        "schema.json": r'^```json\n(\{\n  "family".*?)^```$',
+        "guide.md": r"^````markdown\n(.*?)^````$",
+        "handler.py": r"^```python\n(from jackfield import.*?)^```$",
+    }
+    for name, pattern in shown.items():
+        (text,) = re.findall(pattern, page("families.md"), re.MULTILINE | re.DOTALL)
+        (package / name).write_text(text, "utf-8")
+    (declared,) = re.findall(r"^```toml\n(.*?)^```$", page("families.md"), re.MULTILINE | re.DOTALL)
+    plugin = '[project.entry-points."jackfield.plugins"]\norders = "acme_shop"\n'
+    (tmp_path / "pyproject.toml").write_text(
+        f'[project]\nname = "acme-shop"\nversion = "1.0.0"\n{declared}{plugin}', "utf-8"
+    )
+    (package / "__init__.py").write_text(
+        "from jackfield import hookimpl\nfrom jackfield.offers import CapabilityOffer\n\n"
+        "@hookimpl\ndef jackfield_capabilities():\n    return [CapabilityOffer('orders', dict)]\n"
+    )
+    validated = json.loads(run_in(tmp_path, "-m", "jackfield_cli", "validate", ".", "--json").stdout)
+    assert validated["tools"] == ["cancel_order", "get_order", "list_orders"]
+    assert [each for each in validated["findings"] if each["severity"] != "note"] == []
+
+
+def test_every_member_of_a_familys_schema_is_documented_as_required_or_optional() -> None:
+    schema = family_schema()
+    for name in schema["properties"]:
+        if name != "$schema":
+            mark = "" if name in schema["required"] else " (optional)"
+            assert f"| `{name}`{mark} |" in page("families.md")
+
 
 def run_in(project: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Run Python in a project's folder, which finds its package as if it were installed."""
@@ -201,7 +246,7 @@ def run_in(project: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 OURS = {each.name: each for each in members()}
 FOLDERS = {f"./{each.folder.relative_to(ROOT)}": each for each in OURS.values()}
-AUTHORS = ROOT / "tool-packages" / "_template"
+AUTHORS = ROOT / "tool-packages" / "_template" / "tool"
 PAGES = [*DOCS.glob("*.md"), *ROOT.glob("plugins/*/README.md"), *ROOT.glob("tool-packages/*/README.md")]
 
 

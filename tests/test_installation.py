@@ -75,6 +75,28 @@ def test_a_new_tool_installs_builds_and_passes_the_test_kit(environment: Make) -
     assert "failed" not in kit.stdout
 
 
+def test_a_new_family_installs_builds_and_passes_the_test_kit(environment: Make) -> None:
+    fresh = environment("fresh")
+    fresh.install_locked()
+    fresh.install_members(*COMMAND_LINE, *TESTKIT)
+    fresh.run("jackfield", "new-tool", "--family", "shop", "get_order", "cancel_order")
+    package = fresh.work / "shop"
+    fresh.install_members(package)
+    versions = {"cancel_order": "0.1.0", "get_order": "0.1.0"}
+    assert fresh.jackfield("build")["tools"] == versions
+    assert fresh.jackfield("check")["upToDate"] is True
+    kit = fresh.run("pytest", "-p", "no:cacheprovider", str(package))
+    assert "failed" not in kit.stdout
+
+    # An added tool is found after a new installation; the entry point of the family stays the same.
+    fresh.run("jackfield", "new-tool", "--family", "shop", "list_orders")
+    fresh.install_members(package)
+    assert fresh.jackfield("build")["tools"] == {**versions, "list_orders": "0.1.0"}
+    kit = fresh.run("pytest", "-p", "no:cacheprovider", str(package), check=False)
+    assert kit.returncode == 1
+    assert "tools without examples: list_orders" in kit.stdout
+
+
 def test_the_test_kit_fails_for_a_broken_new_tool(environment: Make) -> None:
     fresh = environment("fresh")
     fresh.install_locked()
@@ -82,7 +104,7 @@ def test_the_test_kit_fails_for_a_broken_new_tool(environment: Make) -> None:
     fresh.run("jackfield", "new-tool", "book_table")
     package = fresh.work / "book-table"
     handler = package / "src" / "jackfield_tool_book_table" / "handler.py"
-    handler.write_text(handler.read_text().replace('"words": words', '"wrods": words'))
+    handler.write_text(handler.read_text().replace('{"words":', '{"wrods":'))
     fresh.install_members(package)
     kit = fresh.run("pytest", "-p", "no:cacheprovider", str(package), check=False)
     assert kit.returncode == 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import itertools
 import subprocess
 import sys
 from pathlib import Path
@@ -26,8 +27,11 @@ class Recorded:
     def install(self, *arguments: str) -> None:
         self.installed.append(arguments)
 
-    def run_install(self, *arguments: str, **_: Any) -> None:
+    def run_install(self, *arguments: str, **_: Any) -> str:
+        if arguments[0] == "uv":
+            return "[]"
         subprocess.run([sys.executable, *arguments[1:]], check=True)
+        return ""
 
     def run(self, *arguments: str, **_: Any) -> str:
         self.ran.append(arguments)
@@ -60,14 +64,19 @@ def test_the_fault_campaign_gets_the_options_after_the_dashes(noxfile: Any, tmp_
     assert told.ran[-1] == ("python", "-m", "faults", "--kills", "2", "--seed", "7")
 
 
-def installs(noxfile: Any, environment: Path) -> bool:
-    """Return whether a session in this environment installs anything."""
+def installs(noxfile: Any, environment: Path) -> list[str]:
+    """Return what a session in this environment installs: the lock, and members by name."""
     told = Recorded(environment)
     noxfile.workspace(told)
-    return bool(told.installed)
+    return [
+        Path(argument).name
+        for command in told.installed
+        for flag, argument in itertools.pairwise(command)
+        if flag in ("-r", "-e")
+    ]
 
 
-def test_an_environment_is_installed_again_only_when_its_inputs_change(
+def test_only_what_changed_is_installed_again(
     noxfile: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     environment = tmp_path / "environment"
@@ -79,14 +88,23 @@ def test_an_environment_is_installed_again_only_when_its_inputs_change(
         (member / "pyproject.toml").write_text(f"[project]\nname = {member.name!r}\n")
     monkeypatch.setattr(noxfile, "LOCK", lock)
     monkeypatch.setattr(noxfile, "MEMBERS", members)
-    assert [installs(noxfile, environment) for _ in range(2)] == [True, False]
+    whole = ["requirements.lock", "one", "two"]
+    assert [installs(noxfile, environment) for _ in range(2)] == [whole, []]
 
     lock.write_text("click==8.3.1\n")
-    assert [installs(noxfile, environment) for _ in range(2)] == [True, False]
+    assert [installs(noxfile, environment) for _ in range(2)] == [["requirements.lock"], []]
     (members[0] / "pyproject.toml").write_text("[project]\nname = 'one'\nversion = '2'\n")
-    assert [installs(noxfile, environment) for _ in range(2)] == [True, False]
+    assert [installs(noxfile, environment) for _ in range(2)] == [["one"], []]
     monkeypatch.setattr(noxfile, "MEMBERS", members[:1])
-    assert [installs(noxfile, environment) for _ in range(2)] == [True, False]
+    assert installs(noxfile, environment) == []
+    monkeypatch.setattr(noxfile, "MEMBERS", members)
+    assert [installs(noxfile, environment) for _ in range(2)] == [["two"], []]
+
+
+def test_nox_dev_serves_for_development(noxfile: Any, tmp_path: Path) -> None:
+    told = Recorded(tmp_path, "--port", "0")
+    noxfile.dev(told)
+    assert told.ran[-1] == ("jackfield", "dev", "--port", "0")
 
 
 def test_an_interrupted_installation_is_repeated(
@@ -94,8 +112,8 @@ def test_an_interrupted_installation_is_repeated(
 ) -> None:
     assert installs(noxfile, tmp_path)
     with monkeypatch.context() as broken:
-        broken.setattr(noxfile, "_fingerprint", lambda: "another")
-        broken.setattr(noxfile, "_install_members", lambda *_: 1 / 0)
+        broken.setattr(noxfile, "_wanted_state", lambda: {"lock": "another", "members": {}})
+        broken.setattr(noxfile, "_uninstall_leftovers", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             installs(noxfile, tmp_path)
     assert installs(noxfile, tmp_path)

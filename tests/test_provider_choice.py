@@ -179,10 +179,23 @@ def test_a_disabled_transport_is_not_detected() -> None:
     assert _components(*offers, tables=tables).provider_choice.name == "two"
 
 
-def test_without_a_provider_the_error_gives_a_remedy() -> None:
-    with pytest.raises(
-        SettingsError, match=r"^provider: no usable provider found; set A KEY; or name one with .*: plain"
-    ):
-        _ = _components(_offer("one", (1, _none("set A KEY"))), _offer("plain")).provider_choice
-    with pytest.raises(SettingsError, match=r"^provider: no usable provider found; install one"):
-        _ = _components(provider="").provider_choice
+def test_without_a_provider_conversations_are_off_and_the_hints_give_a_remedy() -> None:
+    components = _components(_offer("one", (1, _none("set A KEY"))), _offer("plain"))
+    choice = components.provider_choice
+    assert (choice.name, choice.detected) == ("none", True)
+    assert choice.hints == ("set A KEY", "name one with the setting `provider`: plain")
+    assert (components.transport().modes, components.provider_unavailable_reason()) == (frozenset(), None)
+    (fix,) = _components(provider="").provider_choice.hints
+    assert fix.startswith("install a provider, such as")
+
+
+def test_the_setting_none_turns_conversations_off_even_if_a_provider_is_there() -> None:
+    components = _components(_offer("one", (1, lambda _: Detected("here"))), provider="none")
+    choice = components.provider_choice
+    assert (choice.name, choice.reason, choice.detected) == (
+        "none",
+        "the setting `provider` is `none`",
+        False,
+    )
+    assert choice.hints == ("set `provider` to `auto` or `one`",)
+    assert components.transport().modes == frozenset()

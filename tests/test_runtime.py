@@ -16,8 +16,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 import pytest
-from jackfield import ToolCall
+from jackfield import ToolCall, ToolResponse
 from jackfield.contract.snapshot import SnapshotError
+from jackfield.governance import Call
+from jackfield.orchestrator import Observer
 from jackfield.registry.registry import Deployment, Registry, RegistryError
 from jackfield.runtime import Runtime
 from jackfield.session.session import TRANSITIONS, State
@@ -684,6 +686,35 @@ def test_a_tool_without_its_capability_is_unavailable_with_a_reason(site: Any) -
         assert why in answer["error"]["message"]
 
 
+@pytest.mark.parametrize(
+    ("create", "unavailable", "table", "said"),
+    [
+        ("lambda settings, services: settings['path']", "lambda settings: None", {},
+         r"^\[capabilities.diary\] path: missing; set it, or switch this off with enabled = false$"),
+        ("dict", "lambda settings: settings['path']", {},
+         r"^\[capabilities.diary\] path: missing; set it"),
+        ("lambda settings, services: settings['db']['path']", "lambda settings: None", {"db": {}},
+         r"^\[capabilities.diary.db\] path: missing; set it$"),
+    ],
+)  # fmt: skip
+def test_a_missing_setting_of_a_capability_is_named_at_startup(
+    site: Any, create: str, unavailable: str, table: dict[str, Any], said: str
+) -> None:
+    offer = f'CapabilityOffer("diary", {create}, {unavailable})'
+    site.plugin("fab-diary", LENDER.replace(LENDER[LENDER.index("CapabilityOffer(") : -2], offer))
+    reader(site)
+    with pytest.raises(SettingsError, match=said):
+        asyncio.run(Runtime.start(frozen(store="memory", tables={"capabilities": {"diary": table}})))
+
+
+def test_a_capability_that_cannot_be_created_says_how_to_start_without_it(site: Any) -> None:
+    offer = 'CapabilityOffer("diary", lambda settings, services: 1 / 0)'
+    site.plugin("fab-diary", LENDER.replace(LENDER[LENDER.index("CapabilityOffer(") : -2], offer))
+    reader(site)
+    with pytest.raises(RegistryError, match=r"ZeroDivisionError.*enabled = false in \[capabilities.diary\]"):
+        asyncio.run(Runtime.start(frozen(store="memory")))
+
+
 REFUSED = """\
 from jackfield import hookimpl
 from jackfield.offers import PolicyOffer, Stage
@@ -821,6 +852,33 @@ def test_an_observer_that_always_raises_breaks_nothing_and_is_named(
     assert quiet.told == everything
     for told in everything:
         assert f"RaisingObserver failed in {told}" in caplog.text
+
+
+def test_an_observer_implements_only_the_methods_that_it_needs(
+    site: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    class FinishedCalls(Observer):
+        def __init__(self) -> None:
+            self.tools = list[str]()
+
+        def call_finished(self, call: Call, response: ToolResponse) -> None:
+            self.tools.append(call.tool.id)
+
+    site.tool("fab_words")
+    settings = frozen(store="memory")
+    finished = FinishedCalls()
+
+    async def main() -> None:
+        runtime = await Runtime.start(settings, observers=[finished])
+        session = await runtime.open_session("text")
+        await runtime.begin_turn(session)
+        await call(runtime, session, "fab_words")
+        await runtime.end_session(session)
+        await runtime.close()
+
+    asyncio.run(main())
+    assert finished.tools == ["fab_words"]
+    assert "failed" not in caplog.text
 
 
 def test_an_observer_cannot_prevent_the_process_from_exiting(site: Any) -> None:

@@ -38,7 +38,7 @@ def test_a_page_that_differs_from_the_declarations_is_stale() -> None:
 
 
 def test_the_settings_example_for_authors_is_read_as_documented() -> None:
-    page = (ROOT / "docs" / "hooks.md").read_text("utf-8").partition("## Settings of an offer")[2]
+    page = (ROOT / "docs" / "hooks.md").read_text("utf-8").partition("## Offer settings")[2]
     (example,) = re.findall(r"^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
     imports = "from dataclasses import dataclass\nfrom typing import Annotated\n"
     imports += "from jackfield.settings import *\n"

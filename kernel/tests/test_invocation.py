@@ -67,14 +67,21 @@ def test_any_other_exception_is_an_internal_error_without_details(caplog: pytest
     assert "RuntimeError" in caplog.text
 
 
-def test_a_return_value_of_the_wrong_type_is_an_internal_error(caplog: pytest.LogCaptureFixture) -> None:
-    async def confused(args: dict[str, Any], ctx: ToolContext) -> Any:
-        return {"ok": True}
+def test_data_by_itself_is_a_success() -> None:
+    async def short(args: dict[str, Any], ctx: ToolContext) -> Any:
+        return {"table": 4}
 
-    response = answer(confused)
+    assert answer(short) == ok({"table": 4})
+
+
+def test_a_handler_that_returns_nothing_is_an_internal_error(caplog: pytest.LogCaptureFixture) -> None:
+    async def forgetful(args: dict[str, Any], ctx: ToolContext) -> Any:
+        args.clear()
+
+    response = answer(forgetful)
     assert response.failure is not None
     assert response.failure.type is ErrorType.INTERNAL
-    assert "returned dict instead of ok(...)" in caplog.text
+    assert "it returned None" in caplog.text
 
 
 @pytest.mark.parametrize("writes", [True, False])

@@ -720,7 +720,7 @@ def test_an_unavailable_store_lets_no_call_run() -> None:
         host = Host(Clock())
         host.store.away = True
         answer = envelope(await host.call())
-        assert "this delivery ran nothing" in answer["error"]["message"]
+        assert "so the call was not run" in answer["error"]["message"]
         assert answer["error"]["partialSideEffects"] is False
         assert answer["meta"]["state"] == "unknown"
         assert host.runs == []

@@ -51,7 +51,7 @@ def test_a_session_saved_by_another_version_is_rejected_with_an_explanation() ->
         await Session("text", "1.0.0", session_id="s").save(store)
         saved = orjson.loads(await store.get("session/s") or b"")
         await store.put("session/s", orjson.dumps({**saved, "format": saved["format"] - 1}))
-        with pytest.raises(SessionFormatError, match="another version of Jackfield; start a new session"):
+        with pytest.raises(SessionFormatError, match="a different version of Jackfield; start a new session"):
             await Session.resume("s", store)
 
     asyncio.run(main())
@@ -73,4 +73,4 @@ def test_a_refused_intent_is_logged_with_its_reason(caplog: pytest.LogCaptureFix
         applied, refused = apply_intents((Intent("HANG_UP"),), session, {})
     assert not applied
     assert [each.type for each in refused] == ["HANG_UP"]
-    assert "session s: intent HANG_UP refused: no plugin handles it" in caplog.text
+    assert "session s: intent HANG_UP rejected: no plugin handles it" in caplog.text

@@ -112,7 +112,7 @@ def fault_of(**table: Any) -> str:
         ({"ratio": 10**400}, f"ratio: expected a number, got {'1' + '0' * 59}..."),
         ({"wait": 0}, "wait: expected a number of seconds above 0, got 0"),
         ({"limit": 0.5}, "limit: expected an integer number of bytes above 0, got 0.5"),
-        ({"tokens": -1}, "tokens: expected an integer number of tokens from 0 up, got -1"),
+        ({"tokens": -1}, "tokens: expected an integer number of tokens, at least 0, got -1"),
         ({"text": "toolong"}, "text: expected a string of at most 5 characters, got 'toolong'"),
         ({"path": ""}, "path: expected a path, got ''"),
         (

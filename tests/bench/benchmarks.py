@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from bench import agent, build, contacts, governed, host, relay, retrieval, start
+from bench import agent, build, contacts, dev, governed, host, relay, retrieval, start
 from bench.report import Report, RunOptions, Table
 
 
@@ -19,6 +19,7 @@ class Benchmark(NamedTuple):
 BENCHMARKS = {
     "start": Benchmark(start.run, start.TABLES),
     "build": Benchmark(build.run, build.TABLES),
+    "dev": Benchmark(dev.run, dev.TABLES),
     "governed": Benchmark(governed.run, governed.TABLES),
     "relay": Benchmark(relay.run, relay.TABLES),
     "host": Benchmark(host.run, host.TABLES),

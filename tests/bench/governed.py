@@ -29,6 +29,10 @@ CONTESTANTS = (
     Implementation(
         "Jackfield, the same, arguments in the audit", "audit_arguments", "jackfield_observability"
     ),
+    Implementation(
+        "Jackfield, the first, arguments as a dataclass", "dataclass_handler", "jackfield_observability"
+    ),
+    Implementation("Jackfield, the first, arguments as a pydantic model", "model_handler", "pydantic"),
     Implementation("Jackfield, all policies, not observed", "unobserved", "jackfield_policies"),
     Implementation("Jackfield, the first with SQLite", SQLITE, "jackfield_store_sqlite"),
     Implementation("openai-agents `function_tool`", "openai_agents", "agents"),
@@ -48,17 +52,17 @@ CALL = Table(
         "plain = 1": ".2f",
         "path alone": ".2f",
         "ToolManager = 1": ".2f",
-        "refuses": ".0f",
+        "rejects": ".0f",
     },
 )
 WHERE = Table("call-parts", "A governed call", "of a call", {"us": ".1f"})
 TOOLS = Table(
     "tools",
-    "As things grow",
+    "Scaling",
     "tools",
-    {"calls of one (5 tools = 1)": ".2f", "calls spread over all": ".2f"},
+    {"calls to one (5 tools = 1)": ".2f", "calls spread over all": ".2f"},
 )
-TURNS = Table("turns", "As things grow", "turns", {"a call (turns 1 to 50 = 1)": ".2f"})
+TURNS = Table("turns", "Scaling", "turns", {"a call (turns 1 to 50 = 1)": ".2f"})
 LOADING = Table("loading", "Loading", "what", {"ms": ".1f"})
 TABLES = (CALL, WHERE, TOOLS, TURNS, LOADING)
 

@@ -154,7 +154,7 @@ def _sound(figure: Any, tables: Tables) -> None:
 
 def _host(figure: Any, tables: Tables) -> None:
     axes = figure.add_subplot()
-    _bars(axes, tables["host"], ["us a frame"], ".0f")
+    _bars(axes, tables["host"], ["us per frame"], ".0f")
     axes.set_xlabel("microseconds of the server's CPU")
 
 

@@ -45,7 +45,7 @@ CONTESTANTS = (
 
 SOUND = Table(
     "sound",
-    "Sound",
+    "Audio",
     "what",
     {
         "from the model, us": ".1f",

@@ -7,7 +7,7 @@ import sys
 from bench.cpu_time import interleaved
 from bench.report import Report, RunOptions, Table
 
-START = Table("start", "Start", "what", {"ms": ".0f", "`import jackfield` = 1": ".2f"})
+START = Table("start", "Startup", "what", {"ms": ".0f", "`import jackfield` = 1": ".2f"})
 TABLES = (START,)
 
 

@@ -131,13 +131,13 @@ def test_a_call_runs_once_and_only_after_its_approval(deployment: Deployment) ->
         await console.check_accessibility()
         assert booked(deployment) == []
         await card.get_by_role("button", name="Approve").click()
-        await expect(card).to_contain_text("You approved this.")
+        await expect(card).to_contain_text("You approved this call.")
         await expect(page.get_by_text("It is booked.")).to_be_visible()
         await expect(page.locator(".tool")).to_contain_text("done")
         assert booked(deployment) == ["Photo room"]
         # After a reload, the decision is shown and the user is not asked again.
         await page.reload()
-        await expect(card).to_contain_text("You approved this.")
+        await expect(card).to_contain_text("You approved this call.")
         await expect(card.get_by_role("button")).to_have_count(0)
         await expect(page.get_by_text("It is booked.")).to_be_visible()
 
@@ -150,7 +150,7 @@ def test_a_declined_call_is_not_run(deployment: Deployment) -> None:
         await console.send("Book the photo room")
         card = console.page.get_by_role("group", name="Confirmation")
         await card.get_by_role("button", name="Decline").click()
-        await expect(card).to_contain_text("You declined this. Nothing was run.")
+        await expect(card).to_contain_text("You declined this call. Nothing was run.")
         await expect(console.page.get_by_text("Then not.")).to_be_visible()
         await expect(console.page.locator(".tool")).to_contain_text("declined")
 
@@ -193,9 +193,9 @@ def test_a_late_decision_closes_the_card_and_says_why(deployment: Deployment) ->
         await expect(card).to_contain_text("Expires in 10:00")
         await asyncio.sleep(1)  # The host's own expiry; there is no event for it.
         await card.get_by_role("button", name="Approve").click()
-        await expect(card).to_contain_text("This has expired, and nothing was run.")
+        await expect(card).to_contain_text("The confirmation has expired. Nothing was run.")
         await expect(card.get_by_role("button")).to_have_count(0)
-        await expect(page.locator(".tool")).to_contain_text("Expired: it was not confirmed in time")
+        await expect(page.locator(".tool")).to_contain_text("Expired: the call was not confirmed in time")
         await expect(page.get_by_text("Then not.")).to_be_visible()
 
     browse(deployment, steps, books, more="[policies.confirmation]\nexpiry_seconds = 1")
@@ -234,7 +234,7 @@ def test_a_call_declined_in_another_window_closes_its_card(deployment: Deploymen
             headers={"Jackfield-Session": sessions[-1]},
         )
         await card.get_by_role("button", name="Approve").click()
-        await expect(card).to_contain_text("The user declined this call before; it was not run.")
+        await expect(card).to_contain_text("The user has already declined this call; it was not run.")
         await expect(card.get_by_role("button")).to_have_count(0)
 
     browse(deployment, steps, books)
@@ -265,10 +265,12 @@ def test_a_call_in_doubt_is_shown_until_an_operator_settles_it(deployment: Deplo
         await deployment.stop(signal.SIGKILL)
         await deployment.start()
         tool = page.locator(".tool")
-        await expect(tool).to_contain_text("In doubt: it may or may not have taken effect.")
+        await expect(tool).to_contain_text("In doubt: the call may or may not have taken effect.")
         await expect(tool.locator(".tag")).to_have_text("in doubt")
         await expect(page.get_by_text("failed")).to_have_count(0)
-        await expect(page.get_by_role("group", name="Confirmation")).to_contain_text("You approved this.")
+        await expect(page.get_by_role("group", name="Confirmation")).to_contain_text(
+            "You approved this call."
+        )
         await console.check_accessibility()
 
         operations = await console.context.new_page()
@@ -409,7 +411,7 @@ def test_a_window_above_the_session_limit_says_so_once_and_connects_later(deploy
         second.on("websocket", lambda socket: tries.append(socket.url))
         await second.goto(f"{deployment.address}/#/chat")
         said = second.get_by_text("You have too many sessions")
-        await expect(said).to_contain_text("Close another window")
+        await expect(said).to_contain_text("Close another console window")
         await expect(second.get_by_test_id("state")).to_have_text("waiting for a free session")
         await expect(second.get_by_label("Message")).to_be_disabled()
         before = len(tries)

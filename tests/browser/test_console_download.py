@@ -79,7 +79,7 @@ def test_one_button_downloads_the_local_model_and_new_conversations_use_it(
         await expect(provider.get_by_text("set OPENAI_API_KEY")).to_have_count(0)
         await console.check_accessibility()
         await page.get_by_role("button", name=BUTTON).click()
-        bar = page.get_by_role("progressbar", name="Download of the local language model")
+        bar = page.get_by_role("progressbar", name="Downloading the local language model")
         percent = 100 * len(PARTS[0]) // len(MODEL)
         await expect(provider).to_contain_text(f"{percent} % · 2.0 of 3.4 MB")
         assert await bar.get_attribute("value") == str(len(PARTS[0]))
@@ -92,7 +92,7 @@ def test_one_button_downloads_the_local_model_and_new_conversations_use_it(
         await expect(bar).to_be_visible()
         index.held[2].set()
         await expect(
-            page.get_by_text("Ready: new conversations use the local language model.")
+            page.get_by_text("Download complete. New conversations use the local language model.")
         ).to_be_visible()
         await console.check_accessibility()
         await page.reload()
@@ -119,7 +119,7 @@ def test_a_failed_download_says_why_and_can_be_retried(deployment: LocalDeployme
         index.lost.clear()
         await page.get_by_role("button", name="Try again").click()
         await expect(
-            page.get_by_text("Ready: new conversations use the local language model.")
+            page.get_by_text("Download complete. New conversations use the local language model.")
         ).to_be_visible()
         await expect(failed).to_have_count(0)
 

@@ -53,7 +53,7 @@ def booked(deployment: Deployment) -> list[str]:
 
 
 def form(console: Console, tool: str = "book_room") -> Locator:
-    return console.page.get_by_role("group", name=f"Form of {tool}")
+    return console.page.get_by_role("group", name=f"Form for {tool}")
 
 
 def field(card: Locator, name: str) -> Locator:
@@ -125,7 +125,7 @@ def test_a_dismissed_form_collapses_and_nothing_is_run(deployment: Deployment) -
         await console.check_accessibility()
         await page.reload()
         await expect(card).to_contain_text("This form was closed.")
-        # A newer form of the same tool replaces the open one.
+        # A newer form for the same tool replaces the open one.
         await console.send(ASK)
         await expect(card.nth(1).get_by_role("button", name="Send")).to_be_visible()
         await console.send('form book_room {"room": "Dark room"}')
@@ -214,7 +214,7 @@ def test_a_form_closed_in_another_window_says_so(deployment: Deployment) -> None
         await expect(card).to_contain_text("Closing")
         await field(card, "day").fill("2026-11-20")
         await card.get_by_role("button", name="Send").click()
-        await expect(card).to_contain_text("This form was dismissed or replaced before.")
+        await expect(card).to_contain_text("This form has already been dismissed or replaced.")
         assert hidden
 
     browse(deployment, steps)

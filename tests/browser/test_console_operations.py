@@ -59,7 +59,7 @@ def test_metrics_are_updated_live(deployment: Deployment) -> None:
             await execute(console, "book_room", room="Photo room", day="2026-11-20")
             await expect(figure(console, "Calls")).to_have_text("3")
             await expect(figure(console, "Errors")).to_have_text("2")
-            await expect(figure(console, "Refusals")).to_have_text("1")
+            await expect(figure(console, "Rejections")).to_have_text("1")
             row = section(console, "Tools").get_by_role("row").filter(has_text="format_datetime")
             await expect(row).to_contain_text("VALIDATION 1")
             await expect(row.locator("svg.percentiles")).to_be_visible()
@@ -93,7 +93,7 @@ def test_a_conversation_is_listed_read_and_downloaded(deployment: Deployment, tm
             dialog = page.get_by_role("dialog")
             lines = dialog.locator(".lines > li")
             await expect(lines.first).to_contain_text("What time is it?")
-            await expect(lines.filter(has_text="calls format_datetime")).to_have_count(1)
+            await expect(lines.filter(has_text="called format_datetime")).to_have_count(1)
             await expect(lines.last).to_contain_text("It is **ten o'clock**.")
             await console.check_accessibility()
 
@@ -135,7 +135,7 @@ def test_a_call_that_waits_is_not_shown_as_failed_in_a_transcript(deployment: De
             row = section(console, "Conversations").get_by_role("row").nth(1)
             await row.get_by_role("button", name="Transcript").click()
             lines = console.page.get_by_role("dialog").locator(".lines > li")
-            await expect(lines.filter(has_text="book_room waits for approval")).to_have_count(1)
+            await expect(lines.filter(has_text="book_room is waiting for approval")).to_have_count(1)
             await expect(lines.filter(has_text="failed")).to_have_count(0)
 
     asyncio.run(main())

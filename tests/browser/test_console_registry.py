@@ -289,7 +289,7 @@ def test_a_guide_is_rendered_without_scripts(deployment: Deployment) -> None:
             await expect(guide.get_by_role("heading", name="Watch out")).to_be_visible()
             await expect(guide.locator("strong")).to_have_text("first")
             assert await guide.locator("script").count() == 0
-            await page.get_by_text("As declared to").first.click()
+            await page.get_by_text("As declared for").first.click()
             await expect(page.locator("details[open] pre")).to_contain_text("plan_visit")
 
     asyncio.run(main())

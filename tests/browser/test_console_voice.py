@@ -408,7 +408,7 @@ def test_a_call_without_a_microphone_says_what_to_do(deployment: Deployment) -> 
             await expect(console.page.get_by_test_id("state")).to_have_text("ready")
             await console.page.get_by_role("button", name="Start a call", exact=True).click()
             dialog = console.page.get_by_role("dialog", name="Microphone")
-            await expect(dialog).to_contain_text("your browser asks")
+            await expect(dialog).to_contain_text("your browser will ask")
             await console.check_accessibility()
             await console.page.get_by_role("button", name="Use the microphone").click()
             await expect(console.page.locator(".notice")).to_contain_text(

@@ -7,7 +7,7 @@ from typing import Any
 from compatibility.deployment import Host, RawClient
 
 FramesByType = dict[str, list[dict[str, Any]]]
-"""The messages of a host, by type."""
+"""The messages from a host, by type."""
 
 
 async def run_scenarios(host: Host) -> FramesByType:

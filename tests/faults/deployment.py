@@ -88,14 +88,20 @@ TOOLS: dict[str, dict[str, Any]] = {
 class Deployment:
     """A folder with the registry, the store, the settings and the effect log."""
 
+    allow: tuple[str, ...] = ALLOW
+    """The distributions and tools that the hosts load."""
+    tables: Mapping[str, Mapping[str, Any]] = {}
+    """Further tables of the settings."""
+
     def __init__(self, folder: Path, *, expiry: float) -> None:
         """Create the folder; `expiry` is how long a call waits for its user, in seconds."""
         self.folder = folder
         self.expiry = expiry
-        self.registry = self._freeze()
+        self.registry = self.freeze()
         self._operator = self.write_settings("operator", lease=None)
 
-    def _freeze(self) -> Path:
+    def freeze(self) -> Path:
+        """Install the tools and freeze them; return the registry's path."""
         site = Site(self.folder / "site")
         for tool, fields in TOOLS.items():
             schema = {"description": f"Does what {tool} does.", "latencyBudgetMs": 60000, **fields}
@@ -106,7 +112,7 @@ class Deployment:
                 guide=f"# {tool}\n\nSummary of {tool}.\n\n## Watch out\n\nGuide of {tool}.\n",
                 handler=HANDLER.replace("WRITES", str(fields != {})),
             )
-        return site.frozen(*ALLOW)
+        return site.frozen(*self.allow)
 
     @property
     def environment(self) -> dict[str, str]:
@@ -125,8 +131,9 @@ class Deployment:
             "observers.audit": {"path": str(self.folder / "audit.jsonl")},
             "policies.confirmation": {"expiry_seconds": self.expiry},
             "host": {"requests_per_minute": 1_000_000, "sessions_per_user": 1000, "grace_seconds": 2, **host},
+            **self.tables,
         }
-        top = {"provider": "local", "registry": str(self.registry), "allow": list(ALLOW)}
+        top = {"provider": "local", "registry": str(self.registry), "allow": list(self.allow)}
         path = self.folder / f"{name}.toml"
         text = _lines(top) + "".join(f"[{table}]\n{_lines(values)}" for table, values in tables.items())
         path.write_text(text, "utf-8")

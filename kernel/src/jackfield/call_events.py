@@ -67,7 +67,7 @@ def tool_end(result: CallResult) -> ToolComplete | ToolErrorEvent:
 
 
 def confirmation_settled(pending: PendingConfirmation, *, approved: bool) -> ConfirmationSettled:
-    """Return the event for the user's decision about a call."""
+    """Return the event for the user's decision on a call."""
     return ConfirmationSettled(tool=pending.tool_id, call_id=pending.call_id, approved=approved)
 
 
@@ -79,7 +79,7 @@ def call_outcome(result: CallResult) -> SessionEvent:
 
 
 def publish_decisions(session: Session, result: CallResult) -> None:
-    """Publish the policy decisions about a call; calls without an id are unknown to clients and skipped."""
+    """Publish the policy decisions on a call; calls without an id are unknown to clients and skipped."""
     if result.call is not None and result.call_id is not None:
         trace = result.call.policy_trace()
         decisions = ToolDecisions(tool=result.tool_id, call_id=result.call_id, decisions=trace)

@@ -25,8 +25,17 @@ from jackfield.offers import (
 )
 from jackfield.plugins import Plugins, RegisteredOffer, load
 from jackfield.registry.registry import Deployment, RegistryError, drift_for
-from jackfield.settings import AUTO, Settings, SettingsError, SettingsFaults, merge_tables, read_offer
+from jackfield.settings import (
+    AUTO,
+    NO_PROVIDER,
+    Settings,
+    SettingsError,
+    SettingsFaults,
+    merge_tables,
+    read_offer,
+)
 from jackfield.store import MemoryStore, Store, StoreUnavailableError
+from jackfield.transport.no_provider import NoProvider
 from jackfield.transport.protocol import Transport, is_described
 
 _log = logging.getLogger(__name__)
@@ -54,6 +63,9 @@ _GOVERNING = ("jackfield_policies", "jackfield_intent_handlers", "jackfield_stor
 
 _Component = TypeVar("_Component")
 
+INSTALL_PROVIDER = "install a provider, such as jackfield-transport-openai, and run `jackfield build`"
+"""How to get a provider if none is installed."""
+
 _INVALID: Any = object()
 """The settings of an offer whose table has faults."""
 
@@ -79,7 +91,7 @@ class ProviderDownload(NamedTuple):
 
 
 class ProviderChoice(NamedTuple):
-    """Which transport sessions use, and why."""
+    """Which transport sessions use, and why; the name `none` means that conversations are off."""
 
     name: str
     reason: str
@@ -271,12 +283,16 @@ class PluginComponents:
 
     def transport(self) -> Transport:
         """Create the transport of the chosen provider."""
+        if self.provider_choice.name == NO_PROVIDER:
+            return NoProvider()
         offer, settings = self._provider()
         transport: Transport = offer.create(settings)
         return transport
 
     def provider_unavailable_reason(self) -> str | None:
         """Return why the chosen provider cannot be used, as far as known without contacting it."""
+        if self.provider_choice.name == NO_PROVIDER:
+            return None
         offer, settings = self._provider()
         return offer.unavailable(settings)
 
@@ -310,11 +326,15 @@ class PluginComponents:
         return {offer.name: offer for offer in offers if isinstance(offer, TransportOffer)}
 
     def _configured_provider(self, name: str) -> ProviderChoice:
+        if name == NO_PROVIDER:
+            known = " or ".join(f"`{each}`" for each in self._transports)
+            fix = f"set `provider` to `auto` or {known}" if known else INSTALL_PROVIDER
+            return ProviderChoice(name, "the setting `provider` is `none`", hints=(fix,))
         if name not in self._transports:
             problem = self._withheld_offer("jackfield_transports", name)
             problem = problem or f"no installed plugin offers {name!r}"
             known = ", ".join(self._transports)
-            fix = f"choose one of {known}" if known else "install one, such as jackfield-transport-openai"
+            fix = f"choose one of {known}" if known else INSTALL_PROVIDER
             raise SettingsError(f"provider: {problem}; {fix}")
         return ProviderChoice(name, "the setting `provider` names it")
 
@@ -355,12 +375,13 @@ class PluginComponents:
             for each in self.withheld_plugins
             for name in each.offers.get("jackfield_transports", ())
         ]
+        if withheld:
+            # A provider that was frozen is missing, which must not go unnoticed.
+            raise SettingsError(f"provider: no usable provider found; {'; or '.join([*withheld, *hints])}")
         undetectable = [name for name, offer in self._transports.items() if not offer.detectors]
         named = [f"name one with the setting `provider`: {', '.join(undetectable)}"] if undetectable else []
-        fixes = [*withheld, *hints, *named] or [
-            "install one, such as jackfield-transport-openai, and run `jackfield build`"
-        ]
-        raise SettingsError(f"provider: no usable provider found; {'; or '.join(fixes)}")
+        fixes = (*hints, *named) or (INSTALL_PROVIDER,)
+        return ProviderChoice(NO_PROVIDER, "no usable provider was found", True, fixes, {}, tuple(downloads))
 
     def _withheld_offer(self, hook: str, name: str) -> str:
         """Return why an offer of the snapshot is missing, if its plugin was withheld."""
@@ -415,7 +436,10 @@ class PluginComponents:
         except SettingsError:
             raise
         except Exception as error:
-            raise RegistryError(f"{owner} cannot be created: {type(error).__name__}: {error}") from error
+            cause = f"{type(error).__name__}: {error}"
+            off = f"; to start without it, set enabled = false in [{kind}.{offered.name}]"
+            fix = off if kind == "capabilities" else ""
+            raise RegistryError(f"{owner} cannot be created: {cause}{fix}") from error
         required = () if isinstance(component, SyncPolicy) else _REQUIRED_METHODS.get(kind, ())
         missing = [name for name in required if not callable(getattr(component, name, None))]
         if missing:

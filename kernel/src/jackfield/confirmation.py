@@ -184,7 +184,7 @@ def not_run_meta(tool: RegisteredTool) -> dict[str, Any]:
 
 
 def confirmation_pending(pending: PendingConfirmation) -> ToolResponse:
-    """Return the response to a call that the user has not decided about yet."""
+    """Return the response to a call that the user has not decided on yet."""
     failure = Failure(
         ErrorType.CONFIRMATION_REQUIRED,
         "Not run yet: the user was asked to confirm the call and has not answered.",

@@ -47,9 +47,9 @@ class ConsentPolicy(SyncPolicy):
         consent = self.judge(call)
         if consent.reason:
             call.waive_confirmation(consent.reason)
-            call.decide(self.name, f"vouched: {consent.reason}")
+            call.decide(self.name, f"consent given: {consent.reason}")
         else:
             for note in consent.notes:
                 call.add_preview_note(note)
-            call.decide(self.name, "left to confirmation")
+            call.decide(self.name, "confirmation needed")
         return None

@@ -19,6 +19,8 @@ from typing import NamedTuple
 
 TOOLS = "jackfield.tools"
 
+FAMILIES = "jackfield.families"
+
 PLUGINS = "jackfield.plugins"
 
 KERNEL = "jackfield-kernel"
@@ -52,16 +54,25 @@ class Distribution(NamedTuple):
 
 
 class EntryPoint(NamedTuple):
-    """An entry point: its name, the object it refers to, and its distribution."""
+    """An entry point: its name, the object it refers to, and its distribution.
+
+    A tool of a family has no entry point in its distribution's metadata. The build makes one for it, with the
+    name of the family.
+    """
 
     group: str
     name: str
     value: str
     distribution: Distribution
+    family: str = ""
 
     def matches(self, pattern: str) -> bool:
-        """Whether a pattern matches the entry point's name or its distribution's name."""
-        return fnmatchcase(self.name, pattern) or fnmatchcase(self.distribution.name, normalised(pattern))
+        """Whether a pattern matches the name of the entry point, its family or its distribution."""
+        return (
+            fnmatchcase(self.name, pattern)
+            or fnmatchcase(self.distribution.name, normalised(pattern))
+            or (self.family != "" and fnmatchcase(self.family, pattern))
+        )
 
 
 class Metadata(NamedTuple):

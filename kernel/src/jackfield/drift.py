@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from functools import cached_property, partial
 from typing import Any
 
-from jackfield.contract.snapshot import NOT_CODE, FrozenTool, Snapshot
+from jackfield.contract.snapshot import FrozenTool, Snapshot, stored_texts
 from jackfield.distributions import Metadata, describe_drift, installed
 
 
@@ -88,10 +88,18 @@ class Drift:
             package = tool.package
             if (known := self._drift_by_hash.get((package, frozen))) is None:
                 version = partial(self._version, tool.distribution, tool.distribution_version)
-                known = describe_drift(package, version, frozen, NOT_CODE if self._code_only else ())
+                known = describe_drift(package, version, frozen, self._not_compared(tool))
                 self._drift_by_hash[package, frozen] = known
             self._drift_by_tool[tool_id] = known
         return known
+
+    def _not_compared(self, tool: FrozenTool) -> tuple[str, ...]:
+        if not self._code_only:
+            return ()
+        if tool.family is None:
+            return stored_texts(())
+        siblings = [each for each in self._tools[tool.distribution] if each.family_package == tool.package]
+        return stored_texts(each.folder for each in siblings if each.folder)
 
     def _dependency(self, name: str) -> str:
         frozen = self._frozen.get(name, {})

@@ -12,6 +12,7 @@ from typing import Any, Protocol
 import orjson
 
 from jackfield.contract.tool import ENVELOPE_META, ErrorType, Failure, ToolResponse, fail
+from jackfield.handler_types import model_data
 from jackfield.registry.registry import RegisteredTool
 from jackfield.session.session import Session, Turn
 
@@ -165,7 +166,7 @@ class Call:
         """Encode a handler's data once; data that is not JSON becomes an internal failure."""
         try:
             # A number that JSON cannot represent becomes null, as it does in a browser.
-            data = orjson.dumps(response.data)
+            data = orjson.dumps(response.data, model_data)
             if response.failure or response.meta:
                 # A response of another tool that the handler passes on may contain that envelope's `meta`.
                 meta = dict(response.meta)
@@ -204,7 +205,7 @@ class Call:
         else:
             encoded, encoded_data = self._encoded
             if encoded is not data:
-                encoded_data = orjson.dumps(data)
+                encoded_data = orjson.dumps(data, model_data)
             applied = orjson.dumps([intent.to_wire() for intent in intents]) if intents else b"[]"
             wire = b"".join(
                 (b'{"ok":true,"data":', encoded_data, b',"intents":', applied, tool_meta, duration, rest)
@@ -220,10 +221,10 @@ class Policy(Protocol):
     """Middleware for calls: answers a call, changes it, or wraps the rest of the chain."""
 
     def applies_to(self, tool: RegisteredTool, session: Session) -> bool:
-        """Whether this policy can affect calls of this tool in this session."""
+        """Whether this policy can affect calls to this tool in this session."""
 
     async def apply(self, call: Call, proceed: Proceed) -> ToolResponse:
-        """Decide about a call; `await proceed(call)` runs the rest of the chain."""
+        """Decide on a call; `await proceed(call)` runs the rest of the chain."""
 
 
 class SyncPolicy:
@@ -233,7 +234,7 @@ class SyncPolicy:
     """
 
     def applies_to(self, tool: RegisteredTool, session: Session) -> bool:  # noqa: ARG002
-        """Whether this policy can affect calls of this tool in this session."""
+        """Whether this policy can affect calls to this tool in this session."""
         return True
 
     def before(self, call: Call) -> ToolResponse | None:  # noqa: ARG002
@@ -251,6 +252,4 @@ class SyncPolicy:
 
 def policy_failed(*, writes: bool) -> ToolResponse:
     """Return the response to a call in which a policy failed; how far the call got is unknown."""
-    return fail(
-        ErrorType.INTERNAL, "A policy of the host failed during this call.", partial_side_effects=writes
-    )
+    return fail(ErrorType.INTERNAL, "A host policy failed during this call.", partial_side_effects=writes)

@@ -33,7 +33,7 @@ def refusal(call: Call, within: Call | None) -> ToolResponse | None:
     `within` is another call, if one of that call's policies proceeded with this one.
     """
     if call.tool is not call.requested:
-        cause, problem = f"a policy replaced it with {call.tool.id}", "The tool of this call was replaced"
+        cause, problem = f"a policy replaced it with {call.tool.id}", "The call's tool was replaced"
         call.tool = call.requested
     elif within is not None:
         cause = f"a policy of another call proceeded with it ({_policies(within)})"
@@ -54,7 +54,7 @@ def refusal(call: Call, within: Call | None) -> ToolResponse | None:
     else:
         return None
     consequence = "it is not run again" if call.invocations else "nothing was run"
-    _log.error("%s was refused: %s; %s (%s)", call.tool.id, problem, cause, _policies(call))
+    _log.error("%s was rejected: %s; %s (%s)", call.tool.id, problem, cause, _policies(call))
     return fail(
         ErrorType.INTERNAL,
         f"{problem}; {consequence}.",
@@ -152,7 +152,7 @@ def policy_timeout(call: Call, policy: str) -> ToolResponse:
     """Record that a policy timed out, and return a response that says whether the handler ran."""
     seconds, started = invocation.POLICY_SECONDS, "started" if call.invocations else "did not start"
     _log.error(
-        "policy %s did not finish within %s s in a call of %s, whose handler %s; %s",
+        "policy %s did not finish within %s s in a call to %s, whose handler %s; %s",
         policy, seconds, call.tool.id, started, _policies(call),
     )  # fmt: skip
     if call.invocations or call.ended_by:
@@ -169,9 +169,9 @@ def policy_timeout(call: Call, policy: str) -> ToolResponse:
 def _timeout_response(call: Call) -> ToolResponse:
     writes = bool(call.invocations) and not call.tool.reads
     if not call.invocations:
-        message = "The call was not run: a policy of the host timed out."
+        message = "The call was not run: a host policy timed out."
     else:
-        message = "The tool ran, but a policy of the host timed out and the result is lost."
+        message = "The tool ran, but a host policy timed out and the result is lost."
     advice = "Find out whether the call took effect before you try again, and tell the user."
     return fail(
         ErrorType.TRANSIENT,

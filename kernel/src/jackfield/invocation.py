@@ -7,7 +7,6 @@ that take too long. `HandlerContext` is the context that a handler receives.
 from __future__ import annotations
 
 import asyncio
-import inspect
 import logging
 import time
 from collections.abc import Awaitable, Callable, Mapping
@@ -16,7 +15,8 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from jackfield.contract.context import AudioControl, ToolContext, VoiceControl
-from jackfield.contract.tool import ErrorType, ToolError, ToolResponse, fail, fail_from
+from jackfield.contract.tool import ErrorType, ToolError, ToolResponse, fail, fail_from, ok
+from jackfield.handler_types import is_async, typed
 from jackfield.protocol.codec import event_fields
 from jackfield.protocol.messages import ToolProgress
 
@@ -64,16 +64,19 @@ class Cancellable(Protocol):
 
 
 def as_handler(execute: Callable[..., Any]) -> Handler:
-    """Return `execute` as a coroutine function; a plain function runs in a thread to keep the loop free."""
-    called = execute if inspect.isroutine(execute) else type(execute).__call__
-    if inspect.iscoroutinefunction(called):
-        return cast("Handler", execute)
+    """Return `execute` as a coroutine function that takes JSON; a plain function runs in a thread.
+
+    The types in its signature are read here, once; a handler without types is not wrapped.
+    """
+    run = typed(execute)
+    if is_async(execute):
+        return cast("Handler", run)
 
     async def in_thread(args: dict[str, Any], ctx: ToolContext) -> ToolResponse:
         loop = asyncio.get_running_loop()
         # In a generator, because a future cannot hold a StopIteration and would never be done.
-        run = (execute(args, ctx) for _ in range(1))
-        return cast("ToolResponse", await loop.run_in_executor(_threads(), next, run))
+        once = (run(args, ctx) for _ in range(1))
+        return cast("ToolResponse", await loop.run_in_executor(_threads(), next, once))
 
     return in_thread
 
@@ -125,11 +128,10 @@ async def run_handler(
         if call.cancel_reason and task is not None:
             # Also if the handler ignored the cancellation: its result then says what really happened.
             task.uncancel()
-    return result if isinstance(result, ToolResponse) else _handler_failed(_not_a_response(result))
-
-
-def _not_a_response(result: Any) -> str:
-    return f"it returned {type(result).__name__} instead of ok(...) or fail(...)"
+    if isinstance(result, ToolResponse):
+        return result
+    # Data by itself is a success. None is more often a forgotten `return` than a result.
+    return _handler_failed("it returned None") if result is None else ok(result)
 
 
 def _handler_failed(cause: str, error: BaseException | None = None) -> ToolResponse:
@@ -327,7 +329,7 @@ class ClientMessaging:
     async def send(self, event: str, **fields: Any) -> None:
         """Send an event to the client; the model does not see it."""
         if event in RESERVED_EVENTS:
-            raise ValueError(f"{event!r} is reserved for the host; choose another name")
+            raise ValueError(f"{event!r} is reserved for the host; choose a different name")
         if not self._session.connected:
             raise ConnectionError("no client is connected")
         self._session.publish(event, fields)

@@ -122,7 +122,7 @@ class CallLedger:
                 # The holder of the claim may have run the call, so it must not be reported as not run.
                 _log.error("call %s: its state is unknown: %s", call.key, error)
                 return _unrecorded_answer(call, "unknown", unknown())
-        if not is_repeatable(call):
+        if not call.tool.repeatable:
             call.check_claim = self._store.holds
         try:
             response = await proceed(call)
@@ -139,7 +139,7 @@ class CallLedger:
         """Claim a call in the store; a call that may not run twice leaves a note."""
         if call.confirmed:
             return self._claim_approved(call, durable=durable)
-        if is_repeatable(call) or runs_only_approved(call):
+        if call.tool.repeatable or runs_only_approved(call):
             # The call never needs to be settled, so it needs no note.
             return self._store.claim(call.key, call.fingerprint, ttl=self._seconds, durable=durable)
         return self._store.claim(call.key, call.fingerprint, ttl=self._seconds, note=self._note(call))
@@ -147,7 +147,7 @@ class CallLedger:
     async def _claim_approved(self, call: Call, *, durable: bool) -> Claim:
         """Claim an approved call for at least as long as its confirmation request is kept."""
         ttl = self._claim_ttl(await self._confirmations.for_run(call.key))
-        note = b"" if is_repeatable(call) else self._note(call)
+        note = b"" if call.tool.repeatable else self._note(call)
         return await self._store.claim(call.key, call.fingerprint, ttl=ttl, durable=durable, note=note)
 
     def _claim_ttl(self, pending: PendingConfirmation | None) -> float:
@@ -251,13 +251,13 @@ class CallLedger:
             # of its result starts now.
             ttl = (
                 None
-                if is_repeatable(call) and response.failure is None
+                if call.tool.repeatable and response.failure is None
                 else await self._result_ttl(call.key, wire)
             )
             if await self._store.complete(call.key, wire, durable=durable, ttl=ttl):
-                return (
-                    await self._concurrent_decision(call, wire) or response if _is_waiting(wire) else response
-                )
+                if response.failure is None or not _is_waiting(wire):
+                    return response
+                return await self._concurrent_decision(call, wire) or response
         except StoreUnavailableError as error:
             # The call ran, and the model has to know its result.
             self._record_later(call, error)
@@ -297,7 +297,7 @@ class CallLedger:
     async def _answer_error(self, error: BaseException, call: Call) -> ToolResponse:
         """Return the response to a call that failed, or raise the error again if the caller must see it."""
         cancelled = is_external_cancellation(error)
-        may_run_again = is_repeatable(call) or not call.invocations
+        may_run_again = call.tool.repeatable or not call.invocations
         if may_run_again and (cancelled or isinstance(error, StoreUnavailableError)):
             # Errors of the store must not hide the cancellation from the caller.
             with contextlib.suppress(Exception):
@@ -365,8 +365,8 @@ class CallLedger:
                 call.end(DUPLICATES, "conflict")
                 return fail(
                     ErrorType.CONFLICT,
-                    "This call id was already used with other arguments; the earlier call is unaffected.",
-                    suggestion="Make a new call with another id.",
+                    "This call id was already used with different arguments; the earlier call is unaffected.",
+                    suggestion="Make a new call with a different id.",
                 )
             case ClaimState.IN_DOUBT:
                 return await self._answer_in_doubt(call)
@@ -402,7 +402,7 @@ class CallLedger:
                 self._enqueue(key, wire)
                 raise
             return await self._answer_confirmable(call, wire)
-        if is_repeatable(call) or runs_only_approved(call):
+        if call.tool.repeatable or runs_only_approved(call):
             if not await store.reclaim(key):
                 return None
             call.decide(DUPLICATES, "run again after a crash")
@@ -474,18 +474,13 @@ def idempotency_key(call: Call) -> str:
     return f"call/{call.session.id}/{call.turn.number}/{call.fingerprint.hex()}"
 
 
-def is_repeatable(call: Call) -> bool:
-    """Whether running a call twice does no harm."""
-    return call.tool.reads or call.tool.manifest.idempotent
-
-
 def runs_only_approved(call: Call) -> bool:
     """Whether nothing runs under the call's own claim, because its tool always needs confirmation."""
     return call.tool.manifest.requires_confirmation is True and not call.confirmed
 
 
 def _is_waiting(wire: bytes) -> bool:
-    """Whether an envelope says that the call waits for the user's decision."""
+    """Whether an envelope says that the call is waiting for the user's decision."""
     # The substring check avoids parsing most envelopes.
     return b'"state":"waiting"' in wire and state_of(wire) is CallState.WAITING
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Collection, Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any, NamedTuple, Protocol
 
@@ -73,33 +73,47 @@ class CallResult(NamedTuple):
 class Observer(Protocol):
     """Receives notifications about calls and sessions.
 
-    The methods run on the call path, so they must be fast; anything slow belongs in a background task.
+    The methods run on the call path, so they must be fast; anything slow belongs in a background task. An
+    observer that inherits from this class implements what it needs, and only that is called.
     """
 
-    def call_finished(self, call: Call, response: ToolResponse) -> None:
+    def call_finished(self, call: Call, response: ToolResponse) -> None:  # noqa: ARG002
         """A call was answered; it does not change any more."""
+        return
 
-    def session_opened(self, session: Session, *, prompt_tokens: int, declaration_tokens: int) -> None:
+    def session_opened(self, session: Session, *, prompt_tokens: int, declaration_tokens: int) -> None:  # noqa: ARG002
         """A session was opened, with this many tokens in its prompt and tool declarations."""
+        return
 
-    def turn_began(self, session: Session) -> None:
-        """A turn of the user began."""
+    def turn_began(self, session: Session) -> None:  # noqa: ARG002
+        """A user turn began."""
+        return
 
-    def session_ended(self, session: Session) -> None:
+    def session_ended(self, session: Session) -> None:  # noqa: ARG002
         """A session ended."""
+        return
 
     async def close(self) -> None:
         """Write everything that is still buffered."""
+        return
 
 
-class Observers(tuple[Observer, ...]):
+class Observers:
     """All observers of a runtime; an exception in one is logged and does not affect the others."""
 
-    __slots__ = ()
+    def __init__(self, observers: Iterable[Observer] = ()) -> None:
+        self._all = tuple(observers)
+        self._call_finished = [each for each in self._all if _implements(each, "call_finished")]
+        self._session_opened = [each for each in self._all if _implements(each, "session_opened")]
+        self._turn_began = [each for each in self._all if _implements(each, "turn_began")]
+        self._session_ended = [each for each in self._all if _implements(each, "session_ended")]
+
+    def __iter__(self) -> Iterator[Observer]:
+        return iter(self._all)
 
     def call_finished(self, call: Call, response: ToolResponse) -> None:
         """Notify all observers that a call was answered."""
-        for observer in self:
+        for observer in self._call_finished:
             try:
                 observer.call_finished(call, response)
             except BaseException as error:  # noqa: BLE001 - third-party code
@@ -107,7 +121,7 @@ class Observers(tuple[Observer, ...]):
 
     def session_opened(self, session: Session, *, prompt_tokens: int, declaration_tokens: int) -> None:
         """Notify all observers that a session was opened."""
-        for observer in self:
+        for observer in self._session_opened:
             try:
                 observer.session_opened(
                     session, prompt_tokens=prompt_tokens, declaration_tokens=declaration_tokens
@@ -116,8 +130,8 @@ class Observers(tuple[Observer, ...]):
                 _observer_failed(observer, "session_opened", error)
 
     def turn_began(self, session: Session) -> None:
-        """Notify all observers that a turn of the user began."""
-        for observer in self:
+        """Notify all observers that a user turn began."""
+        for observer in self._turn_began:
             try:
                 observer.turn_began(session)
             except BaseException as error:  # noqa: BLE001 - third-party code
@@ -125,11 +139,16 @@ class Observers(tuple[Observer, ...]):
 
     def session_ended(self, session: Session) -> None:
         """Notify all observers that a session ended."""
-        for observer in self:
+        for observer in self._session_ended:
             try:
                 observer.session_ended(session)
             except BaseException as error:  # noqa: BLE001 - third-party code
                 _observer_failed(observer, "session_ended", error)
+
+
+def _implements(observer: Observer, method: str) -> bool:
+    """Whether an observer has its own method, not the one of `Observer`, which does nothing."""
+    return getattr(type(observer), method, None) is not getattr(Observer, method)
 
 
 def _observer_failed(observer: Observer, method: str, error: BaseException) -> None:
@@ -227,7 +246,7 @@ class Orchestrator:
     async def resolve_confirmation(
         self, session: Session, pending: PendingConfirmation, ledger: CallLedger, *, approve: bool
     ) -> CallResult:
-        """Carry out the user's decision about a pending call, publish the outcome and return it."""
+        """Carry out the user's decision on a pending call, publish the outcome and return it."""
         if not approve and await ledger.record_not_run(pending, declined()):
             publish_decisions(session, self.record_declined(session, pending))
             session.publish(*event_fields(confirmation_settled(pending, approved=False)))
@@ -260,7 +279,8 @@ class Orchestrator:
             """Publish the decision, then run the call."""
             # Published by the process that runs the call, and before the run, which may take minutes.
             session.publish(*event_fields(confirmation_settled(pending, approved=True)))
-            return await self._chain_for(call).run(call)
+            chain: Chain = session.chains.get(tool.id) or self._chain(call)
+            return await chain.run(call)
 
         async def run_once(call: Call) -> ToolResponse:
             """Run the call under the claim of its approval."""
@@ -285,14 +305,6 @@ class Orchestrator:
         """Run a call: a write runs in its own task."""
         return self._run(call, run) if call.tool.reads else self._run_write(call, run)
 
-    def _chain_for(self, call: Call) -> Chain:
-        """Return the policies of a tool in a session; they are composed at its first call."""
-        chains, tool = call.session.chains, call.tool
-        chain: Chain | None = chains.get(tool.id)
-        if chain is None:
-            chain = chains[tool.id] = self._chain(tool, call.session)
-        return chain
-
     async def _run(self, call: Call, run: Proceed | None = None) -> CallResult:
         """Run a call through its chain of policies under a deadline; return exactly one result."""
         deadlines, loop = self._deadlines, asyncio.get_running_loop()
@@ -305,7 +317,7 @@ class Orchestrator:
         if not deadlines.armed:
             deadlines.arm()
         try:
-            chain = self._chain_for(call)
+            chain: Chain = call.session.chains.get(call.tool.id) or self._chain(call)
             call.policies = chain.names
             return self._finish(call, await (run or chain.run)(call))
         except BaseException as error:
@@ -319,7 +331,8 @@ class Orchestrator:
             # A policy is third-party code: the model gets one response, without leftovers of another one.
             call.wire, call.meta = None, {}
             if call.policy_timed_out:
-                response = policy_timeout(call, self._chain_for(call).outermost)
+                chain = call.session.chains.get(call.tool.id) or self._chain(call)
+                response = policy_timeout(call, chain.outermost)
             else:
                 response = _policy_error(call, error)
             return self._finish(call, response)
@@ -350,8 +363,12 @@ class Orchestrator:
             CallResult, (call.tool.id, call.call_id, response, wire, text, call.key, call.replayed, call)
         )
 
-    def _chain(self, tool: RegisteredTool, session: Session) -> Chain:
-        """Return the chain of the policies that apply; tools and sessions with the same policies share it."""
+    def _chain(self, call: Call) -> Chain:
+        """Compose the policies of a tool in a session, at its first call; the session keeps the chain.
+
+        Tools and sessions with the same policies share a chain.
+        """
+        tool, session = call.tool, call.session
         chosen = tuple(each for each in self._policies if each[2].applies_to(tool, session))
         names = tuple(name for name, _, _ in chosen)
         if (names, tool.reads) not in self._chains:
@@ -360,7 +377,8 @@ class Orchestrator:
             steps = [*admit, (VALIDATION, Validation()), *shape]
             encoding = ResultEncoding(self._intents, enforce_returns=self._enforce_returns)
             self._chains[names, tool.reads] = Chain(steps, self._invoke, encoding, writes=not tool.reads)
-        return self._chains[names, tool.reads]
+        chain = session.chains[tool.id] = self._chains[names, tool.reads]
+        return chain
 
     def _invoke(self, call: Call) -> Awaitable[ToolResponse]:
         """Invoke the handler, unless the policies have broken a rule of the kernel."""
@@ -496,7 +514,7 @@ def _policy_error(call: Call, error: BaseException) -> ToolResponse:
         # How far the call got is unknown, so policies without a decision must not appear as passed.
         call.decisions = dict.fromkeys(call.policies, "unknown") | call.decisions
     if call.invocations or not isinstance(error, StoreUnavailableError):
-        _log.error("a policy failed in a call of %s", call.tool.id, exc_info=error)
+        _log.error("a policy failed in a call to %s", call.tool.id, exc_info=error)
         return policy_failed(writes=not call.tool.reads)
-    _log.error("call of %s refused: the store is unavailable: %s", call.tool.id, error)
+    _log.error("call to %s rejected: the store is unavailable: %s", call.tool.id, error)
     return not_claimed()

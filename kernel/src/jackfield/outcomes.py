@@ -70,7 +70,7 @@ def declined() -> ToolResponse:
 
 
 def expired() -> ToolResponse:
-    """Return the outcome of a call that the user did not decide about in time."""
+    """Return the outcome of a call that the user did not decide on in time."""
     refused = fail(
         ErrorType.PERMANENT,
         "The user did not decide in time; the call was not run.",
@@ -121,7 +121,7 @@ def not_claimed() -> ToolResponse:
     """
     answer = fail(
         ErrorType.TRANSIENT,
-        "The session store is unavailable, so this delivery ran nothing. If the call was made before, its "
+        "The session store is unavailable, so the call was not run. If the call was made before, its "
         "outcome is unaffected.",
         retryable=True,
         suggestion="Try again in a few seconds, with the same call id.",

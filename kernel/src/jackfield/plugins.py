@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib
+import inspect
+import keyword
 import re
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import is_dataclass
@@ -12,8 +14,9 @@ from typing import Any, NamedTuple
 import pluggy
 
 from jackfield import hookspecs, offers
+from jackfield.contract.context import ToolContext
 from jackfield.distributions import EntryPoint
-from jackfield.offers import EndpointOffer, Offer, PolicyOffer, ToolOffer
+from jackfield.offers import CapabilityOffer, EndpointOffer, Offer, PolicyOffer, ToolOffer
 
 OFFER_TYPES: dict[str, type] = {
     "jackfield_tools": offers.ToolOffer,
@@ -39,6 +42,8 @@ class PluginFaultKind(StrEnum):
     UNKNOWN_HOOK = "it implements a hook that does not exist"
     BAD_OFFER = "a hook returns something that is not a valid offer"
     NAME_TAKEN = "another plugin offers the same name"
+    BAD_CAPABILITY_NAME = "a capability has a name that no handler can use"
+    UNMARKED_HOOK = "a function is named like a hook but not marked as one"
 
 
 class PluginFault(NamedTuple):
@@ -93,6 +98,7 @@ def load(entries: Iterable[EntryPoint], hooks: Collection[str] = tuple(OFFER_TYP
             faults.append(PluginFault(PluginFaultKind.BROKEN, entry, f"{type(error).__name__}: {error}"))
             continue
         faults += _unknown_hooks(manager, plugin, entry)
+        faults += _unmarked_hooks(plugin, entry)
         registered.append((entry, plugin))
     offered: list[RegisteredOffer] = []
     for entry, plugin in registered:
@@ -127,6 +133,28 @@ def _unknown_hooks(manager: pluggy.PluginManager, plugin: Any, entry: EntryPoint
             yield PluginFault(PluginFaultKind.UNKNOWN_HOOK, entry, f"{caller.name} is not a hook{meant}")
 
 
+def _unmarked_hooks(plugin: Any, entry: EntryPoint) -> Iterator[PluginFault]:
+    """Yield a fault for each function that pluggy ignores although it is named like a hook."""
+    for name in dir(plugin):
+        if not name.startswith("jackfield_"):
+            continue
+        function = getattr(plugin, name, None)
+        if not inspect.isroutine(function) or getattr(function, "__module__", "") == hookspecs.__name__:
+            continue
+        if not hasattr(function, f"{hookspecs.PROJECT}_impl"):
+            message = f"{name} has no @hookimpl, so it is never called"
+            yield PluginFault(PluginFaultKind.UNMARKED_HOOK, entry, message)
+
+
+def _capability_problem(name: str) -> str | None:
+    """Return why handlers cannot use a capability as `ctx.NAME`."""
+    if not name.isidentifier() or keyword.iskeyword(name):
+        return "is not an identifier"
+    if name.startswith("_"):
+        return "starts with an underscore"
+    return "is a member of every context" if name in vars(ToolContext) else None
+
+
 def _has_stage_and_rank(offer: Any) -> bool:
     return isinstance(offer.stage, offers.Stage) and isinstance(offer.rank, int)
 
@@ -153,16 +181,19 @@ def _check_offers(offered: list[RegisteredOffer]) -> tuple[list[RegisteredOffer]
         if not isinstance(each.offer, kind):
             message = f"{each.hook} returned {type(each.offer).__name__} instead of {kind.__name__}"
             faults.append(PluginFault(PluginFaultKind.BAD_OFFER, each.plugin, message))
+        elif not each.name:
+            message = f"{each.hook} returned an offer without a name"
+            faults.append(PluginFault(PluginFaultKind.BAD_OFFER, each.plugin, message))
         elif isinstance(each.offer, PolicyOffer) and not _has_stage_and_rank(each.offer):
             message = f"{each.name!r} needs a Stage as its stage and an integer as its rank"
             faults.append(PluginFault(PluginFaultKind.BAD_OFFER, each.plugin, message))
         elif isinstance(each.offer, EndpointOffer) and (problem := _endpoint_problem(each.offer)):
             faults.append(PluginFault(PluginFaultKind.BAD_OFFER, each.plugin, f"{each.name!r} {problem}"))
+        elif isinstance(each.offer, CapabilityOffer) and (problem := _capability_problem(each.name)):
+            message = f"the capability {each.name!r} {problem}"
+            faults.append(PluginFault(PluginFaultKind.BAD_CAPABILITY_NAME, each.plugin, message))
         elif not _has_valid_settings(each.offer):
             message = f"{each.name!r} needs a dataclass as its settings"
-            faults.append(PluginFault(PluginFaultKind.BAD_OFFER, each.plugin, message))
-        elif not each.name:
-            message = f"{each.hook} returned an offer without a name"
             faults.append(PluginFault(PluginFaultKind.BAD_OFFER, each.plugin, message))
         else:
             by_name.setdefault((each.hook, each.name), []).append(each)

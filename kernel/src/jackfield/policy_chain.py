@@ -81,7 +81,7 @@ def _compose(checks: Sequence[SyncPolicy], proceed: Proceed, next_policy: str) -
     outer, inner = checks[:split], checks[split:]
     if any(_overrides(check, "before") or _overrides(check, "retry_after") for check in inner):
         proceed, inner = _compose(inner, proceed, next_policy), ()
-    # Only overridden methods are called. If a check refuses the call, the checks before it see its response.
+    # Only overridden methods are called. If a check rejects the call, the checks before it see its response.
     befores = [
         (check.before, _afters(outer[:place]))
         for place, check in enumerate(outer)
@@ -165,7 +165,7 @@ def _afters(checks: Sequence[SyncPolicy]) -> tuple[_After, ...]:
 
 
 class Validation(SyncPolicy):
-    """Refuses arguments that do not match the tool's schema, and fills in defaults for missing ones."""
+    """Rejects arguments that do not match the tool's schema, and fills in defaults for missing ones."""
 
     def before(self, call: Call) -> ToolResponse | None:
         """Validate the arguments, then fill in defaults."""

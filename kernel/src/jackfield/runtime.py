@@ -58,8 +58,13 @@ class Runtime:
         components: PluginComponents,
         settings: Settings,
         observers: Sequence[Observer] = (),
+        *,
+        reloadable: bool = False,
     ) -> Runtime:
-        """Create a runtime from plugins whose settings have been read; on failure, everything is closed."""
+        """Create a runtime from plugins whose settings have been read; on failure, everything is closed.
+
+        The registry is locked unless it is `reloadable`, for `reload` in development.
+        """
         faults = components.faults
         try:
             for tool in list(registry.tools.values()):
@@ -76,7 +81,8 @@ class Runtime:
                 faults.check()
                 raise
             faults.check()
-            registry.lock()
+            if not reloadable or registry.deployment is not Deployment.DEVELOPMENT:
+                registry.lock()
             _start_capabilities(runtime)
         except BaseException:
             # The store has open files and threads, which would get in the way of another start.
@@ -148,21 +154,39 @@ class Runtime:
         """Load a saved session; returns None if there is none.
 
         Raises `RegistryError` if another version of Jackfield saved it, and in development also if it is
-        pinned to another registry.
+        pinned to another registry, unless this host reloads its registry.
         """
         try:
             session = await Session.resume(session_id, self.store, publish)
         except SessionFormatError as error:
             raise RegistryError(str(error)) from None
-        if session is not None and session.registry_version != self.registry.version:
+        if session is not None and not self.repin(session) and not self._is_pinned_here(session):
             message = f"session {session_id} is pinned to registry {session.registry_version}"
             if self.registry.deployment is Deployment.DEVELOPMENT:
                 raise RegistryError(f"{message}, but this host serves {self.registry.version}")
             _log.error("%s; it continues with the unchanged tools of %s", message, self.registry.version)
         return session
 
+    def _is_pinned_here(self, session: Session) -> bool:
+        return session.registry_version == self.registry.version
+
+    def repin(self, session: Session) -> bool:
+        """Pin a session to the served registry if this host reloads it; return whether that changed it."""
+        if self._is_pinned_here(session) or not self.registry.reloadable:
+            return False
+        _log.debug("session %s: %s -> %s", session.id, session.registry_version, self.registry.version)
+        session.repin(self.registry.version)
+        return True
+
+    def reload(self) -> None:
+        """Serve the current registry file; the caller re-pins the sessions that it holds.
+
+        Raises `RegistryError` or `SnapshotError` if the file cannot be served; the registry stays as it was.
+        """
+        self.registry.reload(self.components.withheld_reason)
+
     async def begin_turn(self, session: Session, user_text: str = "") -> None:
-        """Begin a turn of the user and save the session, so that a reconnect does not reset the turn."""
+        """Begin a user turn and save the session, so that a reconnect does not reset the turn."""
         session.begin_turn()
         session.add_user_text(user_text)
         await session.save(self.store)

@@ -25,7 +25,7 @@ _NEVER = float("inf")
 
 
 class StoreUnavailableError(Exception):
-    """The store is unavailable; callers that depend on it must refuse the request instead of guessing."""
+    """The store is unavailable; callers that depend on it must reject the request instead of guessing."""
 
 
 class ClaimState(Enum):
@@ -35,7 +35,7 @@ class ClaimState(Enum):
     DONE = "it was run before, and this is its result"
     RUNNING = "another caller is running it"
     IN_DOUBT = "its holder died; it may have run"
-    CONFLICT = "the key was claimed with another fingerprint"
+    CONFLICT = "the key was claimed with a different fingerprint"
     FREE = "it is no longer held: claim it to run it"
 
 

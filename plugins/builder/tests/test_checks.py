@@ -131,16 +131,22 @@ BROKEN: dict[str, Broken] = {
     "a_string": Broken(
         CheckCode.NOT_OBJECT_SCHEMA,
         ("schema.json", "/parameters/type"),
-        schema(parameters={"additionalProperties": False}),
+        schema(parameters={"type": ["object", "null"], "additionalProperties": False}),
     ),
-    "open_nested": Broken(CheckCode.OPEN_OBJECT, ("schema.json", A), argument(type="object", properties={})),
+    "open_nested": Broken(
+        CheckCode.OPEN_OBJECT,
+        ("schema.json", A),
+        argument(type="object", properties={}, additionalProperties=True),
+    ),
     "open_map": Broken(
         CheckCode.OPEN_OBJECT,
         ("schema.json", A),
         argument(type="object", additionalProperties={"type": "string"}),
     ),
     "open_item": Broken(
-        CheckCode.OPEN_OBJECT, ("schema.json", f"{A}/items"), argument(type="array", items={"type": "object"})
+        CheckCode.OPEN_OBJECT,
+        ("schema.json", f"{A}/items"),
+        argument(type="array", items={"type": "object", "additionalProperties": True}),
     ),
     "odd_format": Broken(
         CheckCode.UNKNOWN_FORMAT, ("schema.json", f"{A}/format"), argument(format="postcode")
@@ -285,6 +291,29 @@ BROKEN: dict[str, Broken] = {
         ("handler.py", ""),
         {"handler": "import os\ndef execute(a, c): ...\nos._exit(3)\n"},
     ),
+    # types and capabilities
+    "disagrees": Broken(
+        CheckCode.TYPES_DISAGREE,
+        ("schema.json", "/parameters/properties/text/type"),
+        {
+            "handler": "from dataclasses import dataclass\n@dataclass\nclass Say:\n    text: int = 1\n"
+            "async def execute(args: Say, ctx): ...\n",
+            "schema": parameters({"text": {"type": "number", "description": "What.", "default": 1}}),
+        },
+    ),
+    "no_schema_in_type": Broken(
+        CheckCode.BAD_TYPES, ("handler.py", ""), {"handler": "async def execute(args: list[int], ctx): ...\n"}
+    ),
+    "absent_type": Broken(
+        CheckCode.UNRESOLVED_TYPES,
+        ("handler.py", ""),
+        {"handler": "from __future__ import annotations\nasync def execute(args: Absent, ctx): ...\n"},
+    ),
+    "undeclared": Broken(
+        CheckCode.UNDECLARED_CAPABILITY,
+        ("handler.py", "line 2"),
+        {"handler": "async def execute(args, context):\n    return context.session.id, context.diary\n"},
+    ),
 }
 
 
@@ -389,10 +418,10 @@ def test_a_handler_that_hangs_at_import_is_stopped(site: Any, monkeypatch: pytes
     site.tool("slow", handler="import time\ndef execute(a, c): ...\ntime.sleep(60)\n")
     site.tool("quick")
     monkeypatch.setattr(handler_probe, "SECONDS_PER_MODULE", 1)
-    requests = [handler_probe.ImportRequest(f"fab_{name}.handler") for name in ("slow", "quick")]
-    results = handler_probe.probe_imports(requests)
-    assert results["fab_slow.handler"] == handler_probe.ImportResult("died", "it took longer than 1 s")
-    assert results["fab_quick.handler"].kind == "imported"
+    requests = [handler_probe.ImportRequest(f"fab_{name}.handler:execute") for name in ("slow", "quick")]
+    slow, quick = handler_probe.probe_imports(requests).values()
+    assert slow == handler_probe.ImportResult("died", "it took longer than 1 s")
+    assert quick.kind == "imported"
 
 
 def test_output_of_a_handler_at_import_does_not_disturb_the_probe(site: Any) -> None:
@@ -468,7 +497,10 @@ def test_a_chain_of_thousands_of_references_is_checked(site: Any) -> None:
 
 def test_all_errors_of_a_tool_are_reported_in_one_run(site: Any) -> None:
     site.tool(
-        "echo", schema={"version": "one", "category": "x", "idempotent": ...}, guide="# echo\n", handler=""
+        "echo",
+        schema={"version": "one", "category": "x", "sideEffects": "writes", "idempotent": ...},
+        guide="# echo\n",
+        handler="",
     )
     codes = {code for code, _, _ in placed(site.run_json("build")["findings"])["echo"]}
     assert codes == {
@@ -616,3 +648,78 @@ def test_a_guide_that_mostly_repeats_the_schema_gets_a_note(
     findings = [each for each in site.run_json("build")["findings"] if each["code"] == "JF607"]
     assert bool(findings) is noted
     assert all(each["severity"] == "note" for each in findings)
+
+
+SHARED = {
+    "handler.py": """
+from fab_shop import orders as desk
+from fab_shop.orders import find as search
+from .orders import guarded, unused
+
+async def execute(args, ctx):
+    context = ctx
+    def inner(ctx):
+        return ctx.hidden
+    await context.progress("a")
+    search(ctx=ctx)
+    guarded(ctx)
+    return desk.place(args, context)
+""",
+    "orders.py": """
+def find(*, ctx):
+    return ctx.catalogue
+
+def place(args, who):
+    return [who.ledger for _ in args]
+
+def guarded(ctx):
+    if hasattr(ctx, "printer"):
+        return ctx.printer
+    try:
+        return ctx.scanner
+    except AttributeError:
+        return None
+
+def unused(ctx):
+    return ctx.never
+""",
+}
+
+
+def test_a_capability_is_found_in_the_functions_that_get_the_context(site: Any) -> None:
+    folder = site.tool("shop")
+    for name, source in SHARED.items():
+        (folder / name).write_text(source)
+    found = {
+        (finding["message"].split()[2], finding["file"], finding["path"])
+        for finding in site.run_json("build")["findings"]
+        if finding["code"] == CheckCode.UNDECLARED_CAPABILITY.id
+    }
+    assert found == {("ctx.catalogue,", "orders.py", "line 3"), ("ctx.ledger,", "orders.py", "line 6")}
+
+
+DECLARED = """from dataclasses import dataclass
+from jackfield import hookimpl
+from jackfield.offers import CapabilityOffer
+
+
+@dataclass(frozen=True, slots=True)
+class DiarySettings:
+    path: str
+
+
+@hookimpl
+def jackfield_capabilities():
+    return [CapabilityOffer("diary", lambda settings, services: object(), settings=DiarySettings)]
+"""
+
+
+def test_the_build_warns_of_missing_settings_of_a_required_capability(site: Any) -> None:
+    site.plugin("fab-diary", DECLARED)
+    site.tool("plain")
+    site.tool("reader", schema={"requires": ["diary"]})
+    (finding,) = site.run_json("build")["findings"]
+    assert (finding["code"], finding["severity"], finding["subject"]) == ("JF409", "warning", "reader")
+    assert finding["message"].startswith("[capabilities.diary] path: missing; expected")
+    (site.folder.parent / "jackfield.toml").write_text('[capabilities.diary]\npath = "diary.txt"\n')
+    assert site.run_json("build")["findings"] == []

@@ -27,7 +27,7 @@ def test_discovered_tools_are_sorted_and_not_imported(site: Any) -> None:
     site.plugin("fab-plugin", bomb)
 
     found = discover(FAB)
-    located, findings = locate_tools(found.tools, ())
+    located, findings = locate_tools(found.tools, (), found.families)
 
     assert [tool.name for tool in found.tools] == ["alpha", "mike", "zulu"]
     assert [source.folder.name for source in located] == ["fab_alpha", "fab_mike", "fab_zulu"]
@@ -157,5 +157,5 @@ def test_without_tools_the_hint_says_how_to_get_one(site: Any) -> None:
 
     site.tool("echo")
     refused = site.run("build", "--deny", "echo").stderr
-    _, _, named = refused.partition("switches off everything that is installed: ")
+    _, _, named = refused.partition("disables everything that is installed: ")
     assert "echo" in named.splitlines()[0].split(", ")

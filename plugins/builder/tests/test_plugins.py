@@ -376,6 +376,29 @@ BROKEN = {
         CheckCode.BAD_OFFER,
         "'x' needs a dataclass as its settings",
     ),
+    "forgets to mark a hook": (
+        "def jackfield_policies():\n    return []\n",
+        CheckCode.UNMARKED_HOOK,
+        "jackfield_policies has no @hookimpl, so it is never called",
+    ),
+    "offers a capability that is no attribute": (
+        "from jackfield import hookimpl\nfrom jackfield.offers import CapabilityOffer\n"
+        "@hookimpl\ndef jackfield_capabilities():\n    return [CapabilityOffer('order-desk', dict)]\n",
+        CheckCode.BAD_CAPABILITY_NAME,
+        "the capability 'order-desk' is not an identifier",
+    ),
+    "offers a capability that is a keyword": (
+        "from jackfield import hookimpl\nfrom jackfield.offers import CapabilityOffer\n"
+        "@hookimpl\ndef jackfield_capabilities():\n    return [CapabilityOffer('class', dict)]\n",
+        CheckCode.BAD_CAPABILITY_NAME,
+        "the capability 'class' is not an identifier",
+    ),
+    "offers a capability that the context has": (
+        "from jackfield import hookimpl\nfrom jackfield.offers import CapabilityOffer\n"
+        "@hookimpl\ndef jackfield_capabilities():\n    return [CapabilityOffer('session', dict)]\n",
+        CheckCode.BAD_CAPABILITY_NAME,
+        "the capability 'session' is a member of every context",
+    ),
     "offers something nameless": (
         "from jackfield import hookimpl\nfrom jackfield.offers import StoreOffer\n"
         "@hookimpl\ndef jackfield_stores():\n    return [StoreOffer('', dict)]\n",

@@ -46,6 +46,9 @@ EMPTY: dict[str, dict[str, Any]] = {
     "a type that is excluded": {"type": "integer", "not": {"type": "number"}},
     "everything is excluded": {"type": "string", "not": {}},
     "minLength above maxLength": {"type": "string", "minLength": 3, "maxLength": 2},
+    "a date that is too short": {"type": "string", "format": "date", "maxLength": 9},
+    "a UUID that is too long": {"type": "string", "format": "uuid", "minLength": 37},
+    "two formats of different lengths": {"type": "string", "format": "date", "allOf": [{"format": "uuid"}]},
     "minItems above maxItems": {"type": "array", "minItems": 3, "maxItems": 2},
     "minProperties above maxProperties": {"type": "object", "minProperties": 3, "maxProperties": 2},
     "minContains above maxContains": {"type": "array", "contains": True, "minContains": 3, "maxContains": 2},
@@ -266,3 +269,18 @@ def test_a_schema_with_a_value_is_never_reported(case: tuple[dict[str, Any], dic
     schema, arguments = case
     assert compile_schema(schema).is_valid(arguments)
     assert "/" not in found(schema)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("date", "2026-05-01"), ("date-time", "2026-05-01T19:00:00Z"), ("time", "19:00:00Z"),
+        ("uuid", "6f1c2f0e-98a1-4e7b-9a53-0d3c7b0f6f11"), ("email", "a@b"), ("ipv4", "1.1.1.1"),
+        ("ipv4", "255.255.255.255"), ("ipv6", "::"),
+        ("ipv6", "ffff:ffff:ffff:ffff:ffff:ffff:255.255.255.255"),
+    ],
+)  # fmt: skip
+def test_the_shortest_and_the_longest_text_of_a_format_are_not_reported(name: str, text: str) -> None:
+    schema = {"type": "string", "format": name, "minLength": len(text), "maxLength": len(text)}
+    assert compile_schema(schema).is_valid(text)
+    assert found(schema) == {}

@@ -215,7 +215,7 @@ def test_diff_compares_the_previous_and_the_current_registry_by_default(site: An
     site.run("build")
     first = site.run("diff")
     assert first.returncode == 1
-    assert "tool_registry.previous.json: no build has replaced a registry yet" in first.stderr
+    assert "tool_registry.previous.json: there is no previous registry yet" in first.stderr
     shutil.copy(site.folder.parent / "tool_registry.json", site.folder.parent / "first.json")
     rebuild(site, folder, latencyBudgetMs=99, version="1.0.1")
     rebuild(site, folder, latencyBudgetMs=98, version="1.0.2")

@@ -120,7 +120,7 @@ class AgentSession:
         session: Session | None = None,
         **more: Any,
     ) -> dict[str, Any]:
-        """Make one call of `task`; return its envelope."""
+        """Make one call to `task`; return its envelope."""
         session = session or self.session
         await self.runtime.begin_turn(session, said)
         arguments = json.dumps({"title": "Rooms", "instructions": instructions, **more})

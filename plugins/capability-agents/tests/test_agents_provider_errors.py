@@ -70,8 +70,8 @@ def test_a_lasting_provider_error_is_transient_and_reports_the_findings(site: Si
 @pytest.mark.parametrize(
     ("refusal", "kind", "words"),
     [
-        (Refusal(401, "invalid_api_key", "no"), "PERMANENT", "does not accept the key"),
-        (Refusal(429, "insufficient_quota", "no"), "PERMANENT", "quota of this deployment is used up"),
+        (Refusal(401, "invalid_api_key", "no"), "PERMANENT", "rejected this deployment's key"),
+        (Refusal(429, "insufficient_quota", "no"), "PERMANENT", "deployment's provider quota is used up"),
         (Refusal(400, "context_length_exceeded", "no"), "PERMANENT", "too long for its model"),
     ],
 )

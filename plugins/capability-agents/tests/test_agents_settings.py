@@ -71,7 +71,11 @@ def test_a_tool_that_no_agent_can_use_fails_at_startup(
     [
         ("unattended", {"tools": []}, "tools: unknown setting; this table has no settings"),
         ("task_consent", {"word": []}, "word: unknown setting; did you mean 'words'?"),
-        ("task_consent", {"words": []}, "words: expected a non-empty list, each a word or phrase, got []"),
+        (
+            "task_consent",
+            {"words": []},
+            "words: expected a non-empty list of entries, each a word or phrase, got []",
+        ),
         ("task_consent", {"negations": ["not", " "]}, "negations[1]: expected a word or phrase, got ' '"),
     ],
 )

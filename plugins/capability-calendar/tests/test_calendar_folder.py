@@ -446,7 +446,7 @@ def test_a_booking_times_out_behind_a_hung_one(tmp_path: Path, monkeypatch: pyte
     held = os.open(tmp_path / "calendar" / ".jackfield.lock", os.O_CREAT | os.O_RDWR)
     fcntl.flock(held, fcntl.LOCK_EX)
     try:
-        with pytest.raises(ToolError, match="another booking takes too long") as caught:
+        with pytest.raises(ToolError, match="another booking is taking too long") as caught:
             asyncio.run(
                 view(tmp_path / "calendar").create(EventDraft("Fitting", START, START + timedelta(hours=1)))
             )

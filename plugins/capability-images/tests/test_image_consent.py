@@ -165,8 +165,8 @@ def test_configured_words_replace_the_english_ones(server: ImageServer, tmp_path
     assert images.card("Mach kein Bild", prompt="two")[0].startswith("You did not ask")
 
 
-_AMOUNT = "cost_limit: expected a number of US dollars from 0 up, got"
-_WORDS = "expected a non-empty list, each a word or phrase, got"
+_AMOUNT = "cost_limit: expected a number of US dollars, at least 0, got"
+_WORDS = "expected a non-empty list of entries, each a word or phrase, got"
 
 
 @pytest.mark.parametrize(

@@ -122,12 +122,12 @@ def test_a_provider_without_its_package_names_the_package_to_install(monkeypatch
         ),
         (
             {"prices": {"openai": {"m": {"high": "cheap"}}}},
-            "[capabilities.images.prices.openai.m] high: expected a number of US dollars from 0 up or a "
+            "[capabilities.images.prices.openai.m] high: expected a number of US dollars, at least 0, or a "
             "table, got 'cheap'",
         ),
         (
             {"prices": {"openai": {"m": {"high": -1}}}},
-            "[capabilities.images.prices.openai.m] high: expected a number of US dollars from 0 up, got -1",
+            "[capabilities.images.prices.openai.m] high: expected a number of US dollars, at least 0, got -1",
         ),
     ],
 )

@@ -59,14 +59,17 @@ HOST = (
     '"wiki.example.net:8080" or "*", got'
 )
 LINE = "expected one line of printable ASCII characters, got"
-URL = "expected a URL with http:// or https://, without a password and without a question mark, got"
+URL = "expected an http:// or https:// URL without a password or a query, got"
 
 
 @pytest.mark.parametrize(
     ("table", "fault"),
     [
         ({"alow": ["*"]}, "alow: unknown setting; did you mean 'allow'?"),
-        ({"allow": "*"}, f"allow: expected a list, each {HOST.removeprefix('expected ')} '*'; write ['*']"),
+        (
+            {"allow": "*"},
+            f"allow: expected a list of entries, each {HOST.removeprefix('expected ')} '*'; write ['*']",
+        ),
         ({"allow": ["http://x.example"]}, f"allow[0]: {HOST} 'http://x.example'"),
         ({"deny": ["x y"]}, f"deny[0]: {HOST} 'x y'"),
         ({"timeout": 0}, f"timeout: {SECONDS} 0"),

@@ -91,7 +91,7 @@ def test_a_new_file_that_was_not_named_needs_confirmation(root: Path) -> None:
         "Write conftest.py?",
         "Replace a file of that name: no",
         "Content: import os\\nos.x()\\n",
-        "You did not ask for a change to this file by its name.",
+        "You did not ask for a change to this file by name.",
     ]
     assert list(root.iterdir()) == []
     assert session.approve()["ok"]
@@ -127,7 +127,7 @@ def test_a_folder_can_be_trusted(root: Path) -> None:
     assert session.ask("hello", "write_file", path="notes/a/b.md", content="x")["ok"]
     assert session.card("hello", "write_file", path="src/a.py", content="x")
     assert session.card("hello", "write_file", path="notes/../src/a.py", content="x").endswith(
-        "will be refused."
+        "will be rejected."
     )
 
 

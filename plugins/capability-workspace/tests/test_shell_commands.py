@@ -86,7 +86,7 @@ def test_a_command_and_its_children_end_at_the_timeout(root: Path) -> None:
         echo started; sleep 300
     """
     done = run(root, command, seconds=3)
-    assert (done.exit_code, done.stopped) == (None, "its time was up")
+    assert (done.exit_code, done.stopped) == (None, "it reached its time limit")
     started = [int(line) for line in done.output.splitlines() if line.isdigit()]
     assert len(started) == 5
     assert [process for process in started if not is_gone(process)] == []
@@ -94,7 +94,7 @@ def test_a_command_and_its_children_end_at_the_timeout(root: Path) -> None:
 
 def test_the_timeout_of_a_command_is_limited_by_the_settings(root: Path) -> None:
     done = run(root, "sleep 300", seconds=60, max_seconds=0.3)
-    assert done.stopped == "its time was up"
+    assert done.stopped == "it reached its time limit"
 
 
 def test_background_processes_end_with_the_command(root: Path) -> None:
@@ -106,7 +106,7 @@ def test_background_processes_end_with_the_command(root: Path) -> None:
 def test_a_command_that_closes_its_output_keeps_running(root: Path) -> None:
     assert run(root, "exec >&- 2>&-; sleep 0.3; touch done; exit 7").exit_code == 7
     assert (root / "done").exists()
-    assert run(root, "exec >&- 2>&-; sleep 300", seconds=0.5).stopped == "its time was up"
+    assert run(root, "exec >&- 2>&-; sleep 300", seconds=0.5).stopped == "it reached its time limit"
 
 
 def test_a_cancelled_command_ends_at_once_with_its_children(root: Path) -> None:

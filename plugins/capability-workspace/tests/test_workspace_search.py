@@ -138,11 +138,9 @@ def test_skipped_files_are_reported(workspace: Workspace, lay_out: Any, root: Pa
     assert nothing.notices == (
         "1 file(s) were left out: too large.",
         "1 file(s) were left out: not text.",
-        "Entries that .gitignore leaves out were not looked at.",
+        "Entries that .gitignore excludes were skipped.",
     )
-    assert asyncio.run(files.glob("built/**")).notices == (
-        "Entries that .gitignore leaves out were not looked at.",
-    )
+    assert asyncio.run(files.glob("built/**")).notices == ("Entries that .gitignore excludes were skipped.",)
     assert asyncio.run(files.glob("built/**", include_ignored=True)).count == 1
     assert asyncio.run(workspace(gitignore=False).glob("built/**")).count == 1
 
@@ -150,7 +148,7 @@ def test_skipped_files_are_reported(workspace: Workspace, lay_out: Any, root: Pa
 def test_a_search_stops_at_its_cost_limit(workspace: Workspace, lay_out: Any) -> None:
     lay_out({f"{number:03}.txt": "x" for number in range(50)})
     listing = asyncio.run(workspace(max_entries=10).glob("**"))
-    assert (listing.count, listing.notices) == (10, ("Only the first 10 entries of folders were looked at.",))
+    assert (listing.count, listing.notices) == (10, ("Only the first 10 directory entries were examined.",))
     listing = asyncio.run(workspace(search_seconds=1e-9).glob("**"))
     assert listing.notices == ("The search took too long and was stopped; narrow it down.",)
 

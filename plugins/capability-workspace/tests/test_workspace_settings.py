@@ -47,7 +47,7 @@ def test_a_folder_for_files_does_not_enable_commands(tmp_path: Path) -> None:
     for name in ("workspace", "shell"):
         reason = unavailable(name, root=str(tmp_path / "gone"))
         assert reason is not None
-        assert "is not there" in reason
+        assert "does not exist" in reason
 
 
 def test_the_shell_is_unavailable_without_an_installed_sandbox(

@@ -89,7 +89,7 @@ def test_a_cancelled_write_reports_it_now_and_when_repeated(site: Any) -> None:
         _, output = process.communicate()
     assert process.returncode == 1
     assert "TRANSIENT: The user interrupted" in output
-    assert "It may have changed something nevertheless." in output
+    assert "The call may still have changed something." in output
     again = site.run(*CALL, **GOVERNED)
     assert again.stderr.splitlines()[:2] == output.splitlines()[:2]
     assert "patient 1.0.0 replayed, in" in again.stderr
@@ -180,7 +180,9 @@ def test_json_output_never_asks_for_confirmation(site: Any) -> None:
     site.tool("risky", schema=RISKY)
     assert site.run("build", **GOVERNED).returncode == 0
     output = site.run("call", "risky", TEXT, "--json", **GOVERNED).stderr
-    assert output == "This call needs confirmation, and --json cannot ask: approve with --yes.\n"
+    assert (
+        output == "This call needs confirmation, and --json cannot prompt for it. Use --yes to approve it.\n"
+    )
 
 
 @pytest.mark.parametrize(
@@ -249,7 +251,7 @@ def test_an_ineffective_call_id_is_refused_or_warned_about(site: Any) -> None:
 @pytest.mark.parametrize(
     ("options", "reason"),
     [
-        (("--user", "bob"), "session s belongs to ada: omit --user, or start another --session"),
+        (("--user", "bob"), "session s belongs to ada: omit --user, or start a different --session"),
         (("--mode", "text"), "session s is a voice session: omit --mode"),
         (("--user", "ada", "--mode", "voice"), ""),
         ((), ""),
@@ -281,7 +283,9 @@ def test_a_session_of_another_registry_is_refused_with_a_remedy(site: Any) -> No
     assert site.run(*call, **GOVERNED).returncode == 0
     site.tool("other")
     assert site.run("build", **GOVERNED).returncode == 0
-    assert re.search(r"pinned to registry .+; start another --session\n", site.run(*call, **GOVERNED).stderr)
+    assert re.search(
+        r"pinned to registry .+; start a different --session\n", site.run(*call, **GOVERNED).stderr
+    )
 
 
 def test_data_goes_to_stdout_and_everything_else_to_stderr(site: Any) -> None:
@@ -316,7 +320,7 @@ def test_only_a_failed_write_warns_about_side_effects(
     assert site.run("build").returncode == 0
     shown = site.run("call", "echo", TEXT).stderr
     assert "INTERNAL: The tool failed with an internal error." in shown
-    assert ("It may have changed something nevertheless." in shown) is output
+    assert ("The call may still have changed something." in shown) is output
 
 
 def test_a_suggestion_of_several_lines_is_indented(site: Any) -> None:

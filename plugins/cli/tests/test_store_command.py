@@ -44,7 +44,7 @@ def test_a_store_is_created_once_and_shown(site: Any, folder: Path) -> None:
     again = site.run("store", "create", **PRODUCTION)
     assert again.returncode == 1
     assert again.stderr == (
-        f"Error: nothing was created: {path} is a store already, with the id {store_id}\n"
+        f"Error: nothing was created: {path} is already a store, with the id {store_id}\n"
     )
 
 
@@ -100,7 +100,7 @@ def test_a_replaced_store_is_refused_in_every_deployment(site: Any, folder: Path
     config.write_text(f'[stores.sqlite]\nid = "{"0" * 32}"\n')
     refused = site.run(*CALL, **environ)
     assert refused.returncode == 1
-    assert f"but [stores.sqlite] asks for the id {'0' * 32}: it is not the same store" in refused.stderr
+    assert f"but [stores.sqlite] requires the id {'0' * 32}: it is not the same store" in refused.stderr
     # A new one would not be the store that is asked for, either.
     (folder / "jackfield.db").unlink()
     assert site.run(*CALL, **environ).returncode == 1

@@ -26,7 +26,7 @@ MESSAGE_MODULES = (
     "voice/voice-call.js",
     "parts/tool-card.js",
 )
-"""The modules in which `message` and `event` are messages of the host."""
+"""The modules in which `message` and `event` are messages from the host."""
 
 
 def names(kind: type[Message]) -> set[str]:

@@ -391,8 +391,11 @@ async def running_host(
 class HostProcess(RunningHost):
     """A host in a process of its own, which a test can kill."""
 
-    def __init__(self, host_folder: HostFolder, served: Provider, **options: Any) -> None:
+    def __init__(
+        self, host_folder: HostFolder, served: Provider, *, command: str = "serve", **options: Any
+    ) -> None:
         super().__init__(free_port(), None, served)
+        self._command = command
         self._host_folder = host_folder
         self._options = options
         self._process: asyncio.subprocess.Process | None = None
@@ -400,7 +403,7 @@ class HostProcess(RunningHost):
 
     async def start(self) -> None:
         """Start it, and wait until it accepts connections."""
-        config = self._host_folder.path / f"host-{self.port}.toml"
+        config = self.config
         assert self.served
         config.write_text(_toml(self._host_folder, self.served, {"port": self.port, **self._options}))
         environ = {
@@ -410,7 +413,7 @@ class HostProcess(RunningHost):
         }
         with self.output.open("ab") as output:
             self._process = await asyncio.create_subprocess_exec(
-                sys.executable, "-m", "jackfield_cli", "serve", "--config", str(config),
+                sys.executable, "-m", "jackfield_cli", self._command, "--config", str(config),
                 cwd=self._host_folder.path, env=environ, stdout=output, stderr=output,
             )  # fmt: skip
         async with asyncio.timeout(PATIENCE * 2):
@@ -421,6 +424,11 @@ class HostProcess(RunningHost):
                     return
                 assert self._process.returncode is None, self.output.read_text()
                 await asyncio.sleep(0.02)
+
+    @property
+    def config(self) -> Path:
+        """The settings file."""
+        return self._host_folder.path / f"host-{self.port}.toml"
 
     async def kill(self, with_signal: signal.Signals = signal.SIGKILL) -> int:
         """Kill the process, by default as a power cut would; return its exit status."""

@@ -425,7 +425,9 @@ def test_ordinary_client_headers_do_not_count_as_a_proxy() -> None:
 def test_a_publicly_reachable_host_does_not_start_without_a_token(address: str) -> None:
     with pytest.raises(SettingsError, match="jackfield key NAME") as error:
         access(address=address)
-    assert str(error.value).startswith(f"[host] address: others can reach {address!r}, and no token is")
+    assert str(error.value).startswith(
+        f"[host] address: other machines can reach {address!r}, but no token is"
+    )
     assert access(address=address, keys=KEYS).address == address
 
 
@@ -436,7 +438,9 @@ def test_a_host_on_this_machine_starts_without_a_token(address: str) -> None:
 
 
 def test_a_public_host_name_requires_a_token_too() -> None:
-    with pytest.raises(SettingsError, match=r"^\[host\] hosts: others reach this host as 'agent\.example'"):
+    with pytest.raises(
+        SettingsError, match=r"^\[host\] hosts: other machines reach this host as 'agent\.example'"
+    ):
         access(hosts=["localhost", "agent.example"])
 
 

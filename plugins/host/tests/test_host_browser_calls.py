@@ -115,7 +115,7 @@ def test_refusals_of_the_provider_are_reported(host_folder: HostFolder) -> None:
         async with serving(host_folder, speaks, refusals=refusals) as (_, __, ada):
             refused = await ada.get("/session")
             assert (refused.status_code, refused.json()["error"]["code"]) == (503, "provider_unavailable")
-            assert "does not accept the API key" in refused.json()["error"]["message"]
+            assert "rejected this deployment's API key" in refused.json()["error"]["message"]
 
     asyncio.run(main())
 

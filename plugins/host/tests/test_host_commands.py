@@ -109,7 +109,9 @@ def test_settings_are_shown_with_their_sources(jackfield: Jackfield, monkeypatch
     assert all(each["help"] for table in told["settings"].values() for each in table.values())
     text = asked(jackfield, "settings")
     assert "JACKFIELD_HOST_MAX_SESSIONS" in text
-    assert re.search(r"^store +sqlite +default +`sqlite` if .* +The store by name", text, re.MULTILINE), text
+    assert re.search(r"^store +sqlite +default +`sqlite` if .* +The name of the store", text, re.MULTILINE), (
+        text
+    )
     assert "[transports.openai]" in text
 
 
@@ -229,14 +231,14 @@ def test_an_exported_session_is_readable_by_its_owner_only(
     assert [line["at"] for line in lines] == sorted(line["at"] for line in lines)
 
     done = jackfield("sessions", "export", session, "-o", "out.jsonl")
-    assert (done.exit_code, done.stderr) == (1, "Error: out.jsonl already exists; choose another name\n")
+    assert (done.exit_code, done.stderr) == (1, "Error: out.jsonl already exists; choose a different name\n")
     markdown = asked(jackfield, "sessions", "export", session, "--format", "markdown")
     assert markdown.startswith(f"# Session {session}\n")
     assert "\n> Two words.\n> No \\x1b[31mmore.\n" in markdown
     assert "\n> asked for approval: Book a table?\n" in markdown
-    assert "\n> hst_book waits for approval\n" in markdown
+    assert "\n> hst_book is waiting for approval\n" in markdown
     shown = asked(jackfield, "sessions", "show", session)
-    assert "  tool       hst_book waits for approval\n" in shown
+    assert "  tool       hst_book is waiting for approval\n" in shown
     assert "failed" not in shown
 
 

@@ -191,7 +191,7 @@ def test_a_provider_failure_is_reported(host_folder: HostFolder) -> None:
         ):
             async with ada.stream("POST", "/chat", json={"message": "count"}) as response:
                 events = [each async for each in stream_events(response)]
-            assert "does not accept the API key" in str([each.data for each in events])
+            assert "rejected this deployment's API key" in str([each.data for each in events])
             assert events[-1].name in ("turn_complete", "error")
 
     asyncio.run(main())

@@ -261,9 +261,9 @@ def test_deep_nesting_is_refused(deep: str) -> None:
         ({"algorithms": ["none"], "key_file": "x"}, "algorithms[0]: expected one of 'RS256'"),
         ({"algorithms": ["HS256", "RS256"], "key_file": "x"}, "algorithms: HS256 cannot be combined"),
         ({"algorithms": ["HS256", "RS256"], "secret_env": "X"}, "algorithms: HS256 cannot be combined"),
-        ({"algorithms": ["HS256"], "key_file": "x"}, "secret_env: HS256 needs it, and no key_file"),
-        ({"algorithms": ["RS256"], "secret_env": "X"}, "key_file: RS256 needs it, and no secret_env"),
-        ({"algorithms": ["RS256"]}, "key_file: RS256 needs it, and no secret_env"),
+        ({"algorithms": ["HS256"], "key_file": "x"}, "secret_env: required for HS256, without key_file"),
+        ({"algorithms": ["RS256"], "secret_env": "X"}, "key_file: required for RS256, without secret_env"),
+        ({"algorithms": ["RS256"]}, "key_file: required for RS256, without secret_env"),
         (
             {"algorithms": ["RS256"], "key_file": "x", "audience": ""},
             "audience: expected a non-empty string",

@@ -162,7 +162,7 @@ def test_a_host_on_every_address_says_how_other_machines_reach_it() -> None:
     assert (
         network_access("0.0.0.0", 80)
         == network_access("::", 80)
-        == "reachable at port 80 of every address of this machine"
+        == "reachable on port 80 at every address of this machine"
     )
     assert network_access("127.0.0.1", 80) == network_access("agent.example", 80) == ""
 
@@ -182,7 +182,7 @@ def test_a_port_in_use_is_reported(host_folder: HostFolder) -> None:
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == (
         f"Error: [host] port: cannot listen on 127.0.0.1:{port}: the port is in use, "
-        f"perhaps by another host; stop that program, or choose another port: jackfield serve "
+        f"perhaps by another host; stop that program, or choose a different port: jackfield serve "
         f"--port {port + 1}\n"
     )
 
@@ -198,12 +198,13 @@ def test_all_faults_in_the_settings_are_reported_in_one_run_with_their_places(
         "JACKFIELD_HOST_VOISE: unknown setting; did you mean 'JACKFIELD_HOST_VOICE'?",
         "[host] prot: unknown setting; did you mean 'port'?",
         "[host.jwt] audiense: unknown setting; did you mean 'audience'?",
-        "[host.jwt] algorithms: missing; expected a non-empty list, each one of 'RS256', 'ES256', 'EdDSA', "
+        "[host.jwt] algorithms: missing; expected a non-empty list of entries, each one of "
+        "'RS256', 'ES256', 'EdDSA', "
         "'Ed25519', 'HS256'",
         "[host.jwt] audience: missing; expected a non-empty string",
         "JACKFIELD_HOST_JWT__LEEWAY: expected an integer number of seconds from 0 to 300",
         "JACKFIELD_HOST_MAX_SESSIONS: expected an integer of at least 1, got 'many'",
-        "[host] drain_seconds: expected a number of seconds from 0 up, got -1",
+        "[host] drain_seconds: expected a number of seconds, at least 0, got -1",
         "[host] log_level: expected one of 'debug', 'info', 'warning', 'error', got 'loud'",
     ]
 
@@ -235,7 +236,8 @@ def test_a_secret_in_the_wrong_setting_is_not_repeated(
             'address = "0.0.0.0"',
             "",
             "",
-            "[host] address: others can reach '0.0.0.0', and no token is required; add what `jackfield key "
+            "[host] address: other machines can reach '0.0.0.0', but no token is required; add "
+            "what `jackfield key "
             "NAME` prints to jackfield.toml, or set up [host.jwt], or listen on",
         ),
         ("", "", "[stores.sqlite]\npth = 1", "[stores.sqlite] pth: unknown setting; did you mean 'path'?"),
@@ -285,7 +287,7 @@ def test_faults_of_plugins_and_a_missing_token_are_reported_together(
     toml(host_folder, 'address = "0.0.0.0"', tables=tables)
     faults = refused("--port", "0").splitlines()
     assert [line.partition("; ")[0] for line in faults] == [
-        "[host] address: others can reach '0.0.0.0', and no token is required",
+        "[host] address: other machines can reach '0.0.0.0', but no token is required",
         "[policies.loops] identical: unknown setting",
         "[observers.audit] pth: unknown setting",
         "[policies.lops]: no installed plugin offers this",
@@ -311,7 +313,7 @@ def test_faults_of_kernel_host_plugins_and_provider_are_reported_in_one_run(
         "[policies.budgets] enabled: expected true or false, got 'no'",
         "[host] prot: unknown setting",
         "JACKFIELD_HOST_MAX_SESSIONS: expected an integer of at least 1, got 'many'",
-        "[host] address: others can reach '0.0.0.0', and no token is required",
+        "[host] address: other machines can reach '0.0.0.0', but no token is required",
         "[policies.loops] identical: unknown setting",
         "[transports.openai] vocie: unknown setting",
         "[policies.lops]: no installed plugin offers this",
@@ -342,7 +344,7 @@ def test_the_command_reports_nine_faults_in_nine_places_in_one_run(
     )  # fmt: skip
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.removeprefix("Error: ").splitlines() == [
-        "jackfield.toml prompt_tokens: expected an integer number of tokens from 0 up, got -1",
+        "jackfield.toml prompt_tokens: expected an integer number of tokens, at least 0, got -1",
         "[host] port: expected an integer from 0 to 65,535, got 'http'",
         "JACKFIELD_HOST_MAX_SESSIONS: expected an integer of at least 1, got 'many'",
         "[policies.budgets] voice_calls: expected an integer of at least 0, got 'four'",

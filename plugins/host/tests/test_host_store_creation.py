@@ -92,8 +92,14 @@ def without_tables(path: Path) -> None:
         (None, f"jackfield.db does not exist; {CREATE}; otherwise put the file back or check the mount\n"),
         (Path.touch, "jackfield.db is empty and not a store; put the file back or restore a backup"),
         (without_tables, "jackfield.db is empty and not a store; put the file back or restore a backup"),
-        (text, "jackfield.db is not a SQLite database; move the file away, or give the store another path"),
-        (another_programs, "jackfield.db is another program's SQLite database; give the store another path"),
+        (
+            text,
+            "jackfield.db is not a SQLite database; move the file away, or give the store a different path",
+        ),
+        (
+            another_programs,
+            "jackfield.db is another program's SQLite database; give the store a different path",
+        ),
     ],
 )
 def test_a_production_host_without_its_store_does_not_start(
@@ -132,7 +138,7 @@ def test_a_host_whose_store_was_replaced_does_not_start(host_folder: HostFolder,
     host_folder.store.unlink()
     other = host_folder.create_store()
     said = refusal(host_folder)
-    assert f"has the id {other}, but [stores.sqlite] asks for the id {mine}: it is not the same store" in said
+    assert f"has the id {other}, but [stores.sqlite] requires the id {mine}: it is not the same store" in said
     host_folder.store.unlink()
     assert "put the file back or check the mount" in refusal(host_folder)
     assert files(host_folder) == {}

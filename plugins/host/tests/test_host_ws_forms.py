@@ -232,7 +232,7 @@ def test_a_client_of_the_event_stream_sees_forms(host_folder: HostFolder) -> Non
             check(each, by_host=True)
         assert [(each["type"], each["formId"]) for each in events] == [
             ("form_request", first["formId"]),
-            # The newer form of the same tool replaces the older one.
+            # The newer form for the same tool replaces the older one.
             ("form_closed", first["formId"]),
             ("form_request", second["formId"]),
             ("form_closed", second["formId"]),

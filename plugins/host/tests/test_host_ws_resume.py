@@ -281,7 +281,7 @@ def test_a_session_of_another_format_version_is_refused_with_a_message(host_fold
                 async with host.connected("text") as back:
                     await back.say("resume", token=token)
                     assert (await back.until_closed())[0] == 4007
-                    assert "saved by another version of Jackfield" in back.of("error")[0]["message"]
+                    assert "saved by a different version of Jackfield" in back.of("error")[0]["message"]
 
     asyncio.run(main())
 

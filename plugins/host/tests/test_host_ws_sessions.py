@@ -385,7 +385,7 @@ def test_an_unreachable_provider_is_reported_in_plain_words(host_folder: HostFol
                 await ada.say("start")
                 assert (await ada.until_closed())[0] == 4009
                 (error,) = ada.of("error")
-                assert "does not accept the API key" in error["message"]
+                assert "rejected this deployment's API key" in error["message"]
             assert not host.sessions.live
 
     asyncio.run(main())

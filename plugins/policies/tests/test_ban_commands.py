@@ -62,11 +62,11 @@ def test_bans_are_listed_and_lifted_while_a_host_uses_the_store(jackfield: Jackf
             assert "\x1b" not in table
 
             lifted = await asyncio.to_thread(run, "lift", "ada")
-            assert lifted.stdout == "the ban of ada is lifted\n"
+            assert lifted.stdout == "the ban on ada is lifted\n"
             assert await bans.remaining("ada") == 0
             assert await bans.remaining(None, "\x1b[31m") > 0
             lifted = await asyncio.to_thread(run, "lift", "--session", "\x1b[31m")
-            assert lifted.stdout == "the ban of session '\\x1b[31m' is lifted\n"
+            assert lifted.stdout == "the ban on session '\\x1b[31m' is lifted\n"
             assert await bans.remaining(None, "\x1b[31m") == 0
             answer = await asyncio.to_thread(run, "lift", "session:abc", "--json")
             assert json.loads(answer.stdout) == {"user": "session:abc", "session": None, "lifted": True}
@@ -108,7 +108,7 @@ def test_lifting_needs_either_a_user_or_a_session(jackfield: Jackfield, named: t
 
 @pytest.mark.parametrize(
     ("name", "reason"),
-    [("u" * 3000, "a store takes up to 1024"), ("ada\udcff", "holds half of a surrogate pair")],
+    [("u" * 3000, "the limit is 1024"), ("ada\udcff", "holds half of a surrogate pair")],
 )
 def test_an_invalid_user_name_is_reported(jackfield: Jackfield, name: str, reason: str) -> None:
     done = jackfield("bans", "lift", name)

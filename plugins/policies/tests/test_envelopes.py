@@ -77,7 +77,7 @@ def test_invalid_arguments_are_reported_with_paths_and_guide_lines() -> None:
 
 
 async def refusal_of(kind: str) -> Any:
-    """Return an answer of this type to a call of a writing tool, made before the tool could run."""
+    """Return an answer of this type to a call to a writing tool, made before the tool could run."""
     ran: list[int] = []
 
     async def handler(args: dict[str, Any], ctx: Any) -> ToolResponse:

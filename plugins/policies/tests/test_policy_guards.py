@@ -497,7 +497,7 @@ def test_a_policy_that_hangs_after_the_handler_times_out_and_the_answer_says_tha
     assert len(handler.seen) == 1
     assert (error(answer)["type"], error(answer)["partialSideEffects"]) == ("TRANSIENT", writes)
     assert error(answer)["retryable"] is not writes
-    assert "ran, but a policy" in error(answer)["message"]
+    assert "ran, but a host policy" in error(answer)["message"]
     assert [response.failure and response.failure.type for _, response in watcher.calls] == ["TRANSIENT"]
     assert "odd" in caplog.text
 

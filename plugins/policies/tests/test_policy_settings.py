@@ -75,7 +75,7 @@ def test_the_duration_of_a_turn_is_reported_to_the_model_and_recorded(
     answer = asyncio.run(work.call(work.session(mode), "tool"))
     assert kind(answer) == "ok"
     assert meta(answer)["turnTime"]["budgetMs"] == 0.000001
-    assert seen[0]["budgets"] == "over time"
+    assert seen[0]["budgets"] == "over time budget"
     assert "the tools of a turn took" in caplog.text
 
 
@@ -182,7 +182,7 @@ def test_an_unknown_setting_is_reported_with_the_known_ones(policy: str, problem
         (
             "recovery",
             {"pause_ms": float("inf")},
-            "pause_ms: expected a number of milliseconds from 0 up, got inf",
+            "pause_ms: expected a number of milliseconds, at least 0, got inf",
         ),
         ("confirmation", {"trusted": "x"}, "trusted: expected a list of strings, got 'x'; write ['x']"),
         ("confirmation", {"trusted": [1]}, "trusted[0]: expected a string, got 1"),
@@ -196,7 +196,7 @@ def test_a_wrong_setting_is_reported_with_its_place(
 
 
 def test_a_limit_of_one_identical_call_is_refused() -> None:
-    fault = r"^\[policies.loops\] identical_calls: 1 refuses every call; 2 refuses the first repetition$"
+    fault = r"^\[policies.loops\] identical_calls: 1 would reject every call; use 2 to"
     with pytest.raises(SettingsError, match=fault):
         make_runtime(fine, {"loops": {"identical_calls": 1}})
 

@@ -100,11 +100,40 @@ def test_an_answer_is_saved_before_it_is_published() -> None:
         seen: list[int] = []
         checkpoint.response_pending = False
         await checkpoint.add_message("assistant", "Good day.")
-        await checkpoint.save_if_changed()
+        await checkpoint.add_message("assistant", "")
         assert seen == [before]  # One write, and nothing was published by then.
         resumed = await Checkpoint.load(owned(5, []), store)
         assert not resumed.response_pending
         assert [each.text for each in resumed.history.messages] == ["hello", "Good day."]
+
+    asyncio.run(main())
+
+
+def test_an_answer_without_text_saves_that_no_answer_is_due() -> None:
+    async def main() -> None:
+        store, told = MemoryStore(), list[Mapping[str, Any]]()
+        checkpoint = Checkpoint(owned(0, told), store)
+        checkpoint.response_pending = True
+        await checkpoint.add_message("user", "hello")
+        checkpoint.response_pending = False
+        await checkpoint.add_message("assistant", " ")
+        assert not (await Checkpoint.load(owned(5, []), store)).response_pending
+        assert [each["text"] for each in told] == ["hello"]
+
+    asyncio.run(main())
+
+
+def test_a_message_that_begins_a_turn_is_saved_with_the_turn() -> None:
+    async def main() -> None:
+        for text in ("hello", " "):
+            store = MemoryStore()
+            session = Session("text", "1", session_id="s")
+            await session.save(store)
+            session.begin_turn()
+            await Checkpoint(session, store).add_message("user", text, begins_turn=True)
+            resumed = await Session.resume("s", store)
+            assert resumed is not None
+            assert resumed.turn.number == 2
 
     asyncio.run(main())
 

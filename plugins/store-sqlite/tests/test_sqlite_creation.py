@@ -118,11 +118,11 @@ def dangling(path: Path) -> None:
         (Path.touch, "is empty and not a store; put the file back or restore a backup, or"),
         (without_tables, "is empty and not a store"),
         (text, "is not a SQLite database; move the file away"),
-        (another_programs, "is another program's SQLite database; give the store another path"),
+        (another_programs, "is another program's SQLite database; give the store a different path"),
         (Path.mkdir, "is a folder; the store needs the path of a file"),
         (dangling, "is a link to .*unmounted, which does not exist; put the file back or check the mount"),
-        (created, "is a store already, with the id [0-9a-f]{32}"),
-        (older, "is a store already"),
+        (created, "is already a store, with the id [0-9a-f]{32}"),
+        (older, "is already a store"),
     ],
 )
 def test_creation_refuses_an_existing_path(path: Path, put: Callable[[Path], object], sentence: str) -> None:
@@ -149,7 +149,7 @@ def test_a_store_with_another_id_is_refused(path: Path) -> None:
     path.with_name("other").rename(path)
     why = OFFER.missing(SqliteSettings(path, id=mine))
     assert why
-    assert f"has the id {other}, but [stores.sqlite] asks for the id {mine}" in why
+    assert f"has the id {other}, but [stores.sqlite] requires the id {mine}" in why
     with pytest.raises(StoreUnavailableError, match="it is not the same store"):
         asyncio.run(opened(path, id=mine))
     assert OFFER.missing(SqliteSettings(path, id=other)) is None
@@ -157,10 +157,10 @@ def test_a_store_with_another_id_is_refused(path: Path) -> None:
 
 def test_a_store_with_a_pinned_id_is_not_created(path: Path) -> None:
     settings = SqliteSettings(path, id="0" * 32)
-    assert "asks for the one with the id 0000" in str(OFFER.missing(settings))
+    assert "requires the one with the id 0000" in str(OFFER.missing(settings))
     assert OFFER.initialise
     with pytest.raises(
-        StoreUnavailableError, match=r"nothing was created: .* asks for the one with the id 0000"
+        StoreUnavailableError, match=r"nothing was created: .* requires the one with the id 0000"
     ):
         OFFER.initialise(settings)
 
@@ -214,7 +214,7 @@ def test_a_file_system_without_hard_links_is_supported(path: Path, monkeypatch: 
     monkeypatch.setattr(os, "link", unsupported)
     created(path)
     asyncio.run(opened(path))
-    with pytest.raises(StoreUnavailableError, match="is a store already"):
+    with pytest.raises(StoreUnavailableError, match="is already a store"):
         created(path)
     assert [each.name for each in path.parent.iterdir()] == ["jackfield.db"]
 

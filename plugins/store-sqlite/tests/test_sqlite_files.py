@@ -192,7 +192,7 @@ def test_a_replaced_file_is_refused(path: Path) -> None:
         move(other, path)
         await asyncio.sleep(0.15)
         for attempt in (store.put("k", b"w"), store.get("k"), store.keys("")):
-            with pytest.raises(StoreUnavailableError, match="another file has taken the place"):
+            with pytest.raises(StoreUnavailableError, match="a different file has replaced"):
                 await attempt
         await store.close()
         assert await asyncio.to_thread(path.read_bytes) == content

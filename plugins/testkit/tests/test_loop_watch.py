@@ -144,7 +144,7 @@ def test_thread_that_keeps_the_interpreter_is_detected() -> None:
         await asyncio.to_thread(sum, range(10_000_000))
 
     hold = watched(count)
-    assert hold.how == "by a thread that let no other run"
+    assert hold.how == "by a thread that blocked all others"
     assert hold.ms > 20
 
 

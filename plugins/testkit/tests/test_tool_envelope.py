@@ -122,7 +122,7 @@ def test_valid_envelopes(response: ToolResponse) -> None:
 @pytest.mark.parametrize(
     ("response", "message"),
     [
-        (None, "returned NoneType instead of"),
+        (None, "the handler returned None"),
         (ok(1, "END_VOICE_SESSION"), "intent 0: it is str"),  # type: ignore[arg-type]
         (ok(1, Intent("endSession")), "not in UPPER_CASE"),
         (ok(1, Intent("RING", [3])), "parameters are list"),  # type: ignore[arg-type]

@@ -83,7 +83,7 @@ def test_tool_that_is_not_installed_fails_every_test(pytester: pytest.Pytester, 
     result = run(pytester, CLASS)
     result.assert_outcomes(failed=9)
     result.stdout.fnmatch_lines(
-        ["no installed distribution has an entry point 'fab_echo'*install it, e.g. with `pip install -e .`*"]
+        ["no installed distribution, family or plugin declares the tool 'fab_echo'*`pip install -e .`*"]
     )
     result.stdout.no_fnmatch_line("During handling of*")
 

@@ -54,6 +54,28 @@ EXAMPLES = """(
 )"""
 
 
+TYPED = """
+from dataclasses import dataclass
+from typing import Annotated
+
+@dataclass
+class Say:
+    text: Annotated[str, "What to say."]
+    times: Annotated[int, "How often."] = 2
+
+    def __post_init__(self):
+        if self.text == "no":
+            raise ValueError("it says no")
+
+@dataclass
+class Said:
+    said: str
+
+async def execute(args: Say, ctx) -> Said:
+    return Said(args.text * args.times)
+"""
+
+
 def answering(expression: str, *, before: str = "await asyncio.sleep(0)") -> str:
     """Return the source of a handler with a fixed response."""
     return f"async def execute(args, ctx):\n    {before}\n    return {expression}\n"
@@ -90,6 +112,11 @@ TOOLS = [
     Tool("good", examples=EXAMPLES),
     Tool("good_and_plain", examples=EXAMPLES,
          handler=HANDLER.replace("async ", "").replace("await asyncio", "time")),
+    Tool("good_without_ok", handler=answering("{'said': 'haha'}"),
+         examples="(Example({'text': 'ha'}, data={'said': 'haha'}),)"),
+    Tool("good_and_typed", schema={"parameters": ...}, handler=TYPED,
+         examples="(Example({'text': 'ha'}, data={'said': 'haha'}), Example({'text': 5}, error='VALIDATION'),"
+         " Example({'text': 'no'}, error='VALIDATION'))"),
     Tool("good_but_slow_in_a_thread", examples=VOICE,
          handler="def execute(args, ctx):\n    time.sleep(0.08)\n    return ok()\n"),
     Tool("good_in_text_only", schema=TEXT_ONLY, handler=answering("ok('<b>' * 900)"),
@@ -130,10 +157,10 @@ TOOLS = [
          says="the tool is not allowed in voice"),
     Tool("without_its_capability", "examples", schema={"requires": ["kb"]}, handler=answering("ok(ctx.kb)"),
          says="ToolTestContext(mode, kb=...)"),
-    Tool("undeclared_capability", "examples", handler=answering("ok(ctx.kb)"),
+    Tool("undeclared_capability", "contract examples", handler=answering("ok(ctx.kb)"),
          body="def context(self, mode): return ToolTestContext(mode, kb=1)", says="uses ctx.kb"),
 
-    Tool("returns_dict", "examples envelope", handler=answering("{'a': 1}"), says="returned dict"),
+    Tool("returns_nothing", "examples envelope", handler=answering("None"), says="returned None"),
     Tool("failure_of_another_layer", "examples envelope", says="a handler may not return INTERNAL",
          handler=answering("fail(ErrorType.INTERNAL, 'Oh.')")),
     Tool("raises_failure_of_another_layer", "examples envelope", says="expected success, got NOT_FOUND",
@@ -183,7 +210,7 @@ TOOLS = [
          says="ms, computing at handler.py:11 in execute: while"),
     Tool("keeps_the_interpreter", "no_blocking", examples=VOICE, body="max_block_ms = 20",
          handler=answering("ok()", before="await asyncio.to_thread(sum, range(10_000_000))"),
-         says="ms, by a thread that let no other run"),
+         says="ms, by a thread that blocked all others"),
 
     Tool("five_thousand_characters", "speakable_in_voice", handler=answering("ok('a' * 5000)"),
          says="5002 characters, but at most 1500"),

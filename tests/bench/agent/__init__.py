@@ -37,7 +37,7 @@ SECTION = "The agent on this machine"
 DECISIONS = Table(
     "decisions",
     SECTION,
-    "requests, and who decides",
+    "requests, by decider",
     {
         "requests": ".0f",
         "right tool, %": ".0f",
@@ -48,7 +48,7 @@ DECISIONS = Table(
         "answer right, %": ".0f",
         "wrong writes": ".0f",
         "forms with a wrong value": ".0f",
-        "a request, seconds": ".2f",
+        "seconds per request": ".2f",
     },
 )
 COMPLETION = Table(
@@ -67,7 +67,7 @@ COMPLETION = Table(
 CONVERSATIONS = Table(
     "conversations",
     SECTION,
-    "conversations, and who decides",
+    "conversations, by decider",
     {
         "conversations": ".0f",
         "turns": ".0f",
@@ -75,14 +75,14 @@ CONVERSATIONS = Table(
         "of them after a yes": ".0f",
         "conversations all right": ".0f",
         "wrong writes": ".0f",
-        "a turn, seconds": ".2f",
+        "seconds per turn": ".2f",
     },
 )
 VOICE = Table(
     "voice",
     SECTION,
     "what",
-    {"CPU, seconds a second of sound": ".3f", "words wrong": ".0f", "of": ".0f"},
+    {"CPU seconds per second of audio": ".3f", "words wrong": ".0f", "of": ".0f"},
 )
 TABLES = (DECISIONS, COMPLETION, CONVERSATIONS, VOICE, voice_latency.SPOKEN)
 

@@ -13,9 +13,9 @@ from typing import NamedTuple
 from bench.host.processes import running
 from bench.report import Report, RunOptions, Table
 
-HOST = Table("host", "The host", "what", {"us a frame": ".0f", "plain = 1": ".2f", "frames lost": ".0f"})
+HOST = Table("host", "The host", "what", {"us per frame": ".0f", "plain = 1": ".2f", "frames lost": ".0f"})
 MANY = Table(
-    "callers", "The host", "callers", {"frames sent": ",.0f", "came back": ",.0f", "us a frame": ".0f"}
+    "callers", "The host", "callers", {"frames sent": ",.0f", "came back": ",.0f", "us per frame": ".0f"}
 )
 CALLERS, SECONDS = 40, 5.0
 MOST_ROUNDS = 3

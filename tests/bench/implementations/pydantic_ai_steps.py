@@ -1,6 +1,6 @@
 """pydantic-ai's ToolManager as an agent uses it, still without the agent.
 
-An agent prepares a step of its run for every message of the model, which is one call here, and makes a
+An agent prepares a step of its run for every message from the model, which is one call here, and makes a
 message of every result. As in `pydantic_ai`, there is no guard against duplicates, no budget, ban, deadline
 or audit.
 """

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 from jackfield import ToolCall
+from jackfield.invocation import as_handler
 from jackfield.runtime import Runtime
 from jackfield.session.session import Session
 from jackfield.settings import Settings
@@ -67,9 +68,17 @@ def session_caller(runtime: Runtime, session: Session, tools: tuple[str, ...] = 
     return answer
 
 
-async def governed(store: str = "memory", *, observed: bool = True, arguments: bool = False) -> None:
-    """Measure calls of one session."""
+async def governed(
+    store: str = "memory",
+    *,
+    observed: bool = True,
+    arguments: bool = False,
+    execute: Callable[..., Any] | None = None,
+) -> None:
+    """Measure calls of one session; `execute` replaces the handler, as if it had been loaded."""
     async with started_runtime(store, observed=observed, arguments=arguments) as runtime:
+        if execute is not None:
+            runtime.registry.tools[TOOL].handler = as_handler(execute)
         session = await runtime.open_session("text", user="ada")
         await measure(session_caller(runtime, session), lambda: flush_observers(runtime))
         if lost := sum(getattr(each, "dropped", 0) for each in runtime.orchestrator.observers):

@@ -69,7 +69,7 @@ async def main() -> None:
         "`json.dumps` of the five results (the plain call's)": microseconds(lambda: json.dumps(answer)),
         "`orjson.dumps` of them (ours)": microseconds(lambda: orjson.dumps(answer)),
         "the bytes as text": microseconds(written.decode),
-        "the policy against duplicates": saved["duplicates"],
+        "the duplicates policy": saved["duplicates"],
         f"each of {len(OTHERS)} other policies, on average": saved["others"] / len(OTHERS),
         "audit and metrics": saved["observers"],
     }

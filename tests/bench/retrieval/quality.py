@@ -21,7 +21,7 @@ from bench.report import Report, RunOptions, Table
 from bench.retrieval import judged_collections
 from bench.retrieval.judged_collections import Collected, Question
 
-SECTION = "Finding"
+SECTION = "Search"
 QUALITY = Table(
     "quality",
     SECTION,

@@ -26,7 +26,7 @@ from bench.retrieval.synthetic import Corpus, SyntheticModel
 
 SPEED = Table(
     "speed",
-    "Finding",
+    "Search",
     "records and filter",
     {
         "p50, ms": ".1f",
@@ -37,7 +37,7 @@ SPEED = Table(
 )
 LIBRARY = Table(
     "library",
-    "Finding",
+    "Search",
     "records",
     {
         "written a second": ",.0f",

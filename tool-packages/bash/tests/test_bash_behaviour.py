@@ -68,11 +68,11 @@ def test_a_finished_command_is_reported_with_its_output() -> None:
 
 
 def test_a_stopped_command_may_have_had_effects() -> None:
-    shell = FixedShell(Finished("x" * 5000 + "end", None, 20.0, stopped="its time was up"))
+    shell = FixedShell(Finished("x" * 5000 + "end", None, 20.0, stopped="it reached its time limit"))
     failure = asyncio.run(execute(ASKED, ToolTestContext(shell=shell))).failure
     assert failure is not None
     assert (failure.type, failure.partial_side_effects, failure.retryable) == ("TRANSIENT", True, False)
-    assert failure.message == "The command was stopped after 20 seconds: its time was up."
+    assert failure.message == "The command was stopped after 20 seconds: it reached its time limit."
     assert failure.details is not None
     assert failure.details["output"].endswith("end")
     assert len(failure.details["output"]) == 1500

@@ -12,6 +12,8 @@ from jackfield.contract.context import Mode
 
 DEFAULT_TIMEOUT_MS = 60_000
 
+_DRAFT = "https://json-schema.org/draft/2020-12/schema"
+
 
 class RateLimit(NamedTuple):
     """At most `calls` calls in any window of `window_ms`."""
@@ -106,9 +108,61 @@ class ToolManifest(NamedTuple):
         return self.side_effects == "writes"
 
 
+FAMILY_DEFAULTS = (
+    "version", "description", "category", "sideEffects", "idempotent", "requiresConfirmation", "allowedModes",
+    "latencyBudgetMs", "timeoutMs", "requires", "rateLimit", "availability", "preview",
+)  # fmt: skip
+"""The fields that a family may set for all of its tools: all but those that identify one tool."""
+
+
 @cache
 def tool_schema() -> dict[str, Any]:
     """Return the published JSON Schema of `schema.json`."""
     text = resources.files("jackfield.contract").joinpath("tool.schema.json").read_text("utf-8")
     schema: dict[str, Any] = json.loads(text)
     return schema
+
+
+@cache
+def family_schema() -> dict[str, Any]:
+    """Return the JSON Schema of the `schema.json` of a family, complete in itself for editors."""
+    fields = tool_schema()["properties"]
+    # A family's defaults may provide what a tool must state, so the build checks that after applying them.
+    tool = {name: field for name, field in fields.items() if name not in {"$schema", "toolId"}}
+    return {
+        "$schema": _DRAFT,
+        "$id": "urn:jackfield:family:1",
+        "title": "Jackfield family",
+        "description": "The contracts of several tools in one package: what they share, and each tool.",
+        "type": "object",
+        "additionalProperties": False,
+        "required": ["family"],
+        "properties": {
+            "$schema": fields["$schema"],
+            "family": {
+                **fields["toolId"],
+                "description": "The name in snake_case, also that of the entry point in jackfield.families.",
+            },
+            "version": {**fields["version"], "description": "The version of every tool that states none."},
+            "defaults": {
+                "description": "Fields of every tool that does not state them itself.",
+                "type": "object",
+                "additionalProperties": False,
+                "properties": {name: fields[name] for name in FAMILY_DEFAULTS},
+            },
+            "$defs": {
+                "description": 'Schemas that every tool may use, as {"$ref": "#/$defs/NAME"}.',
+                "type": "object",
+                "additionalProperties": {"$ref": _DRAFT},
+            },
+            "tools": {
+                "description": "The tools in the shared files, by id.",
+                "type": "object",
+                "additionalProperties": {
+                    "type": "object",
+                    "additionalProperties": False,
+                    "properties": tool,
+                },
+            },
+        },
+    }

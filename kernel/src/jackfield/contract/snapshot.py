@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -28,6 +28,14 @@ class SnapshotError(Exception):
     """A registry file cannot be used; the message says how to fix it."""
 
 
+def stored_texts(folders: Iterable[str]) -> tuple[str, ...]:
+    """Return the files of a package that `codeHash` does not cover.
+
+    `folders` are those of the family's tools that have a folder of their own, relative to the package.
+    """
+    return (*NOT_CODE, *(f"{folder}/{name}" for folder in sorted(folders) for name in NOT_CODE))
+
+
 class FrozenTool(NamedTuple):
     """One tool of a snapshot."""
 
@@ -40,10 +48,14 @@ class FrozenTool(NamedTuple):
     distribution_version: str
     content_hash: str
     code_hash: str
+    family: str | None = None
+    family_package: str | None = None
+    """The import package of the family; it contains the tool's own package, if the tool has one."""
 
     @classmethod
     def from_wire(cls, wire: Mapping[str, Any]) -> FrozenTool:
         """Create a tool from an entry of `tools`."""
+        family = wire.get("family") or {}
         return cls(
             manifest=ToolManifest.from_wire(wire, wire["jsonSchema"]),
             provider_schemas=wire["providerSchemas"],
@@ -54,12 +66,20 @@ class FrozenTool(NamedTuple):
             distribution_version=wire["distribution"]["version"],
             content_hash=wire["distribution"]["contentHash"],
             code_hash=wire["distribution"]["codeHash"],
+            family=family.get("name"),
+            family_package=family.get("package"),
         )
 
     @property
     def package(self) -> str:
-        """The import package that contains the tool's files."""
-        return self.handler.partition(":")[0].rpartition(".")[0]
+        """The import package that the tool's hashes cover: its family's, or its own."""
+        return self.family_package or self.handler.partition(":")[0].rpartition(".")[0]
+
+    @property
+    def folder(self) -> str:
+        """The folder of a tool in a family, relative to the package; empty if it has no folder of its own."""
+        module = self.handler.partition(":")[0].rpartition(".")[0]
+        return module.removeprefix(self.package).removeprefix(".").replace(".", "/")
 
 
 class Snapshot(NamedTuple):

@@ -38,7 +38,7 @@ class ErrorType(StrEnum):
     NOT_FOUND = "NOT_FOUND"
     INTERNAL = "INTERNAL"
 
-    # Set by the orchestrator: a policy refused the call.
+    # Set by the orchestrator: a policy rejected the call.
     MODE_RESTRICTED = "MODE_RESTRICTED"
     BUDGET_EXCEEDED = "BUDGET_EXCEEDED"
     CONFIRMATION_REQUIRED = "CONFIRMATION_REQUIRED"

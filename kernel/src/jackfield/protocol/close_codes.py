@@ -87,6 +87,13 @@ ABANDONED = CloseReason(
     "Resume when the user returns.",
     NextStep.RESUME_ON_INPUT,
 )
+CONVERSATIONS_OFF = CloseReason(
+    "conversations_off",
+    4012,
+    "conversations are off on this host",
+    "Set up a provider; `GET /status` and the output of `jackfield serve` say how.",
+    NextStep.FAIL,
+)
 RESTARTING = CloseReason(
     "restarting",
     1012,
@@ -98,5 +105,6 @@ INTERNAL = CloseReason("internal", 1011, "the host failed", "Resume in a moment.
 
 CLOSE_REASONS = (
     ENDED, IDLE, MAX_DURATION, SLOW_CLIENT, INVALID_MESSAGE, BANNED, REPLACED, UNKNOWN_SESSION,
-    TOO_MANY_SESSIONS, PROVIDER_UNAVAILABLE, EXPIRED_TOKEN, ABANDONED, RESTARTING, INTERNAL,
+    TOO_MANY_SESSIONS, PROVIDER_UNAVAILABLE, EXPIRED_TOKEN, ABANDONED, CONVERSATIONS_OFF, RESTARTING,
+    INTERNAL,
 )  # fmt: skip

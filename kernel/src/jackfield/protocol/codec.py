@@ -115,7 +115,7 @@ def decode(text: str | bytes) -> dict[str, Any]:
 
 
 def parse_host_message(value: Mapping[str, Any]) -> HostMessage | None:
-    """Return a message of the host without members that are not defined here; None for an unknown type."""
+    """Return a message from the host without members that are not defined here; None for an unknown type."""
     kind = _HOST_TYPES.get(value["type"])
     return None if kind is None else _parse(kind, value)
 

@@ -65,7 +65,7 @@ class SessionEvent(HostMessage):
     at: Annotated[float, doc("Seconds since the epoch.")] = 0.0
 
 
-# Messages of the client: `start` or `resume` first, then the others in any order.
+# Messages from the client: `start` or `resume` first, then the others in any order.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,7 +92,7 @@ class Start(_FirstMessage):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resume(_FirstMessage):
-    """Resume a session; the first message of a client that reconnects."""
+    """Resume a session; the first message from a client that reconnects."""
 
     type: Literal["resume"] = "resume"
     token: Annotated[str, MaxLen(200), doc("The token from the `session` message.")] = field(repr=False)
@@ -131,7 +131,7 @@ class Playback(ClientMessage):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Approve(ClientMessage):
-    """The user approves a call that waits for confirmation."""
+    """The user approves a call that is waiting for confirmation."""
 
     type: Literal["approve"] = "approve"
     token: Annotated[str, MaxLen(200), doc("The token of the confirmation.")] = field(repr=False)
@@ -139,7 +139,7 @@ class Approve(ClientMessage):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decline(ClientMessage):
-    """The user declines a call that waits for confirmation."""
+    """The user declines a call that is waiting for confirmation."""
 
     type: Literal["decline"] = "decline"
     token: Annotated[str, MaxLen(200), doc("The token of the confirmation.")] = field(repr=False)
@@ -194,7 +194,7 @@ class End(ClientMessage):
     type: Literal["end"] = "end"
 
 
-# Transient messages of the host.
+# Transient messages from the host.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -215,7 +215,7 @@ class PartialAnswer(HostMessage):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionInfo(HostMessage):
-    """The first message of the host: which session this is, and the token that resumes it."""
+    """The first message from the host: which session this is, and the token that resumes it."""
 
     type: Literal["session"] = "session"
     protocol: Literal["jackfield.1"] = "jackfield.1"
@@ -322,20 +322,20 @@ class GoingAway(HostMessage):
 class FormFault(HostMessage):
     """A form value that does not fit its schema."""
 
-    path: Annotated[str, doc("Where: a JSON Pointer into the values.")]
+    path: Annotated[str, doc("The location, as a JSON Pointer into the values.")]
     message: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ErrorMessage(HostMessage):
-    """The host did not accept something; the session continues unless a close follows."""
+    """The host rejected a message or could not process it; the session continues unless a close follows."""
 
     type: Literal["error"] = "error"
     code: str
     message: str
     suggestion: str | None = None
     retry_after: Annotated[float | None, doc("Seconds after which to try again.")] = None
-    form_id: Annotated[str | None, doc("Only where a form was not accepted.")] = None
+    form_id: Annotated[str | None, doc("Only if a form was rejected.")] = None
     faults: Annotated[
         Sequence[FormFault] | None,
         doc("Only with `invalid_values`: what is wrong with the values; the form stays open."),
@@ -344,13 +344,13 @@ class ErrorMessage(HostMessage):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolDecisions(HostMessage):
-    """What each policy decided about a call; sent just before the call's outcome."""
+    """What each policy decided on a call; sent just before the call's outcome."""
 
     type: Literal["tool_decisions"] = "tool_decisions"
     tool: str
     call_id: str | None
     decisions: Annotated[
-        Mapping[str, str], doc("By policy, in order: `pass`, the policy's own words, or `not reached`.")
+        Mapping[str, str], doc("By policy, in order: `pass`, the policy's own decision, or `not reached`.")
     ]
 
 
@@ -359,7 +359,7 @@ class ToolDecisions(HostMessage):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChatMessage(SessionEvent):
-    """A complete message of either speaker; a later one with the same `answer` replaces it."""
+    """A complete message from either speaker; a later one with the same `answer` replaces it."""
 
     type: Literal["message"] = "message"
     speaker: Speaker
@@ -367,7 +367,7 @@ class ChatMessage(SessionEvent):
     turn: int
     answer: int | None = None
     interrupted: bool | None = None
-    client_id: Annotated[str | None, doc("The client's id for the message, of the user only.")] = None
+    client_id: Annotated[str | None, doc("The client's id for the message; only for user messages.")] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -378,7 +378,7 @@ class ToolStart(SessionEvent):
     tool: str
     call_id: str | None
     description: str
-    arguments: Annotated[str, doc("The arguments as the model wrote them, cut after 4000 characters.")]
+    arguments: Annotated[str, doc("The arguments as the model wrote them, truncated to 4000 characters.")]
     budget_ms: int | None
 
 
@@ -401,7 +401,7 @@ class ToolComplete(SessionEvent):
     tool: str
     call_id: str | None
     duration_ms: float
-    data: Annotated[Any, doc("The result, cut by kind to 4000 characters.")]
+    data: Annotated[Any, doc("The result, truncated to 4000 characters.")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -427,7 +427,7 @@ class ToolErrorEvent(SessionEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConfirmationRequired(SessionEvent):
-    """A call waits for the user's decision; the token is for the client alone."""
+    """A call is waiting for the user's decision; the token is for the client alone."""
 
     type: Literal["confirmation_required"] = "confirmation_required"
     confirmation: str
@@ -463,7 +463,7 @@ class FormRequest(SessionEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FormClosed(SessionEvent):
-    """A form is closed: submitted, dismissed, or replaced by a newer form of the same tool."""
+    """A form is closed: submitted, dismissed, or replaced by a newer form for the same tool."""
 
     type: Literal["form_closed"] = "form_closed"
     form_id: str
@@ -487,17 +487,23 @@ class SessionStatus(SessionEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Notification(SessionEvent):
-    """A notice of the host for the user."""
+    """A notice from the host for the user."""
 
     type: Literal["notification"] = "notification"
     code: str
     text: str
     suggestion: str
+    registry: Annotated[
+        str | None, doc("With `registry_reloaded`: the version that the session is pinned to now.")
+    ] = None
+    tools: Annotated[
+        Sequence[str] | None, doc("With `registry_reloaded`: the tools that were added, changed or removed.")
+    ] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CustomEvent(SessionEvent):
-    """An event of a tool under its own name: `ban`, `voice_session_start`, `chat_message`."""
+    """An event from a tool under its own name: `ban`, `voice_session_start`, `chat_message`."""
 
     type: Literal["custom"] = "custom"
     name: str

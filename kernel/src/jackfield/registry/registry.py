@@ -6,11 +6,11 @@ import importlib
 import logging
 import re
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from enum import StrEnum
 from functools import cached_property
 from pathlib import Path
-from types import MappingProxyType
+from types import MappingProxyType, ModuleType
 from typing import Any
 
 import orjson
@@ -28,7 +28,7 @@ _log = logging.getLogger(__name__)
 
 
 class Deployment(StrEnum):
-    """The kind of deployment: development refuses drifted code, production withholds it."""
+    """The kind of deployment: development rejects drifted code, production withholds it."""
 
     DEVELOPMENT = "development"
     PRODUCTION = "production"
@@ -49,6 +49,8 @@ class RegisteredTool:
         self.id = frozen.manifest.tool_id
         self.handler = handler
         self.reads = not frozen.manifest.writes
+        self.repeatable = self.reads or frozen.manifest.idempotent
+        """Whether running a call twice does no harm."""
         self.needs_approval = frozen.manifest.requires_confirmation is True
         self.timeout = frozen.manifest.timeout_ms / 1000
         self.name_bytes = self.id.encode()
@@ -143,7 +145,7 @@ class Registry:
 
     @classmethod
     def load(cls, path: Path, deployment: Deployment = Deployment.DEVELOPMENT) -> Registry:
-        """Load a registry file and import its handlers; drifted tools are refused or withheld."""
+        """Load a registry file and import its handlers; drifted tools are rejected or withheld."""
         snapshot = Snapshot.load(path)
         drift = drift_for(snapshot, deployment)
         tools, withheld = _load_tools(snapshot, drift, deployment)
@@ -170,20 +172,37 @@ class Registry:
         """Prevent further changes until the process ends."""
         self._locked = True
 
+    @property
+    def reloadable(self) -> bool:
+        """Whether `reload` may replace the tools: in development, as long as the registry is not locked."""
+        return not self._locked and self.deployment is Deployment.DEVELOPMENT and self._path is not None
+
     def snapshot(self) -> Snapshot:
         """Return the snapshot that the registry was loaded from."""
         return self._snapshot
 
-    def reload(self) -> None:
-        """Load the file again; only in development and before the registry is locked."""
+    def reload(self, withheld_reason: Callable[[FrozenTool], str | None] = lambda _: None) -> None:
+        """Load the file again; only in development and before the registry is locked.
+
+        `withheld_reason` returns why this deployment cannot serve a tool. If a handler cannot be imported,
+        nothing changes. Calls that are running finish with the code that they began with.
+        """
         if self._locked:
-            raise RegistryError("the registry is locked: restart the process to serve another one")
+            raise RegistryError("the registry is locked: restart the process to serve a different one")
         if self.deployment is not Deployment.DEVELOPMENT or self._path is None:
             raise RegistryError("only a registry that was loaded from a file in development can be reloaded")
         snapshot = Snapshot.load(self._path)
         drift = drift_for(snapshot, self.deployment)
-        _unload(_changed_modules(self._snapshot, snapshot))
-        self.tools, self.withheld = _load_tools(snapshot, drift, self.deployment)
+        unloaded = _unload(_changed_modules(self._snapshot, snapshot))
+        try:
+            tools, withheld = _load_tools(snapshot, drift, self.deployment)
+        except BaseException:
+            # The handlers that stay may import more of their own package later.
+            sys.modules.update(unloaded)
+            raise
+        reasons = {name: withheld_reason(tool.frozen) for name, tool in tools.items()}
+        self.tools = {name: tool for name, tool in tools.items() if not reasons[name]}
+        self.withheld = {**withheld, **{name: reason for name, reason in reasons.items() if reason}}
         self.drift = drift
         self._snapshot = snapshot
 
@@ -268,11 +287,26 @@ def _changed_modules(before: Snapshot, after: Snapshot) -> set[str]:
     }
 
 
-def _unload(modules: Iterable[str]) -> None:
+def _unload(modules: Iterable[str]) -> dict[str, ModuleType]:
     """Remove modules from `sys.modules`, so that the next import reads their current code."""
+    # The finders cache the contents of folders, and a module may be new.
+    importlib.invalidate_caches()
     prefixes = tuple(f"{module}." for module in modules)
-    for name in [name for name in sys.modules if f"{name}.".startswith(prefixes)]:
-        del sys.modules[name]
+    names = [name for name in sys.modules if f"{name}.".startswith(prefixes)]
+    return {name: sys.modules.pop(name) for name in names}
+
+
+def needs_restart(before: Snapshot, after: Snapshot) -> bool:
+    """Return whether a host has to restart to serve a snapshot: its plugins or what they use changed."""
+    return _plugin_state(before) != _plugin_state(after)
+
+
+def _plugin_state(snapshot: Snapshot) -> tuple[Any, ...]:
+    wire = snapshot.wire
+    frozen = {each["name"]: each for each in snapshot.distributions}
+    owners = {plugin["distribution"]["name"] for plugin in wire["plugins"]}
+    used = owners | {name for owner in owners for name in frozen.get(owner, {}).get("dependencies", ())}
+    return wire["plugins"], wire["policies"], {name: frozen.get(name) for name in sorted(used)}
 
 
 def _import(handler: str) -> Handler | str:

@@ -34,7 +34,7 @@ class RefusedIntent(NamedTuple):
 def apply_intents(
     intents: tuple[Intent, ...], session: Session, handlers: Mapping[str, IntentHandler]
 ) -> tuple[tuple[Intent, ...], list[RefusedIntent]]:
-    """Apply intents in order; returns those that were applied and those that were refused."""
+    """Apply intents in order; returns those that were applied and those that were rejected."""
     applied: list[Intent] = []
     refused: list[RefusedIntent] = []
     for intent in intents:
@@ -50,7 +50,7 @@ def apply_intents(
             reason = "it is not a valid intent, or its handler failed"
         if reason:
             refused.append(RefusedIntent(str(getattr(intent, "type", intent)), reason))
-            _log.warning("session %s: intent %s refused: %s", session.id, refused[-1].type, reason)
+            _log.warning("session %s: intent %s rejected: %s", session.id, refused[-1].type, reason)
         else:
             applied.append(intent)
     return tuple(applied), refused

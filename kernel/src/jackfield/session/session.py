@@ -14,6 +14,7 @@ import os
 import secrets
 from collections import deque
 from collections.abc import Awaitable, Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Protocol
 
@@ -72,30 +73,21 @@ TRANSITIONS: dict[State, frozenset[State]] = {
 }
 
 
-def can_transition(before: State, after: State) -> bool:
-    """Whether a session may change from one state to another; staying in a state is always allowed."""
-    return before is after or after in TRANSITIONS[before]
-
-
+@dataclass(slots=True, eq=False)
 class Turn:
-    """One turn of the user: the text, and the counters that policies keep for it."""
+    """One user turn: the text, and the counters that policies keep for it."""
 
-    __slots__ = (
-        "calls", "empty_results", "group", "number", "repeated_calls", "retrievals", "tool_ms", "user_text",
-    )  # fmt: skip
-
-    def __init__(self, number: int) -> None:
-        self.number = number
-        self.group: str | None = None
-        """The client's name for a turn, with which it groups its own calls."""
-        self.user_text = ""
-        self.calls = 0
-        self.retrievals = 0
-        self.tool_ms = 0.0
-        self.repeated_calls: dict[bytes, int] = {}
-        """How often each call was made, by fingerprint."""
-        self.empty_results: dict[str, int] = {}
-        """How many results of each tool were empty in a row."""
+    number: int
+    group: str | None = None
+    """The client's name for a turn, with which it groups its own calls."""
+    user_text: str = ""
+    calls: int = 0
+    retrievals: int = 0
+    tool_ms: float = 0.0
+    repeated_calls: dict[bytes, int] = field(default_factory=dict)
+    """How often each call was made, by fingerprint."""
+    empty_results: dict[str, int] = field(default_factory=dict)
+    """How many results of each tool were empty in a row."""
 
     def to_wire(self) -> dict[str, Any]:
         """Return the turn in the form in which it is saved."""
@@ -133,15 +125,16 @@ def _discard(event: str, fields: Mapping[str, Any], *, once: bool = False) -> No
 
 
 class SessionFormatError(Exception):
-    """A session was saved by a version of Jackfield with another format."""
+    """A session was saved by a version of Jackfield with a different format."""
 
 
 class Session:
-    """One conversation with a user. Its mode, user and registry version never change."""
+    """One conversation with a user. Its mode and user never change; only `repin` changes its registry."""
 
     __slots__ = (
-        "_digest", "_revision", "_secret", "chains", "epoch", "flags", "history", "id", "mode", "opened_at",
-        "pending_retries", "publish", "registry_version", "roles", "state", "turn", "user",
+        "_digest", "_key", "_revision", "_secret", "chains", "epoch", "flags", "history", "id", "mode",
+        "opened_at", "pending_retries", "publish", "registry_version", "repinned", "roles", "state", "turn",
+        "user",
     )  # fmt: skip
 
     def __init__(
@@ -161,12 +154,16 @@ class Session:
         """When it was opened, by the store's clock."""
         self.epoch = 0
         """Fencing epoch; each takeover by another process gets a larger one."""
+        self._key = (-1, "")
+        """The epoch for which the key of the record was last computed, and the key."""
         self._revision = 0
         """How many times it was saved."""
         self._secret = secret or secrets.token_urlsafe(32)
         self._digest = _digest(self._secret)
         self.mode: Mode = mode
         self.registry_version = registry_version
+        self.repinned = False
+        """True if `repin` changed the registry since the session was opened or loaded."""
         self.user = user
         self.roles = roles
         self.publish = publish
@@ -182,8 +179,8 @@ class Session:
         """The flags that intents have set, by name: an end, suppressed audio, a pending message."""
 
     def transition(self, state: State) -> bool:
-        """Change the state; an invalid transition is refused and logged."""
-        if not can_transition(self.state, state):
+        """Change the state; an invalid transition is rejected and logged."""
+        if state is not self.state and state not in TRANSITIONS[self.state]:
             _log.warning("session %s: invalid transition from %s to %s", self.id, self.state, state)
             return False
         self.state = state
@@ -197,6 +194,12 @@ class Session:
     def set_flag(self, name: str, value: Any) -> None:
         """Set a flag; only intent handlers call this."""
         self.flags[name] = value
+
+    def repin(self, registry_version: str) -> None:
+        """Pin the session to another registry, on a development host that reloads it."""
+        self.registry_version = registry_version
+        self.repinned = True
+        self.chains.clear()
 
     @property
     def token(self) -> str:
@@ -230,7 +233,7 @@ class Session:
         return self.turn
 
     def add_user_text(self, text: str) -> None:
-        """Add text of the user to the turn; policies use it to find out what the user asked for."""
+        """Add the user's text to the turn; policies use it to find out what the user asked for."""
         self.turn.user_text = f"{self.turn.user_text} {text}".strip()[:MAX_USER_TEXT]
 
     def save(self, store: Store) -> Awaitable[None]:
@@ -250,7 +253,10 @@ class Session:
             "turn": self.turn.to_wire(),
             "history": [turn.to_wire() for turn in self.history],
         }
-        key = fenced_record.key_for(_record_name(self.id), self.epoch)
+        epoch, key = self._key
+        if epoch != self.epoch:
+            key = fenced_record.key_for(_record_name(self.id), self.epoch)
+            self._key = (self.epoch, key)
         return store.put(key, orjson.dumps(wire), ttl=RECOVERY_SECONDS)
 
     async def save_if_unchanged(self, store: Store) -> bool:
@@ -267,7 +273,7 @@ class Session:
     async def resume(cls, session_id: str, store: Store, publish: Publish = _discard) -> Session | None:
         """Load a session as its latest epoch saved it; returns None if it is unknown or has expired.
 
-        Raises `SessionFormatError` if a version of Jackfield with another format saved it.
+        Raises `SessionFormatError` if a version of Jackfield with a different format saved it.
         """
         saved = await fenced_record.latest(store, _record_name(session_id))
         if saved is None:
@@ -275,7 +281,7 @@ class Session:
         wire = orjson.loads(saved.value)
         if wire.get("format") != FORMAT:
             raise SessionFormatError(
-                f"Session {session_id} was saved by another version of Jackfield; start a new session."
+                f"Session {session_id} was saved by a different version of Jackfield; start a new session."
             )
         session = cls(wire["mode"], wire["registryVersion"], session_id=session_id, publish=publish)
         session.user, session.roles = wire["user"], frozenset(wire["roles"])

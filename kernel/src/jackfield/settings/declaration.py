@@ -241,9 +241,11 @@ def expected(hint: Any) -> str:
     if origin is Literal:
         return f"one of {', '.join(repr(each) for each in arguments)}"
     if is_union(base):
-        return " or ".join(map(expected, arguments))
+        options = list(map(expected, arguments))
+        return (", or " if any("," in each for each in options[:-1]) else " or ").join(options)
     if origin is tuple:
-        return _sized("a list", extras, "entries") + _of_members(arguments[0])
+        listed = _sized("a list", extras, "entries")
+        return listed + _of_members(arguments[0], counted="entries" in listed)
     if is_dataclass(base) or origin in MAPPINGS:
         return "a table"
     words = {bool: "true or false", Path: "a path"}
@@ -251,25 +253,24 @@ def expected(hint: Any) -> str:
     return words.get(base) or _sized("a string", extras, "characters")
 
 
-def _of_members(hint: Any) -> str:
+def _of_members(hint: Any, *, counted: bool) -> str:
     base, extras = unwrap(hint)
     simple = {str: " of strings", int: " of integers", float: " of numbers"}
     if base in simple and not format_of(extras):
         return simple[base]
-    return f", each {expected(hint)}"
+    return f"{'' if counted else ' of entries'}, each {expected(hint)}"
 
 
 def _ranged(noun: str, extras: Iterable[Any]) -> str:
     limits = {type(extra): extra for extra in extras}
-    least = "of at least"
     if unit := limits.get(Unit):
         noun = f"{'an integer number' if noun == 'an integer' else noun} of {unit.name}"
-        least = "from"
     if Ge in limits and Le in limits:
         return f"{noun} from {limits[Ge].ge:,} to {limits[Le].le:,}"
     bounds = []
     if Ge in limits:
-        bounds.append(f"{least} {limits[Ge].ge:,}" + (" up" if unit and Lt not in limits else ""))
+        noun += "," if unit else " of"
+        bounds.append(f"at least {limits[Ge].ge:,}")
     if Gt in limits:
         bounds.append(f"above {limits[Gt].gt:,}")
     if Le in limits:

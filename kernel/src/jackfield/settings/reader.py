@@ -49,6 +49,30 @@ class SettingsError(Exception):
     """One or more settings cannot be used; the message has a line for each."""
 
 
+class MissingSettingError(SettingsError, KeyError):
+    """An offer reads a setting that its table lacks, and declares no settings that would say so earlier."""
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+class SettingsTable(dict[str, Any]):
+    """The table of an offer that declares no settings; a missing setting is an error that names it."""
+
+    def __init__(self, values: Mapping[str, Any], place: str) -> None:
+        super().__init__(
+            {
+                name: SettingsTable(value, f"{place[:-1]}.{_key(name)}]") if type(value) is dict else value
+                for name, value in values.items()
+            }
+        )
+        self._place = place
+
+    def __missing__(self, name: str) -> Any:
+        fix = "set it" if self._place.count(".") > 1 else "set it, or switch this off with enabled = false"
+        raise MissingSettingError(f"{self._place} {_key(str(name))}: missing; {fix}")
+
+
 class SettingsFaults:
     """Collects faults, so that one run reports them all."""
 
@@ -156,7 +180,7 @@ def parse_settings(declaration: type[_T], table: Mapping[str, Any], place: str) 
 def read_offer(kind: str, offer: Any, table: Mapping[str, Any], faults: SettingsFaults) -> Any:
     """Return the argument for an offer's `create`: its declaration's instance, or the table without one."""
     if offer.settings is None:
-        return table
+        return SettingsTable(table, f"[{kind}.{offer.name}]")
     return read_settings(offer.settings, table, f"[{kind}.{offer.name}]", faults)
 
 

@@ -24,6 +24,9 @@ SECTIONS = ("host",)
 AUTO = "auto"
 """The `provider` setting that picks the best transport found at startup."""
 
+NO_PROVIDER = "none"
+"""The `provider` setting of a host without conversations."""
+
 
 @dataclass(frozen=True, slots=True)
 class KernelSettings:
@@ -49,11 +52,16 @@ class KernelSettings:
     store: Annotated[
         str,
         Help(
-            "The store by name.", default="`sqlite` if `jackfield-store-sqlite` is installed, else `memory`"
+            "The name of the store.",
+            default="`sqlite` if `jackfield-store-sqlite` is installed, else `memory`",
         ),
     ] = ""
     provider: Annotated[
-        str, Help("The transport by name; `auto` or empty picks the best one found at startup.")
+        str,
+        Help(
+            "The name of the transport; `auto` or empty picks the best one found at startup. With `none`, "
+            "or if `auto` finds none, conversations are off."
+        ),
     ] = AUTO
     prompts: Annotated[
         Path | None,
@@ -74,7 +82,7 @@ class KernelSettings:
         Ge(0),
         Unit("tokens"),
         Help(
-            "Maximum tokens of a session's instructions and tool declarations; 0 uses the provider's limit: "
+            "Maximum tokens for a session's instructions and tool declarations; 0 uses the provider's limit: "
             "8,000, and 3,000 for an OpenAI-compatible server on loopback."
         ),
     ] = 0
@@ -82,7 +90,7 @@ class KernelSettings:
         int,
         Ge(0),
         Unit("tokens"),
-        Help("Maximum tokens of one answer of the model; 0 leaves it to the provider."),
+        Help("Maximum tokens per model answer; 0 leaves it to the provider."),
     ] = 0
 
 

@@ -104,10 +104,10 @@ class Connection(Protocol):
         """Yield all events in order, up to `Closed`; there must be only one reader."""
 
     async def send_text(self, text: str) -> None:
-        """Send a message of the user; the model answers it."""
+        """Send a message from the user; the model answers it."""
 
     async def send_audio(self, pcm: bytes) -> None:
-        """Send speech of the user: PCM16, 24 kHz, mono, in pieces of any even length."""
+        """Send the user's speech: PCM16, 24 kHz, mono, in pieces of any even length."""
 
     async def send_results(self, results: Sequence[ToolResult], *, respond: bool = True) -> None:
         """Send results of calls; the model continues once all calls of its message have a result.

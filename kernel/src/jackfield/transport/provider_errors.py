@@ -26,12 +26,12 @@ PROVIDER_ERRORS: dict[str, ProviderErrorKind] = {
         "The connection to the assistant was lost.", "reconnect", "Wait a moment while it reconnects."
     ),
     "session_expired": ProviderErrorKind(
-        "The conversation reached the provider's time limit and continues in a new connection.",
+        "The conversation reached the provider's time limit and continues on a new connection.",
         "renew",
-        "Continue; the last turns are kept.",
+        "You can continue; the last turns are kept.",
     ),
     "going_away": ProviderErrorKind(
-        "The provider is about to close the connection, so it is renewed.", "renew", "Continue."
+        "The provider is about to close the connection, so the host is renewing it.", "renew", "Continue."
     ),
     "rate_limit_exceeded": ProviderErrorKind(
         "The provider's rate limit is reached.", "wait", "Wait; the request is retried in a few seconds."
@@ -40,17 +40,17 @@ PROVIDER_ERRORS: dict[str, ProviderErrorKind] = {
         "The provider had an internal error.", "reconnect", "Wait a moment while the request is retried."
     ),
     "context_length_exceeded": ProviderErrorKind(
-        "The conversation is too long for the model, so it is summarised.",
+        "The conversation is too long for the model, so earlier turns are being summarised.",
         "renew",
-        "Continue; the summary and the last turns are kept.",
+        "You can continue; the summary and the last turns are kept.",
     ),
     "authentication": ProviderErrorKind(
-        "The provider does not accept the API key of this deployment.",
+        "The provider rejected this deployment's API key.",
         "none",
         "The operator should check the provider API key.",
     ),
     "quota_exhausted": ProviderErrorKind(
-        "The provider quota of this deployment is used up.",
+        "This deployment's provider quota is used up.",
         "none",
         "The operator should check the provider plan.",
     ),

@@ -9,11 +9,13 @@ from typing import NamedTuple
 from urllib.parse import unquote, urlparse
 
 import importlib_metadata
-from jackfield.distributions import PLUGINS, TOOLS, Distribution, EntryPoint
+from jackfield.distributions import FAMILIES, PLUGINS, TOOLS, Distribution, EntryPoint
 from jackfield.plugins import PluginFaultKind, Plugins
 
 from jackfield_builder.entry_points import Selection, distributions, read_entry_points
 from jackfield_builder.findings import CheckCode, Finding
+from jackfield_builder.tool_families import Family
+from jackfield_builder.tool_sources import locate_family
 
 __all__ = ["Discovery", "Selection", "discover", "plugin_findings"]
 
@@ -22,6 +24,8 @@ _PLUGIN_CODES = {
     PluginFaultKind.UNKNOWN_HOOK: CheckCode.UNKNOWN_HOOK,
     PluginFaultKind.BAD_OFFER: CheckCode.BAD_OFFER,
     PluginFaultKind.NAME_TAKEN: CheckCode.OFFER_TAKEN,
+    PluginFaultKind.BAD_CAPABILITY_NAME: CheckCode.BAD_CAPABILITY_NAME,
+    PluginFaultKind.UNMARKED_HOOK: CheckCode.UNMARKED_HOOK,
 }
 
 
@@ -32,6 +36,8 @@ class Discovery(NamedTuple):
     plugins: tuple[EntryPoint, ...]
     switched_off: tuple[EntryPoint, ...]
     findings: tuple[Finding, ...]
+    families: tuple[Family, ...] = ()
+    """The families of which at least one tool is selected."""
 
 
 def discover(selection: Selection | None = None, path: list[str] | None = None) -> Discovery:
@@ -46,6 +52,8 @@ def discover(selection: Selection | None = None, path: list[str] | None = None) 
         )
         for each in unreadable
     ]
+    families, entries, family_findings = _expand_families(entries, selection)
+    findings += family_findings
     findings += _unmatched_patterns(selection, entries)
     selected = [entry for entry in entries if selection.includes(entry)]
     findings += _second_copies(selected, path)
@@ -56,7 +64,41 @@ def discover(selection: Selection | None = None, path: list[str] | None = None) 
         plugins=tuple(entry for entry in selected if entry.group == PLUGINS),
         switched_off=tuple(entry for entry in entries if not selection.includes(entry)),
         findings=tuple(findings),
+        families=tuple(families),
     )
+
+
+def _expand_families(
+    entries: Iterable[EntryPoint], selection: Selection
+) -> tuple[list[Family], list[EntryPoint], list[Finding]]:
+    """Replace the entry point of each family by one for each of its tools, which may be selected alone.
+
+    A family of which nothing is selected keeps its own entry point, and its faults are not reported.
+    """
+    families: list[Family] = []
+    expanded: list[EntryPoint] = []
+    findings: list[Finding] = []
+    for entry in entries:
+        if entry.group != FAMILIES or any(entry.matches(pattern) for pattern in selection.deny):
+            expanded.append(entry)
+            continue
+        family = locate_family(entry)
+        if isinstance(family, Finding):
+            expanded.append(entry)
+            findings += [family] if selection.includes(entry) else []
+            continue
+        tools = [
+            EntryPoint(TOOLS, tool_id, entry.value, entry.distribution, entry.name)
+            for tool_id in family.tool_ids
+        ]
+        if any(selection.includes(tool) for tool in tools):
+            expanded += tools
+            families.append(family)
+        else:
+            expanded.append(entry)
+        if family in families or selection.includes(entry):
+            findings += family.findings
+    return families, sorted(expanded), findings
 
 
 def plugin_findings(plugins: Plugins) -> Iterator[Finding]:
@@ -105,18 +147,22 @@ def _resolve_owners(tools: list[EntryPoint]) -> tuple[list[EntryPoint], list[Fin
     claims: dict[str, list[EntryPoint]] = defaultdict(list)
     for tool in tools:
         claims[tool.name].append(tool)
-    owned = [
-        claimants[0]
-        for claimants in claims.values()
-        if len({tool.distribution.name for tool in claimants}) == 1
-    ]
+    owned = [claimants[0] for claimants in claims.values() if _has_one_owner(claimants)]
     return owned, [
         Finding(
             CheckCode.TOOL_ID_TAKEN,
-            f"{tool_id!r} is claimed by " + " and by ".join(str(tool.distribution) for tool in claimants),
+            f"{tool_id!r} is claimed by " + " and by ".join(map(_owner, claimants)),
             claimants[0].distribution,
             tool_id,
         )
         for tool_id, claimants in claims.items()
-        if len({tool.distribution.name for tool in claimants}) > 1
+        if not _has_one_owner(claimants)
     ]
+
+
+def _has_one_owner(claimants: Iterable[EntryPoint]) -> bool:
+    return len({(tool.distribution.name, tool.family) for tool in claimants}) == 1
+
+
+def _owner(tool: EntryPoint) -> str:
+    return f"{tool.distribution}, family {tool.family}" if tool.family else str(tool.distribution)

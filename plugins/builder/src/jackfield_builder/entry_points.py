@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable
 from typing import Any, NamedTuple, cast
 
 import importlib_metadata
-from jackfield.distributions import PLUGINS, TOOLS, Distribution, EntryPoint, normalised
+from jackfield.distributions import FAMILIES, PLUGINS, TOOLS, Distribution, EntryPoint, normalised
 
 _FIELD = re.compile(r"^(Name|Version):[ \t]*(\S+)", re.MULTILINE)
 
@@ -39,7 +39,7 @@ def installed_plugins(selection: Selection) -> tuple[EntryPoint, ...]:
 
 
 def read_entry_points(
-    groups: Collection[str] = (TOOLS, PLUGINS), path: list[str] | None = None
+    groups: Collection[str] = (TOOLS, FAMILIES, PLUGINS), path: list[str] | None = None
 ) -> tuple[list[EntryPoint], list[UnreadableDistribution]]:
     """Return the entry points of these groups on `path` (default: `sys.path`), sorted."""
     entries: list[EntryPoint] = []

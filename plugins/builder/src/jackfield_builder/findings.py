@@ -55,12 +55,12 @@ class CheckCode(Enum):
     BROKEN_METADATA = _Rule("JF004", "a distribution's metadata cannot be read", "reinstall the distribution")
     BAD_ENTRY_POINT = _Rule(
         "JF005",
-        "an entry point does not name an import package",
+        "a tool does not name an import package",
         'write it as `tool_id = "import_package"`, with no attribute',
     )
     PACKAGE_NOT_FOUND = _Rule(
         "JF006",
-        "an entry point's package cannot be found",
+        "the package of a tool cannot be found",
         "check that the wheel ships the package, then reinstall the distribution",
     )
     ALLOW_UNMATCHED = _warning(
@@ -74,7 +74,7 @@ class CheckCode(Enum):
     UNKNOWN_HOOK = _Rule(
         "JF052",
         "a plugin implements a hook that does not exist",
-        "compare the name with docs/hooks.md; the plugin may need another kernel version",
+        "compare the name with docs/hooks.md; the plugin may need a different kernel version",
     )
     BAD_OFFER = _Rule(
         "JF053",
@@ -83,6 +83,16 @@ class CheckCode(Enum):
     )
     OFFER_TAKEN = _Rule(
         "JF054", "two plugins offer the same name", "deny one of them with `--deny DISTRIBUTION`"
+    )
+    BAD_CAPABILITY_NAME = _Rule(
+        "JF055",
+        "a capability has a name that no handler can use",
+        "choose an identifier that is neither a keyword nor a member of the context, such as `orders`",
+    )
+    UNMARKED_HOOK = _Rule(
+        "JF056",
+        "a function is named like a hook but not marked",
+        "add `@hookimpl` above it, or give it another name",
     )
 
     # JF1xx: the files of the package
@@ -102,13 +112,15 @@ class CheckCode(Enum):
     )
 
     # JF2xx: the JSON of schema.json
-    BAD_JSON = _Rule("JF201", "schema.json is not JSON", "fix the syntax at that place")
+    BAD_JSON = _Rule("JF201", "schema.json is not JSON", "fix the syntax at the given place")
     DUPLICATE_KEY = _Rule("JF202", "a key appears twice", "keep one; parsers disagree about which one counts")
     BAD_NUMBER = _Rule(
         "JF203", "a number is not finite or too large", "use a finite number of at most 64 bits"
     )
     BAD_TEXT = _Rule("JF204", "a string contains half of a surrogate pair", "write the whole character")
-    TOO_DEEP = _Rule("JF205", "nested too deeply", "flatten the document, or use `$ref` and `$defs`")
+    TOO_DEEP = _Rule(
+        "JF205", "a document is nested too deeply", "flatten the document, or use `$ref` and `$defs`"
+    )
     NOT_AN_OBJECT = _Rule("JF206", "schema.json is not an object", "wrap the contract in `{ }`")
 
     # JF3xx: the fields of schema.json
@@ -127,11 +139,40 @@ class CheckCode(Enum):
         "the tool id is not snake_case",
         "use lower-case letters, digits and single underscores, and start with a letter",
     )
-    ID_MISMATCH = _Rule("JF308", "the tool id is not the entry point's name", "give both the same name")
+    ID_MISMATCH = _Rule(
+        "JF308", "the tool id is not the name that declares the tool", "give both the same name"
+    )
     BAD_PREVIEW = _Rule(
         "JF309",
-        "the preview is not a template over the parameters",
-        "use `{name}` for a parameter, `{name.member}` for a part of one, `{{` for a brace",
+        "the preview template is invalid",
+        "use `{name}` for a parameter, `{name.member}` for a part of it, and `{{` for a brace",
+    )
+
+    # JF35x: the shared schema.json of a family
+    FAMILY_NAME = _Rule(
+        "JF351",
+        "the family's name is wrong",
+        "use the name of the entry point in jackfield.families, in snake_case",
+    )
+    EMPTY_FAMILY = _Rule(
+        "JF352",
+        "a family has no tools",
+        "define them under `tools` in schema.json, or as folders with a schema.json of their own",
+    )
+    TOOL_TWICE = _Rule(
+        "JF353",
+        "a family defines a tool twice",
+        "remove the tool from the shared files, or remove its folder",
+    )
+    DEFAULT_NOT_ALLOWED = _Rule(
+        "JF354",
+        "a family has a default that is not allowed",
+        "state it for each tool; `$defs` is the place for shared parts of schemas",
+    )
+    DEFINITION_TWICE = _Rule(
+        "JF355",
+        "a tool redefines a shared definition",
+        "give one of them another name, because `#/$defs/NAME` could mean both",
     )
 
     # JF4xx: rules that combine several fields
@@ -139,7 +180,7 @@ class CheckCode(Enum):
         "JF401", "a retrieval tool is not idempotent", "set `idempotent` to true, or make it an action"
     )
     RETRIEVAL_WRITES = _Rule(
-        "JF402", "a retrieval tool writes", "set `sideEffects` to read_only, or make it an action"
+        "JF402", "a retrieval tool writes data", "set `sideEffects` to read_only, or make it an action"
     )
     UNCONFIRMED_WRITE = _warning(
         "JF403",
@@ -169,12 +210,21 @@ class CheckCode(Enum):
     )
     UNENFORCED = _warning(
         "JF408",
-        "no policy enforces a restriction of the tool",
+        "no policy enforces one of the tool's restrictions",
         "install policies that do, such as jackfield-policies; until then the tool is withheld",
+    )
+    CAPABILITY_SETTINGS = _warning(
+        "JF409",
+        "a required capability lacks settings",
+        "correct its table in jackfield.toml; a host with these settings does not start",
     )
 
     # JF5xx: the schema of the arguments
-    BAD_SCHEMA = _Rule("JF501", "not a valid draft 2020-12 schema", "correct the keyword at that place")
+    BAD_SCHEMA = _Rule(
+        "JF501",
+        "the parameters are not a valid draft 2020-12 schema",
+        "correct the keyword at the given place",
+    )
     NOT_OBJECT_SCHEMA = _Rule(
         "JF502", "the parameters are not an object schema", 'start with `"type": "object"`'
     )
@@ -200,7 +250,7 @@ class CheckCode(Enum):
     )
     BAD_PATTERN = _Rule("JF509", "a pattern is not a regular expression", "correct the expression (ECMA-262)")
     OTHER_DRAFT = _Rule(
-        "JF510", "the schema is for another draft", "write it for draft 2020-12 and remove `$schema`"
+        "JF510", "the schema uses a different draft", "write it for draft 2020-12 and remove `$schema`"
     )
     UNDESCRIBED = _warning(
         "JF511",
@@ -222,6 +272,17 @@ class CheckCode(Enum):
         "JF515",
         "a schema accepts no value",
         "correct the keywords that contradict each other; to accept nothing on purpose, write `false`",
+    )
+
+    TYPES_DISAGREE = _Rule(
+        "JF516",
+        "schema.json and the handler's types disagree",
+        "correct one of them; `jackfield schema --write PATH` writes the types into schema.json",
+    )
+    TYPES_UNREAD = _Rule(
+        "JF517",
+        "the parameters come from types that were not read",
+        "run without --no-import, or write them into schema.json with `jackfield schema --write PATH`",
     )
 
     # JF6xx: the guide
@@ -252,6 +313,17 @@ class CheckCode(Enum):
         Severity.NOTE,
     )
 
+    NO_SECTION = _Rule(
+        "JF608",
+        "a tool has no section in the family's guide",
+        "write one section for it that starts with the heading `# TOOL_ID`",
+    )
+    STRAY_SECTION = _Rule(
+        "JF609",
+        "a section of the family's guide belongs to no tool",
+        "start each section with the heading `# TOOL_ID` of a tool in the shared schema.json",
+    )
+
     # JF7xx: the handler
     BAD_SYNTAX = _Rule("JF701", "the handler is not valid Python", "fix the syntax at that line")
     NO_EXECUTE = _Rule(
@@ -270,6 +342,26 @@ class CheckCode(Enum):
         "importing the handler ends the process or hangs",
         "do no work at import: no exit, no network, no waiting",
     )
+    NO_FUNCTION = _Rule(
+        "JF706",
+        "the family's handler has no function for a tool",
+        "define `async def TOOL_ID(args, ctx)` at the top level, or give the tool a folder of its own",
+    )
+    UNDECLARED_CAPABILITY = _Rule(
+        "JF707",
+        "the handler uses a capability that the tool does not require",
+        "add its name to `requires` in schema.json",
+    )
+    BAD_TYPES = _Rule(
+        "JF708",
+        "a type of the handler has no schema",
+        "annotate a dataclass, a TypedDict or a pydantic model whose members JSON can express",
+    )
+    UNRESOLVED_TYPES = _warning(
+        "JF709",
+        "a type of the handler does not exist at run time",
+        "import it outside `if TYPE_CHECKING:`; until then the handler gets a dict and has no schema from it",
+    )
 
     # JF8xx: the schema adapters
     CANNOT_EXPRESS = _Rule(
@@ -279,7 +371,7 @@ class CheckCode(Enum):
     )
     LOWERED = _Rule(
         "JF802",
-        "a construct is lowered for a provider",
+        "a schema is simplified for a provider",
         "nothing to do; arguments are still validated against the full schema",
         Severity.NOTE,
     )

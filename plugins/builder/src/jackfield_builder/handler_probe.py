@@ -1,7 +1,7 @@
 """Imports handlers in a separate process, so that side effects and crashes cannot affect the build.
 
-The process reads a JSON request from standard input. For each module it writes one JSON line before the
-import and one with the result. If a module has no result, its import ended the process.
+The process reads a JSON request from standard input. For each handler it writes one JSON line before the
+import and one with the result. If a handler has no result, its import ended the process.
 """
 
 from __future__ import annotations
@@ -18,30 +18,34 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from jackfield_builder.type_schemas import HandlerSchemas, handler_schemas
+
 SECONDS_PER_MODULE = 20
 
 
 class ImportRequest(NamedTuple):
-    """A module to import, and the folders to add to `sys.path`."""
+    """A handler to import, as `module:function`, and the folders to add to `sys.path`."""
 
-    module: str
+    handler: str
     path: tuple[str, ...] = ()
 
 
 class ImportResult(NamedTuple):
-    """The result of an import; `kind` is imported, raised, died, missing (no execute) or uncallable."""
+    """The result of an import; `kind` is imported, raised, died, missing (no such function) or uncallable."""
 
     kind: str
     message: str = ""
     line: int | None = None
+    schemas: HandlerSchemas | None = None
+    """The schemas of the types in the handler's signature; None if it was not imported."""
 
 
-def probe_imports(modules: Sequence[ImportRequest]) -> dict[str, ImportResult]:
-    """Import every module; continue in a new process after a module that ends its process."""
+def probe_imports(handlers: Sequence[ImportRequest]) -> dict[str, ImportResult]:
+    """Import every handler; continue in a new process after a module that ends its process."""
     results: dict[str, ImportResult] = {}
-    remaining = list(modules)
+    remaining = list(handlers)
     while remaining:
-        request = {"path": sys.path, "modules": remaining, "seconds": SECONDS_PER_MODULE}
+        request = {"path": sys.path, "handlers": remaining, "seconds": SECONDS_PER_MODULE}
         child = subprocess.run(
             [sys.executable, "-m", "jackfield_builder.handler_probe"],
             input=json.dumps(request),
@@ -50,18 +54,26 @@ def probe_imports(modules: Sequence[ImportRequest]) -> dict[str, ImportResult]:
             check=False,
             env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
         )
-        module = ""
+        last = ""
         for line in child.stdout.splitlines():
             message = json.loads(line)
-            module = message["module"]
+            last = message["handler"]
             if "result" in message:
-                results[module] = ImportResult(*message["result"])
-        if not module:
+                kind, text, number, schemas = message["result"]
+                results[last] = ImportResult(kind, text, number, schemas and HandlerSchemas(*schemas))
+        if not last:
             raise RuntimeError(f"the probe process did not start: {child.stderr.strip()[-2000:]}")
-        # If an exit hook of an imported module ended the process, every module already has a result.
-        results.setdefault(module, ImportResult("died", _exit_message(child.returncode)))
-        remaining = [each for each in remaining if each.module not in results]
+        # If an exit hook of an imported module ended the process, every handler already has a result.
+        if last not in results:
+            died = ImportResult("died", _exit_message(child.returncode))
+            # The other handlers of the module would end the process too, each after its full time limit.
+            results |= {each.handler: died for each in remaining if _module(each.handler) == _module(last)}
+        remaining = [each for each in remaining if each.handler not in results]
     return results
+
+
+def _module(handler: str) -> str:
+    return handler.partition(":")[0]
 
 
 def _exit_message(returncode: int) -> str:
@@ -78,15 +90,16 @@ def _main() -> None:
     # A handler's output to standard output must not mix with the results.
     with os.fdopen(os.dup(1), "w", encoding="utf-8", buffering=1) as output:
         os.dup2(2, 1)
-        for module, path in request["modules"]:
-            output.write(json.dumps({"module": module}) + "\n")
+        for handler, path in request["handlers"]:
+            output.write(json.dumps({"handler": handler}) + "\n")
             signal.alarm(request["seconds"])
-            result = _import(module, path)
+            result = _import(handler, path)
             signal.alarm(0)
-            output.write(json.dumps({"module": module, "result": result}) + "\n")
+            output.write(json.dumps({"handler": handler, "result": result}) + "\n")
 
 
-def _import(name: str, path: list[str]) -> ImportResult:
+def _import(handler: str, path: list[str]) -> ImportResult:
+    name, _, function = handler.partition(":")
     sys.path[:0] = path
     try:
         module = importlib.import_module(name)
@@ -96,7 +109,7 @@ def _import(name: str, path: list[str]) -> ImportResult:
         return ImportResult("raised", _error_message(error), _error_line(error, name))
     finally:
         del sys.path[: len(path)]
-    return _check_execute(getattr(module, "execute", None))
+    return _check_function(getattr(module, function, None))
 
 
 def _error_message(error: BaseException) -> str:
@@ -117,16 +130,16 @@ def _error_line(error: BaseException, name: str) -> int | None:
     return frames[-1].lineno if frames else None
 
 
-def _check_execute(execute: Any) -> ImportResult:
-    if not callable(execute):
+def _check_function(function: Any) -> ImportResult:
+    if not callable(function):
         return ImportResult("missing")
     try:
-        inspect.signature(execute).bind({}, None)
+        inspect.signature(function).bind({}, None)
     except TypeError as error:
         return ImportResult("uncallable", str(error))
     except ValueError:
         pass  # A builtin without a signature cannot be checked.
-    return ImportResult("imported")
+    return ImportResult("imported", schemas=handler_schemas(function))
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -14,14 +14,15 @@ from jackfield.contract.manifest import ToolManifest
 from jackfield.contract.snapshot import Snapshot, SnapshotError, previous
 from jackfield.offers import CannotExpressError, SchemaAdapterOffer
 from jackfield.plugins import Plugins, RegisteredOffer
-from jackfield.settings import Settings
+from jackfield.settings import Settings, SettingsFaults, read_offer
 
-from jackfield_builder.checks import CHECKS, handler
+from jackfield_builder.checks import CHECKS, handler, types
 from jackfield_builder.discovery import Discovery, Selection, discover, plugin_findings
 from jackfield_builder.findings import CheckCode, Finding, sort_findings
 from jackfield_builder.snapshot import CheckedTool, freeze
 from jackfield_builder.snapshot_diff import missing_bumps
-from jackfield_builder.tool_draft import SCHEMA, ToolDraft, read_tool
+from jackfield_builder.tool_draft import ToolDraft, read_tool
+from jackfield_builder.tool_files import SCHEMA
 from jackfield_builder.tool_sources import ToolSource, locate_tools
 
 
@@ -39,12 +40,12 @@ def build(settings: Settings, *, import_handlers: bool = True) -> BuildResult:
     """Build the registry of the installed tools in memory."""
     discovery = discover(Selection(settings.allow, settings.deny))
     plugins = plugin_loading.load(discovery.plugins)
-    found, unlocated = locate_tools(discovery.tools, plugins.of("jackfield_tools"))
+    found, unlocated = locate_tools(discovery.tools, plugins.of("jackfield_tools"), discovery.families)
     findings = [*discovery.findings, *plugin_findings(plugins), *unlocated]
     if not found and not any(finding.is_error for finding in findings):
         hint = "remove them from deny, or add them to allow" if discovery.switched_off else ""
         findings.append(Finding(CheckCode.NO_TOOLS, _no_tools_message(discovery), hint=hint))
-    tools = check_tools(found, plugins, import_handlers=import_handlers)
+    tools = check_tools(found, plugins, import_handlers=import_handlers, settings=settings)
     findings += [finding for tool in tools for finding in tool.draft.findings]
     if any(finding.is_error for finding in findings):
         return BuildResult(discovery, plugins, sort_findings(findings), None)
@@ -53,39 +54,85 @@ def build(settings: Settings, *, import_handlers: bool = True) -> BuildResult:
     return BuildResult(discovery, plugins, sort_findings(findings), snapshot)
 
 
-def check_tools(
-    found: Sequence[ToolSource], plugins: Plugins, *, import_handlers: bool = True
-) -> list[CheckedTool]:
-    """Run every check on every tool; the findings are in each tool's draft."""
+def read_drafts(found: Sequence[ToolSource], *, import_handlers: bool = True) -> list[ToolDraft]:
+    """Read the files of every tool, check its handler, and read the types in the handler's signature."""
     drafts = [read_tool(source) for source in found]
     for draft in drafts:
-        for check in CHECKS:
-            check(draft)
-        _check_capabilities(draft, plugins)
-        _check_enforcement(draft, plugins)
+        handler.check(draft)
     if import_handlers:
         handler.check_imports(drafts)
+    return drafts
+
+
+def check_tools(
+    found: Sequence[ToolSource],
+    plugins: Plugins,
+    *,
+    import_handlers: bool = True,
+    settings: Settings | None = None,
+) -> list[CheckedTool]:
+    """Run every check on every tool; the findings are in each tool's draft.
+
+    With `settings`, the tables of the required capabilities are checked too.
+    """
+    tables = _capability_faults(plugins, settings) if settings else {}
+    drafts = read_drafts(found, import_handlers=import_handlers)
+    for draft in drafts:
+        # First, because a schema that the file omits comes from the types.
+        types.check(draft)
+        for check in CHECKS:
+            check(draft)
+        _check_capabilities(draft, plugins, tables)
+        _check_enforcement(draft, plugins)
     adapters = plugins.of("jackfield_schema_adapters")
-    return [
+    checked = [
         CheckedTool(draft, _provider_schemas(draft, adapters) if draft.is_valid else {}) for draft in drafts
     ]
+    _place_findings(drafts)
+    return checked
+
+
+def _place_findings(drafts: Iterable[ToolDraft]) -> None:
+    """Name the places in the authors' files; what a family shares is reported once, with its first tool."""
+    reported: set[Finding] = set()
+    for draft in drafts:
+        draft.place_findings()
+        if draft.source.family:
+            reported.update(draft.source.family.findings)
+            draft.findings = [finding for finding in draft.findings if finding not in reported]
+            reported.update(draft.findings)
 
 
 def _no_tools_message(discovery: Discovery) -> str:
     if not discovery.switched_off:
-        return "no distribution on this interpreter's path has an entry point in jackfield.tools"
+        return "no distribution on this interpreter's path declares a tool or a family of tools"
     names = ", ".join(sorted({entry.name for entry in discovery.switched_off}))
-    return f"allow or deny switches off everything that is installed: {names}"
+    return f"the allow or deny setting disables everything that is installed: {names}"
 
 
-def _check_capabilities(draft: ToolDraft, plugins: Plugins) -> None:
+def _check_capabilities(draft: ToolDraft, plugins: Plugins, faults: Mapping[str, str]) -> None:
     required = draft.schema.get("requires") if draft.schema else None
     provided = {each.name for each in plugins.of("jackfield_capabilities")}
     for index, name in enumerate(required if isinstance(required, list) else ()):
+        path = f"/requires/{index}"
         if name not in provided:
             close = get_close_matches(str(name), provided, 1)
             message = f"{name!r}; did you mean {close[0]!r}?" if close else f"{name!r}"
-            draft.report(CheckCode.CAPABILITY_MISSING, message, file=SCHEMA, path=f"/requires/{index}")
+            draft.report(CheckCode.CAPABILITY_MISSING, message, file=SCHEMA, path=path)
+        elif name in faults:
+            draft.report(CheckCode.CAPABILITY_SETTINGS, faults[name], file=SCHEMA, path=path)
+
+
+def _capability_faults(plugins: Plugins, settings: Settings) -> dict[str, str]:
+    """Return what is wrong with the settings of each enabled capability that declares its settings."""
+    found = {}
+    for each in plugins.of("jackfield_capabilities"):
+        if settings.enabled("capabilities", each.name):
+            faults = SettingsFaults()
+            read_offer("capabilities", each.offer, settings.table("capabilities", each.name), faults)
+            if faults:
+                found[each.name] = "; ".join(str(faults).splitlines())
+    return found
 
 
 def _check_enforcement(draft: ToolDraft, plugins: Plugins) -> None:
@@ -117,7 +164,7 @@ def _provider_schemas(draft: ToolDraft, adapters: Iterable[RegisteredOffer]) -> 
             draft.report(CheckCode.CANNOT_EXPRESS, message, file=SCHEMA, path=_parameters_path(error.path))
         except Exception as error:  # noqa: BLE001 - an adapter is third-party code
             owner = offered.plugin.distribution
-            message = f"{adapter.name} of {owner} raised {type(error).__name__}: {error}"
+            message = f"{adapter.name} from {owner} raised {type(error).__name__}: {error}"
             draft.report(CheckCode.ADAPTER_BROKEN, message, file=SCHEMA, path="/parameters")
         else:
             declarations[adapter.name] = adapted.declaration

@@ -1,9 +1,10 @@
 """Finds schemas that no value can satisfy, without trying values.
 
 The search is sound but not complete: it reports a schema only with a proof, and assumes that every keyword it
-does not interpret (`pattern`, `format`, most of `not`) accepts any value. It splits a schema into
-conjunctions: sets of schemas that all describe one value, with `$ref` and `allOf` followed and one branch
-chosen of each `anyOf` and `oneOf`. A conjunction is empty if every type it allows is contradictory.
+does not interpret (`pattern`, most of `not`, and of `format` all but the length) accepts any value. It splits
+a schema into conjunctions: sets of schemas that all describe one value, with `$ref` and `allOf` followed and
+one branch chosen of each `anyOf` and `oneOf`. A conjunction is empty if every type it allows is
+contradictory.
 """
 
 from __future__ import annotations
@@ -37,6 +38,12 @@ _EXACT = 2**53
 """Validators compare larger numbers as floats, so no proof about integers is possible there."""
 
 _URI = "urn:jackfield:schema"
+
+_FORMAT_LENGTHS: Mapping[str, tuple[int, float]] = {
+    "date": (10, 10), "date-time": (20, math.inf), "time": (9, math.inf), "uuid": (36, 36),
+    "email": (3, math.inf), "ipv4": (7, 15), "ipv6": (2, 45),
+}  # fmt: skip
+"""The fewest and the most characters of a text of a format, as far as the format limits them."""
 
 
 def unsatisfiable_schemas(
@@ -195,7 +202,7 @@ class _EmptinessSearch:
         if kind in ("integer", "number"):
             return _number_reason(atoms, whole=kind == "integer")
         if kind == "string":
-            return _crossed(atoms, "minLength", "maxLength")
+            return _crossed(atoms, "minLength", "maxLength") or _format_reason(atoms)
         if kind == "array":
             return self._array_reason(atoms, paths)
         if kind == "object":
@@ -340,6 +347,26 @@ def _crossed(atoms: list[Mapping[str, Any]], low: str, high: str) -> str:
     least = max([schema[low] for schema in atoms if low in schema], default=0)
     most = min([schema[high] for schema in atoms if high in schema], default=math.inf)
     return f"{low} {least} is greater than {high} {most}" if least > most else ""
+
+
+def _format_reason(atoms: list[Mapping[str, Any]]) -> str:
+    """Return why no text of its formats has an allowed length."""
+    least, low = max(((schema.get("minLength", 0), "minLength") for schema in atoms), default=(0, ""))
+    most, high = min(
+        ((schema.get("maxLength", math.inf), "maxLength") for schema in atoms), default=(math.inf, "")
+    )
+    for schema in atoms:
+        name = schema.get("format")
+        shortest, longest = (
+            _FORMAT_LENGTHS.get(name, (0, math.inf)) if isinstance(name, str) else (0, math.inf)
+        )
+        if shortest > most:
+            return f"a {name} has at least {shortest} characters, but {high} is {most}"
+        if longest < least:
+            return f"a {name} has at most {longest} characters, but {low} is {least}"
+        least, low = max((least, low), (shortest, f"the length of a {name}"))
+        most, high = min((most, high), (longest, f"the length of a {name}"))
+    return ""
 
 
 def _number_reason(atoms: list[Mapping[str, Any]], *, whole: bool) -> str:

@@ -18,11 +18,11 @@ from jackfield.contract.manifest import ToolManifest
 from jackfield.contract.snapshot import (
     API_VERSION,
     FORMAT_VERSION,
-    NOT_CODE,
     Snapshot,
     SnapshotError,
     previous,
     seal,
+    stored_texts,
 )
 from jackfield.distributions import package_hash, path_of
 from jackfield.offers import Stage
@@ -42,6 +42,11 @@ class CheckedTool(NamedTuple):
 def freeze(tools: Iterable[CheckedTool], plugins: Plugins) -> Snapshot:
     """Create the snapshot; the same inputs give the same document except for commit and time."""
     tools = list(tools)
+    folders: dict[str, list[str]] = defaultdict(list)
+    for each in tools:
+        source = each.draft.source
+        if source.family and source.tool_id in source.family.folders:
+            folders[source.package].append(source.tool_id)
     installation = InstalledDistributions()
     return seal(
         {
@@ -63,7 +68,8 @@ def freeze(tools: Iterable[CheckedTool], plugins: Plugins) -> Snapshot:
             "distributions": installation.records(_contributed_modules(tools, plugins)),
             "plugins": _plugins(plugins, installation),
             "tools": sorted(
-                (_tool(each, installation) for each in tools), key=lambda tool: str(tool["toolId"])
+                (_tool(each, installation, folders[each.draft.source.package]) for each in tools),
+                key=lambda tool: str(tool["toolId"]),
             ),
         }
     )
@@ -80,12 +86,14 @@ def _contributed_modules(tools: Iterable[CheckedTool], plugins: Plugins) -> dict
     return {name: ContributedModules(packages[name], modules[name]) for name in {*packages, *modules}}
 
 
-def _tool(tool: CheckedTool, installation: InstalledDistributions) -> dict[str, Any]:
+def _tool(tool: CheckedTool, installation: InstalledDistributions, folders: Iterable[str]) -> dict[str, Any]:
+    """Describe a tool; `folders` are those of the tools in its package that have one of their own."""
     draft = tool.draft
     if draft.schema is None or draft.guide is None:
         raise ValueError(f"{draft.source.tool_id} was not checked")
     source = draft.source
     version = installation.version(source.distribution.name, source.distribution.version)
+    family = {"family": {"name": source.family.name, "package": source.package}} if source.family else {}
     return {
         **ToolManifest.from_wire(draft.schema).metadata(),
         "jsonSchema": draft.schema["parameters"],
@@ -97,8 +105,9 @@ def _tool(tool: CheckedTool, installation: InstalledDistributions) -> dict[str, 
             "name": source.distribution.name,
             "version": source.distribution.version,
             "contentHash": package_hash(source.folder, version),
-            "codeHash": package_hash(source.folder, version, exclude=NOT_CODE),
+            "codeHash": package_hash(source.folder, version, exclude=stored_texts(folders)),
         },
+        **family,
     }
 
 

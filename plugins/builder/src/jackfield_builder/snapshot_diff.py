@@ -33,11 +33,15 @@ def compare_snapshots(before: Snapshot, after: Snapshot) -> list[SnapshotChange]
     for tool_id in sorted({*before.tools, *after.tools}):
         old, new = before.tools.get(tool_id), after.tools.get(tool_id)
         if old is None and new is not None:
-            changes.append(SnapshotChange(tool_id, f"tool added, {new.manifest.version}"))
+            family = f", in the family {new.family}" if new.family else ""
+            changes.append(SnapshotChange(tool_id, f"tool added, {new.manifest.version}{family}"))
         elif new is None:
             changes.append(SnapshotChange(tool_id, "tool removed"))
         elif old is not None:
             changes += tool_changes(old, new)
+            if old.family != new.family:
+                where = f"now in the family {new.family}" if new.family else f"no longer in {old.family}"
+                changes.append(SnapshotChange(tool_id, where))
             if old.manifest.version != new.manifest.version:
                 changes.append(
                     SnapshotChange(tool_id, f"version {old.manifest.version} -> {new.manifest.version}")
@@ -181,7 +185,9 @@ def _content_changes(old: FrozenTool, new: FrozenTool) -> Iterator[tuple[str, Ve
     if old.documentation != new.documentation:
         yield "guide changed", VersionBump.PATCH
     if old.code_hash != new.code_hash:
-        yield "handler changed", VersionBump.PATCH
+        # The code of a family is shared, so every tool of the family may behave differently.
+        what = f"code of the family {new.family} changed" if new.family else "handler changed"
+        yield what, VersionBump.PATCH
 
 
 def _distribution_changes(before: Snapshot, after: Snapshot) -> Iterator[SnapshotChange]:

@@ -28,6 +28,13 @@ KEYWORDS = frozenset(
 )  # fmt: skip
 """Every keyword that draft 2020-12 defines."""
 
+FORMATS = (
+    "date-time", "date", "time", "duration", "email", "idn-email", "hostname", "idn-hostname", "ipv4", "ipv6",
+    "uri", "uri-reference", "iri", "iri-reference", "uuid", "uri-template", "json-pointer",
+    "relative-json-pointer", "regex",
+)  # fmt: skip
+"""Every format that draft 2020-12 defines."""
+
 # These describe the same value as the enclosing schema.
 _SAME_VALUE = {"allOf", "anyOf", "oneOf", "then", "else", "dependentSchemas"}
 # These test the value of the enclosing schema.

@@ -1,40 +1,34 @@
-"""Reads the three files of a tool into a draft, which the checks inspect."""
+"""Reads the files of a tool, its own or those of its family, into a draft, which the checks inspect."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cache
-from pathlib import Path
 from typing import Any, NamedTuple
 
-from jackfield import strict_json
-from jackfield.strict_json import JsonFaultKind
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from jackfield_builder.findings import CheckCode, Finding
+from jackfield_builder.implied_fields import complete_manifest, semantic_version
+from jackfield_builder.schema_bundle import bundle
+from jackfield_builder.tool_families import Family
+from jackfield_builder.tool_files import (
+    GUIDE,
+    HANDLER,
+    MAX_BYTES,
+    SCHEMA,
+    FileProblem,
+    parse_object,
+    read_text,
+    too_large,
+)
 from jackfield_builder.tool_sources import ToolSource
-
-SCHEMA, GUIDE, HANDLER = "schema.json", "guide.md", "handler.py"
-
-MAX_BYTES = {SCHEMA: 256 * 1024, GUIDE: 64 * 1024, HANDLER: 1024 * 1024}
+from jackfield_builder.type_schemas import HandlerSchemas
 
 MAX_SUMMARY = 250
 """The maximum length of a guide's summary, in characters."""
-
-_MISSING = {
-    SCHEMA: CheckCode.SCHEMA_MISSING,
-    GUIDE: CheckCode.GUIDE_MISSING,
-    HANDLER: CheckCode.HANDLER_MISSING,
-}
-
-_JSON_FAULTS = {
-    JsonFaultKind.SYNTAX: CheckCode.BAD_JSON,
-    JsonFaultKind.DUPLICATE_KEY: CheckCode.DUPLICATE_KEY,
-    JsonFaultKind.NUMBER: CheckCode.BAD_NUMBER,
-    JsonFaultKind.SURROGATE: CheckCode.BAD_TEXT,
-    JsonFaultKind.DEPTH: CheckCode.TOO_DEEP,
-}
 
 
 class GuideExample(NamedTuple):
@@ -87,10 +81,19 @@ class ToolDraft:
     """The files of a tool; a file that could not be read is None and has a finding."""
 
     source: ToolSource
+    written: dict[str, Any] | None = None
+    """The manifest as its author wrote it, with the defaults and definitions of the family."""
+    inherited: dict[str, Any] = field(default_factory=dict)
+    """The fields of `written` that come from the family."""
     schema: dict[str, Any] | None = None
+    """The complete manifest, with everything that the author may omit."""
     guide: ToolGuide | None = None
     handler: str | None = None
     findings: list[Finding] = field(default_factory=list)
+    types: HandlerSchemas | None = None
+    """The schemas of the handler's types; None if the handler was not imported."""
+    from_types: set[str] = field(default_factory=set)
+    """Which of `parameters` and `returns` come from the types, because the file has none."""
 
     @property
     def parameters(self) -> dict[str, Any] | None:
@@ -114,9 +117,21 @@ class ToolDraft:
     def report(
         self, code: CheckCode, message: str, *, file: str = "", path: str = "", hint: str = ""
     ) -> None:
-        """Add a finding about this tool."""
+        """Add a finding about this tool; one about a schema of the types is in the handler."""
         source = self.source
+        if file == SCHEMA and path.split("/")[1:2] and path.split("/")[1] in self.from_types:
+            file, hint = HANDLER, hint or f"{code.hint}; the schema comes from the types in the signature"
         self.findings.append(Finding(code, message, source.distribution, source.tool_id, file, path, hint))
+
+    def report_all(self, problems: Iterable[FileProblem]) -> None:
+        """Add a finding for each problem with a file."""
+        for each in problems:
+            self.report(each.code, each.message, file=each.file, path=each.path)
+
+    def place_findings(self) -> None:
+        """Give the findings about a tool of a family their places in the files of the family."""
+        if family := self.source.family:
+            self.findings = [family.placed(finding, self.inherited) for finding in self.findings]
 
     def has(self, *codes: CheckCode) -> bool:
         """Return whether there is a finding with one of these codes."""
@@ -124,56 +139,81 @@ class ToolDraft:
 
 
 def read_tool(source: ToolSource) -> ToolDraft:
-    """Read a tool's files; problems with them become findings."""
+    """Read a tool's files and complete its manifest; problems with the files become findings."""
     draft = ToolDraft(source)
+    if source.family and source.tool_id in source.family.tools:
+        _read_shared_files(draft, source.family)
+    else:
+        _read_own_files(draft)
+    if draft.written is not None:
+        if source.family:
+            _inherit(draft, draft.written, source.family)
+        draft.schema = complete_manifest(
+            draft.written,
+            tool_id=source.tool_id,
+            version=semantic_version(source.distribution.version),
+            summary=draft.guide.summary if draft.guide else "",
+        )
+    return draft
+
+
+def _read_own_files(draft: ToolDraft) -> None:
+    source = draft.source
     schema_text = source.schema if source.schema is not None else _text(draft, SCHEMA)
     guide_text = source.guide if source.guide is not None else _text(draft, GUIDE)
     draft.handler = _text(draft, HANDLER)
     if schema_text is not None:
-        draft.schema = _schema(draft, schema_text)
+        document = parse_object(schema_text)
+        if isinstance(document, dict):
+            draft.written = document
+        else:
+            draft.report_all(document)
     if guide_text is not None:
         draft.guide = ToolGuide.parse(guide_text)
-    return draft
 
 
 def _text(draft: ToolDraft, name: str) -> str | None:
-    path: Path = draft.source.folder / name
-    if path.exists() and not path.is_file():
-        # A folder, or a pipe, which would block the build.
-        draft.report(CheckCode.UNREADABLE, "not a regular file", file=name)
-        return None
-    try:
-        with path.open("rb") as file:
-            data = file.read(MAX_BYTES[name] + 1)
-    except FileNotFoundError:
-        draft.report(_MISSING[name], f"{draft.source.package} has no {name}", file=name)
-        return None
-    except OSError as error:
-        draft.report(CheckCode.UNREADABLE, f"{error.strerror}", file=name)
-        return None
-    if len(data) > MAX_BYTES[name]:
-        limit = MAX_BYTES[name] // 1024
-        draft.report(CheckCode.TOO_LARGE, f"larger than {limit} KiB", file=name)
-        return None
-    try:
-        return data.decode("utf-8").replace("\r\n", "\n")
-    except UnicodeDecodeError as error:
-        line = data[: error.start].count(b"\n") + 1
-        message = f"byte 0x{data[error.start]:02x} at offset {error.start} is not UTF-8"
-        draft.report(CheckCode.NOT_UTF8, message, file=name, path=f"line {line}")
-        return None
+    source = draft.source
+    folder, package = source.folder, source.package
+    if source.family:
+        folder, package = folder / source.tool_id, f"{package}.{source.tool_id}"
+    text = read_text(folder, name, package, MAX_BYTES[name])
+    if isinstance(text, str):
+        return text
+    draft.report_all([text])
+    return None
 
 
-def _schema(draft: ToolDraft, text: str) -> dict[str, Any] | None:
-    try:
-        document = strict_json.loads(text.removeprefix("\ufeff"))
-    except strict_json.StrictJsonError as error:
-        for fault in error.faults:
-            draft.report(_JSON_FAULTS[fault.kind], fault.message, file=SCHEMA, path=fault.where)
-        return None
-    if not isinstance(document, dict):
-        draft.report(
-            CheckCode.NOT_AN_OBJECT, f"it is a JSON {type(document).__name__}", file=SCHEMA, path="/"
-        )
-        return None
-    return document
+def _read_shared_files(draft: ToolDraft, family: Family) -> None:
+    tool_id = draft.source.tool_id
+    draft.written = dict(family.tools[tool_id])
+    if isinstance(family.handler, str):
+        draft.handler = family.handler
+    else:
+        draft.report_all([family.handler])
+    section = family.sections.get(tool_id)
+    if family.guide_problem:
+        draft.report_all([family.guide_problem])
+    elif section is None:
+        draft.report(CheckCode.NO_SECTION, f"no section starts with `# {tool_id}`", file=GUIDE)
+    elif len(section.text.encode()) > MAX_BYTES[GUIDE]:
+        draft.report_all([too_large(GUIDE, MAX_BYTES[GUIDE])])
+    else:
+        draft.guide = ToolGuide.parse(section.text)
+
+
+def _inherit(draft: ToolDraft, own: dict[str, Any], family: Family) -> None:
+    """Add the family's defaults, and the shared definitions that the tool's schemas reach."""
+    draft.inherited = family.inherited(own)
+    draft.written = {**draft.inherited, **own}
+    for name in ("parameters", "returns"):
+        schema = own.get(name)
+        if not isinstance(schema, dict):
+            continue
+        definitions = schema.get("$defs")
+        for taken in sorted(
+            family.definitions.keys() & (definitions if isinstance(definitions, dict) else {})
+        ):
+            message = f"{taken!r} is also in `$defs` of the family"
+            draft.report(CheckCode.DEFINITION_TWICE, message, file=SCHEMA, path=f"/{name}/$defs")
+        draft.written[name] = bundle(schema, family.definitions)

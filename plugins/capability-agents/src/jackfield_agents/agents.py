@@ -57,14 +57,21 @@ class AgentPool:
     def __init__(self, settings: AgentsSettings) -> None:
         self._settings = settings
         self._runtime: Runtime | None = None
-        self._tools: dict[str, RegisteredTool] = {}
+        self._usable: tuple[str, dict[str, RegisteredTool]] = "", {}
         self._transport: Transport | None = None
         self._shifts: dict[str, _ActiveAgent] = {}
 
     def started(self, runtime: Runtime) -> None:
         """Receive the runtime at startup, and determine the tools that agents may use."""
-        self._tools = usable(runtime.registry, self._settings.tools)
+        self._usable = runtime.registry.version, usable(runtime.registry, self._settings.tools)
         self._runtime = runtime
+
+    @property
+    def _tools(self) -> dict[str, RegisteredTool]:
+        """The tools that agents may use: those of the current registry, which development may reload."""
+        if self._runtime is not None and self._usable[0] != self._runtime.registry.version:
+            self.started(self._runtime)
+        return self._usable[1]
 
     def for_session(self, session: SessionView) -> SessionAgents:
         """Return the view that handlers of this session use."""

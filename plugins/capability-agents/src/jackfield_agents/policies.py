@@ -51,9 +51,9 @@ def _allowed(registry: Registry, name: str) -> bool:
     if CAPABILITY in tool.manifest.requires:
         raise SettingsError(f"{where}: {name} starts agents, which an agent may not do")
     if "text" not in tool.manifest.allowed_modes:
-        raise SettingsError(f"{where}: {name} works in voice only, and agents work in text")
+        raise SettingsError(f"{where}: {name} works only in voice, but agents work in text")
     if tool.manifest.requires_confirmation is True:
-        raise SettingsError(f"{where}: {name} needs confirmation for every call, and agents run unattended")
+        raise SettingsError(f"{where}: {name} needs confirmation for every call, but agents run unattended")
     return True
 
 
@@ -68,7 +68,7 @@ class AgentTools(Protocol):
 
 
 class Unattended(SyncPolicy):
-    """Refuses tools that an agent was not given; a model may call a tool that it was never offered."""
+    """Rejects tools that an agent was not given; a model may call a tool that it was never offered."""
 
     def __init__(self, services: Services) -> None:
         self._agents: AgentTools | None = services.instances.get(CAPABILITY)
@@ -79,7 +79,7 @@ class Unattended(SyncPolicy):
         return lease is not None and tool.id not in lease
 
     def before(self, call: Call) -> ToolResponse | None:
-        """Refuse the call."""
+        """Reject the call."""
         call.end("unattended", "refused")
         return fail(
             ErrorType.MODE_RESTRICTED,

@@ -41,14 +41,14 @@ class AgentsSettings:
         Ge(1),
         Le(290),
         Unit("seconds"),
-        Help("Time limit of a task; the tool's own limit is 300 seconds."),
+        Help("Time limit for a task; the tool's own limit is 300 seconds."),
     ] = 280
     at_once: Annotated[int, Ge(1), Le(1000), Help("Maximum concurrent agents on one host.")] = 4
     per_user: Annotated[
         int,
         Ge(1),
         Le(1000),
-        Help("Maximum concurrent agents of one user on one host; without a user, of one session."),
+        Help("Maximum concurrent agents per user on one host; without a user, per session."),
     ] = 2
     characters: Annotated[
         int,

@@ -16,9 +16,9 @@ _SENTENCES: Mapping[str, str] = {
     "rate_limit_exceeded": "its model is rate limited",
     "server_error": "its model's provider failed",
     "context_length_exceeded": "its context became too long for its model",
-    "authentication": "the provider does not accept the key of this deployment",
-    "quota_exhausted": "the provider's quota of this deployment is used up",
-    "invalid_request_error": "the provider did not understand what was sent to it",
+    "authentication": "the provider rejected this deployment's key",
+    "quota_exhausted": "this deployment's provider quota is used up",
+    "invalid_request_error": "the provider rejected the request as invalid",
     "content_refused": "the provider declined to answer that",
 }
 

@@ -118,4 +118,4 @@ class DeduplicatedWarnings:
         if len(self._said) >= _MOST:
             self._said.clear()
         self._said.add((where, cause))
-        _log.warning("%s cannot be read, and counts as no time taken: %s", where, cause)
+        _log.warning("%s cannot be read, so its time counts as free: %s", where, cause)

@@ -65,11 +65,11 @@ class CalendarSettings:
     )
     zone: Annotated[
         Zone | None,
-        Help("IANA time zone of the days of this calendar.", default="that of the capability"),
+        Help("IANA time zone for this calendar's days.", default="the capability's"),
     ] = None
     organizer: Annotated[
         Address | None,
-        Help("Organizer's e-mail address, or `{user}`.", default="that of the capability"),
+        Help("Organizer's e-mail address, or `{user}`.", default="the capability's"),
     ] = None
     path: Annotated[
         NonEmpty | None,
@@ -117,15 +117,16 @@ class CalendarSettings:
     ] = None
     timeout_seconds: Annotated[
         Seconds | None,
-        Help("`caldav` and `google`: the total time limit of one request.", default="`5`"),
+        Help("`caldav` and `google`: the total time limit for one request.", default="`5`"),
     ] = None
     api_url: Annotated[
-        HttpUrl | None, Help("`google`: another address of the API, such as a proxy.", default="Google's")
+        HttpUrl | None, Help("`google`: a different API address, such as a proxy.", default="Google's")
     ] = None
     token_url: Annotated[
         HttpUrl | None,
         Help(
-            "`google`: another token endpoint for refresh tokens; a service account's file names its own.",
+            "`google`: a different token endpoint for refresh tokens; a service account's file "
+            "names its own.",
             default="Google's",
         ),
     ] = None
@@ -167,12 +168,12 @@ class MeetingsSettings:
         ]
         | None,
         Help(
-            "An https URL with `{id}` for servers such as Jitsi Meet, where any room name is a room; the id "
+            "An https URL with `{id}` for servers such as Jitsi Meet, where any name opens a room; the id "
             "has 144 random bits."
         ),
     ] = None
     google_meet: Annotated[
-        bool, Help("Whether Google makes the link, for events in calendars of the `google` backend.")
+        bool, Help("Whether Google creates the link, for events in calendars of the `google` backend.")
     ] = False
 
     def __post_init__(self) -> None:
@@ -187,7 +188,7 @@ class CalendarCapabilitySettings:
     zone: Annotated[
         Zone,
         Help(
-            "IANA time zone of answers, of all-day events, and of new events without their own zone. "
+            "IANA time zone for answers, all-day events, and new events without their own zone. "
             "Floating times always use it."
         ),
     ] = field(default_factory=lambda: ZoneInfo("UTC"))

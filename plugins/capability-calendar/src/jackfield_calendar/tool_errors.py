@@ -23,7 +23,7 @@ def conflict(start: datetime, end: datetime) -> ToolError:
         ErrorType.CONFLICT,
         f"The time is taken: the calendar is busy from {clashing['start']} to {clashing['end']}. "
         "Nothing was written.",
-        suggestion="Check availability again and agree on another time with the user.",
+        suggestion="Check availability again and agree on a different time with the user.",
         details={"clash": clashing},
     )
 
@@ -33,7 +33,7 @@ def refused(calendar: str) -> ToolError:
     return ToolError(
         ErrorType.AUTH,
         f"The server of the {calendar} calendar rejected the credentials.",
-        suggestion="Tell the user that the operator has to renew the access to the calendar.",
+        suggestion="Tell the user that the operator has to renew its access to the calendar.",
     )
 
 
@@ -43,7 +43,7 @@ def limited(calendar: str, retry_after: float | None) -> ToolError:
     when = "later" if seconds is None else f"in {seconds} s"
     return ToolError(
         ErrorType.RATE_LIMIT,
-        f"The server of the {calendar} calendar limits the rate of requests. Try again {when}.",
+        f"The server of the {calendar} calendar has limited the request rate. Try again {when}.",
         retryable=True,
         suggestion="Tell the user how long to wait. Nothing was written.",
         details={"retry_after_seconds": seconds},

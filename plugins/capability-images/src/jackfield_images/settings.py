@@ -62,14 +62,15 @@ class ImagesSettings:
     api_key_env: Annotated[
         EnvironmentVariable | None,
         Help(
-            "The environment variable that holds the key; a key in the file itself is refused.",
+            "The environment variable that holds the key; a key in the file itself is rejected.",
             default="`OPENAI_API_KEY` or `GEMINI_API_KEY`",
         ),
     ] = None
     base_url: Annotated[
         HttpUrl | None,
         Help(
-            "Another server that speaks the provider's protocol. It needs no key, and the built-in prices do "
+            "A different server that speaks the provider's protocol. It needs no key, and the "
+            "built-in prices do "
             "not apply to it.",
             default="the provider's own",
         ),
@@ -99,11 +100,11 @@ class ImagesSettings:
         provider = PROVIDERS[name]
         if not _is_installed(provider.package):
             extra = f"jackfield-capability-images[{provider.extra}]"
-            return f"the package of the provider {name} is not installed: pip install '{extra}'"
+            return f"the package for the provider {name} is not installed: pip install '{extra}'"
         key_env = self.api_key_env or provider.key_env
         if not self.base_url and not os.environ.get(key_env):
             return (
-                f"the environment variable {key_env}, which holds the key of the provider {name}, is not set"
+                f"the environment variable {key_env}, which holds the key for the provider {name}, is not set"
             )
         return None
 
@@ -115,8 +116,9 @@ class ImageConsentSettings:
     cost_limit: Annotated[
         Dollars,
         Help(
-            "Cost up to which the user is not asked. An unknown cost is over every limit; with 0 the user is "
-            "always asked."
+            "Cost up to which the user is not asked. An unknown cost counts as over the limit; "
+            "with 0, the user "
+            "is always asked."
         ),
     ] = 0.10
     verbs: Annotated[
@@ -125,9 +127,9 @@ class ImageConsentSettings:
     ] = vocabulary.VERBS
     drawing_verbs: Annotated[Phrases, Help("Words that always ask for an image.")] = vocabulary.DRAWING_VERBS
     nouns: Annotated[Phrases, Help("Words for images.")] = vocabulary.NOUNS
-    negations: Annotated[Phrases, Help("After one of these, the rest of a sentence is not a request.")] = (
-        vocabulary.NEGATIONS
-    )
+    negations: Annotated[
+        Phrases, Help("After one of these words, the rest of the sentence is not a request.")
+    ] = vocabulary.NEGATIONS
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,8 +36,8 @@ def unwilling() -> ToolError:
     """The provider's content policy forbids the image."""
     return ToolError(
         ErrorType.PERMANENT,
-        "The image provider refused: the request violates its content policy.",
-        suggestion="Tell the user, and offer another subject or a milder wording. Do not repeat the request.",
+        "The image provider rejected the request, which violates its content policy.",
+        suggestion="Tell the user, and offer a different subject or milder wording. Do not repeat it.",
     )
 
 
@@ -61,12 +61,12 @@ def out_of_credit() -> ToolError:
 
 def slow_down(retry_after: float | None) -> ToolError:
     """The provider limits the rate of requests."""
-    wait = f" It asks to wait {retry_after:g} seconds." if retry_after is not None else ""
+    wait = f" It asks you to wait {retry_after:g} seconds." if retry_after is not None else ""
     return ToolError(
         ErrorType.RATE_LIMIT,
         f"The image provider limits the rate of requests.{wait}",
         retryable=True,
-        suggestion="Offer the user to try again later.",
+        suggestion="Offer to try again later.",
         details=None if retry_after is None else {"retryAfterSeconds": retry_after},
     )
 
@@ -76,7 +76,7 @@ def unknown_model(model: str) -> ToolError:
     return ToolError(
         ErrorType.PERMANENT,
         f"The image provider has no model {model} for this account.",
-        suggestion="Tell the user that the operator has to set another model in [capabilities.images].",
+        suggestion="Tell the user that the operator has to set a different model in [capabilities.images].",
     )
 
 
@@ -85,7 +85,7 @@ def not_accepted(status: int, code: str) -> ToolError:
     return ToolError(
         ErrorType.PERMANENT,
         f"The image provider rejected the request ({status}{f', {code}' if code else ''}).",
-        suggestion="Try a shorter prompt, or another shape or quality.",
+        suggestion="Try a shorter prompt, or a different shape or quality.",
     )
 
 
@@ -125,7 +125,7 @@ def unreachable() -> ToolError:
         ErrorType.TRANSIENT,
         "The image provider cannot be reached.",
         retryable=True,
-        suggestion="Offer the user to try again later.",
+        suggestion="Offer to try again later.",
     )
 
 

@@ -26,7 +26,7 @@ def jackfield_capabilities() -> list[CapabilityOffer]:
 @hookimpl
 def jackfield_commands() -> list[CommandOffer]:
     """Offer the command `jackfield kb`."""
-    return [CommandOffer("kb", "Load documents into the knowledge base, search and look after it.", _load)]
+    return [CommandOffer("kb", "Load documents into the knowledge base, search it and maintain it.", _load)]
 
 
 def _create(settings: KnowledgeSettings, services: Services) -> Any:  # noqa: ARG001

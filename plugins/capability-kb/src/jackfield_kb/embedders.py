@@ -132,7 +132,7 @@ class EndpointModel:
         # The endpoint's message may repeat the key, so it is not passed on.
         hint = {
             401: "check the key in the variable that api_key_env names",
-            403: "the key may not use this model",
+            403: "the key is not allowed to use this model",
             404: f"it has no model {self.model!r}, or base_url is wrong",
             429: "it limits the rate of requests; try again later",
         }.get(status, "try again later, or check the log of the endpoint")

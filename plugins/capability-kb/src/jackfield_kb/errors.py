@@ -17,7 +17,7 @@ class ClaimedTwiceError(RecordError):
     def __init__(self, record_id: str, first: str, second: str) -> None:
         super().__init__(
             f"the record {record_id} comes from two sources: {first} and {second}; "
-            "give one of them another id, or remove one source"
+            "give one of them a different id, or remove one source"
         )
         self.record_id = record_id
         self.sources = (first, second)

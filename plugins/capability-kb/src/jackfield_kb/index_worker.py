@@ -45,7 +45,7 @@ class Generations:
         except FileNotFoundError:
             return None
         if not isinstance(said, dict) or said.pop("format", None) != FORMAT:
-            raise DamagedIndexError("it was made by another version")
+            raise DamagedIndexError("it was made by a different version")
         return said
 
     def _say(self, fields: Mapping[str, Any]) -> None:

@@ -88,7 +88,7 @@ class Indexes:
         try:
             return self._text.view()
         except DamagedIndexError as error:
-            self._notice(f"the full-text index is damaged and is rebuilt: {error}")
+            self._notice(f"the full-text index is damaged and is being rebuilt: {error}")
             self._text.forget()
             self.text_index.discard()
             return None
@@ -100,7 +100,7 @@ class Indexes:
         try:
             return self._vectors.view()
         except DamagedIndexError as error:
-            self._notice(f"the vector index is damaged and is rebuilt: {error}")
+            self._notice(f"the vector index is damaged and is being rebuilt: {error}")
             self._vectors.discard()
             return None
 

@@ -78,14 +78,14 @@ class KnowledgeSettings:
             default="`OPENAI_API_KEY`",
         ),
     ] = None
-    timeout: Annotated[Seconds, Help("Time limit for an answer of an embedding endpoint.")] = 10.0
+    timeout: Annotated[Seconds, Help("Time limit for a response from an embedding endpoint.")] = 10.0
     patience: Annotated[
-        Seconds, Help("Time limit of a search; after that the tool fails and can be retried.")
+        Seconds, Help("Time limit for a search; after that the tool fails and can be retried.")
     ] = 5.0
     access: Annotated[
         Mapping[Namespace, Readers],
         Help(
-            'Who sees a shared namespace (`studio`, `public`): `"everybody"`, `"users"` (users with a name)'
+            'Who can see a shared namespace (`studio`, `public`): `"everybody"`, `"users"` (named users)'
             " or a list of users.",
             default="everybody",
         ),
@@ -146,7 +146,7 @@ def open_library(settings: KnowledgeSettings, notice: Callable[[str], None] | No
     tell = notice or log
     if embedder is None and settings.embeddings != "off":
         tell(
-            "no embeddings: records are searched by their words alone; "
+            "no embeddings: records are searched by words only; "
             "install jackfield-capability-kb[embeddings] to search by meaning as well"
         )
     return Library(settings.folder, embedder=embedder, notice=tell)

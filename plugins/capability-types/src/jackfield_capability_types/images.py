@@ -56,7 +56,7 @@ class ImagesView(Protocol):
     async def generate(self, order: ImageOrder) -> Sequence[StoredImage]:
         """Generate and store images: at least one, possibly fewer than ordered.
 
-        Raises `PERMANENT` if the provider refuses; `partial_side_effects` is set if a failure may have been
+        Raises `PERMANENT` if the provider rejects; `partial_side_effects` is set if a failure may have been
         billed.
         """
 

@@ -157,7 +157,7 @@ class PageClient:
         except (httpcore.NetworkError, httpcore.ProtocolError, OSError):
             raise tool_errors.unreachable(host) from None
         except UnknownEncodingError:
-            raise tool_errors.unreadable("it is compressed in a way that was not asked for") from None
+            raise tool_errors.unreadable("it uses a compression that was not requested") from None
         except CorruptBodyError:
             raise tool_errors.unreadable("it is damaged") from None
 

@@ -205,7 +205,7 @@ class ProviderSearch:
                 answer = await self._send(request)
             found = self._provider.results(json.loads(answer))
         except TimeoutError:
-            raise _failed("The search did not answer in time.") from None
+            raise _failed("The search provider did not answer in time.") from None
         except _MALFORMED:
             _log.error("%s sent a response of an unexpected form", self._settings.provider)
             raise _failed("The search provider sent an unexpected response.", retryable=False) from None
@@ -233,13 +233,13 @@ class ProviderSearch:
                 body = ResponseBody(response.headers.get("content-encoding", ""), _LARGEST)
                 async for chunk in response.aiter_raw():
                     if not body.add(chunk):
-                        raise _failed("The response of the search provider is too large.", retryable=False)
+                        raise _failed("The search provider's response is too large.", retryable=False)
                 return body.content
         except httpx.TimeoutException:
-            raise _failed("The search did not answer in time.") from None
+            raise _failed("The search provider did not answer in time.") from None
         except httpx.HTTPError as error:
             _log.error("%s cannot be reached (%s)", self._settings.provider, type(error).__name__)
-            raise _failed("The search cannot be reached.") from None
+            raise _failed("The search provider cannot be reached.") from None
 
     async def _ready(self) -> httpx.AsyncClient:
         async with self._starting:
@@ -258,7 +258,7 @@ class ProviderSearch:
         # The provider's message may repeat the key, so it is not passed on.
         provider = self._settings.provider
         hint = "set url to where it leads" if 300 <= status < 400 else self._provider.hint(status)
-        _log.error("%s refused a search with %d; %s", provider, status, hint)
+        _log.error("%s rejected a search with %d; %s", provider, status, hint)
         if status == 429:
             after = str(headers.get("retry-after", ""))
             return ToolError(

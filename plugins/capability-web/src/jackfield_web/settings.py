@@ -93,7 +93,7 @@ class WebSearchSettings:
     url: Annotated[
         Annotated[
             str,
-            Format("a URL with http:// or https://, without a password and without a question mark", _server),
+            Format("an http:// or https:// URL without a password or a query", _server),
         ]
         | None,
         Help(
@@ -104,7 +104,7 @@ class WebSearchSettings:
     api_key_env: Annotated[
         EnvironmentVariable | None,
         Help(
-            "The environment variable that holds the key; a key in the file itself is refused.",
+            "The environment variable that holds the key; a key in the file itself is rejected.",
             default=f"none for `searxng`, `{_BRAVE_KEY}` for `brave`",
         ),
     ] = None

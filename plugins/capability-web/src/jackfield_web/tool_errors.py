@@ -17,7 +17,7 @@ def not_an_address(url: str) -> ToolError:
     """The URL is not an HTTP address."""
     return ToolError(
         ErrorType.PERMANENT,
-        f"{shown(url)} is not an address of a page.",
+        f"{shown(url)} is not the address of a web page.",
         suggestion="Give a complete address that starts with https:// or http://.",
     )
 
@@ -85,7 +85,7 @@ def status(code: int, host: str, retry_after: int | None) -> ToolError:
             ErrorType.RATE_LIMIT,
             f"{where} limits the number of requests.",
             retryable=True,
-            suggestion="Ask it later, or use another source.",
+            suggestion="Try again later, or use another source.",
             details=None if retry_after is None else {"retryAfterSeconds": retry_after},
         )
     if code >= 500:
@@ -103,7 +103,7 @@ def status(code: int, host: str, retry_after: int | None) -> ToolError:
             f"{where} has no page at this address ({code}).",
             suggestion="Check the address, or search for the page.",
         )
-    return ToolError(ErrorType.PERMANENT, f"{where} did not give the page ({code}).", suggestion=_ASK)
+    return ToolError(ErrorType.PERMANENT, f"{where} did not return the page ({code}).", suggestion=_ASK)
 
 
 def not_text(content_type: str) -> ToolError:

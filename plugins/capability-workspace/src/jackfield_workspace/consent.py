@@ -25,19 +25,19 @@ class FileConsent(ConsentPolicy):
         self._trusted = _TrustedPaths(settings.trusted)
 
     def judge(self, call: Call) -> Consent:
-        """Decide whether the user asked for a change to this file by its name."""
+        """Decide whether the user asked for a change to this file by name."""
         if call.args.get("overwrite"):
             # The tool replaces a file only with this argument, so no file is replaced without confirmation.
             return Consent(notes=("This replaces the whole file if it exists.",))
         try:
             parts = parts_of(str(call.args.get("path", "")))
         except ToolError:
-            return Consent(notes=("This path is not in the workspace; the call will be refused.",))
+            return Consent(notes=("This path is not in the workspace; the call will be rejected.",))
         if self._trusted.match(parts):
             return Consent("the path is trusted")
         if self._vocabulary.asks_for(call.turn.user_text, "/".join(parts)):
-            return Consent("the user asked for a change to this file by its name")
-        return Consent(notes=("You did not ask for a change to this file by its name.",))
+            return Consent("the user asked for a change to this file by name")
+        return Consent(notes=("You did not ask for a change to this file by name.",))
 
 
 class _TrustedPaths:

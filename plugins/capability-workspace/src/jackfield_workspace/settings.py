@@ -30,14 +30,15 @@ class WorkspaceSettings:
     root: Annotated[
         Path | None,
         Help(
-            "The directory; a relative path starts in the working directory of the host.",
+            "The directory; a relative path is resolved against the host's working directory.",
             default="none: the tools are withheld",
         ),
     ] = None
     hidden: Annotated[
         tuple[NonEmpty, ...],
         Help(
-            "More patterns of hidden files, as in a `.gitignore` file; `!` before a pattern removes it: "
+            "Additional patterns for hidden files, as in a `.gitignore` file; `!` before a "
+            "pattern removes it: "
             '`["secrets/", "!.env.ci"]`.'
         ),
     ] = ()
@@ -63,9 +64,9 @@ class WorkspaceSettings:
     max_files: Annotated[
         int, Gt(0), Le(5000), Unit("files"), Help("Maximum files that `glob` lists; it counts all.")
     ] = 200
-    max_matches: Annotated[int, Gt(0), Le(5000), Unit("matches"), Help("Maximum matches of one `grep`.")] = (
-        200
-    )
+    max_matches: Annotated[
+        int, Gt(0), Le(5000), Unit("matches"), Help("Maximum matches that one `grep` returns.")
+    ] = 200
     max_entries: Annotated[
         int,
         Gt(0),
@@ -78,7 +79,7 @@ class WorkspaceSettings:
         Gt(0),
         Le(60),
         Unit("seconds"),
-        Help("Time limit of a search; it then returns what it found, and says so."),
+        Help("Time limit for a search; it then returns what it has found, and says so."),
     ] = 5.0
 
     def unavailable(self) -> str | None:
@@ -102,7 +103,7 @@ class ShellSettings:
         Gt(0),
         Le(60),
         Unit("seconds"),
-        Help("Time limit of a command, whatever timeout the call requests."),
+        Help("Time limit for a command, whatever timeout the call requests."),
     ] = 60.0
     output_bytes: Annotated[
         int,
@@ -126,7 +127,8 @@ class ShellSettings:
     readable: Annotated[
         tuple[Annotated[str, Format("an absolute path", _absolute)], ...] | None,
         Help(
-            'More paths that commands in the sandbox can read, such as `["/opt/toolchain"]`.', default="none"
+            'Additional paths that commands in the sandbox can read, such as `["/opt/toolchain"]`.',
+            default="none",
         ),
     ] = None
 
@@ -163,7 +165,7 @@ class FileConsentSettings:
     trusted: Annotated[
         tuple[NonEmpty, ...],
         Help(
-            "Glob patterns of paths that may be changed without confirmation, unless a whole file is "
+            "Glob patterns for paths that may be changed without confirmation, unless a whole file is "
             'replaced: `["notes/**", "*.md"]`.'
         ),
     ] = ()
@@ -191,4 +193,4 @@ def _no_root(table: str, what: str) -> str:
 def _missing(table: str, root: Path) -> str | None:
     if root.is_dir():
         return None
-    return f"the folder that [capabilities.{table}] names as root, {root}, is not there"
+    return f"the folder that [capabilities.{table}] names as root, {root}, does not exist"

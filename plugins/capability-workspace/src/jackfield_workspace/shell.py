@@ -256,7 +256,7 @@ async def _until_over(
             # The command closed its output and is still running; wait until its time is up.
             await asyncio.wait({ending}, timeout=_left(deadline))
         if not ending.done():
-            return "its time was up"
+            return "it reached its time limit"
         await asyncio.wait({listening}, timeout=_LAST_WORDS_SECONDS)
     finally:
         listening.cancel()

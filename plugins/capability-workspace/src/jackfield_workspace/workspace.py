@@ -34,7 +34,7 @@ def content_hash(content: bytes) -> str:
 class SeenVersions:
     """The content hashes of the files that one session has read or written.
 
-    They are kept in the store, because another host may run the next call of the session. An edit is refused
+    They are kept in the store, because another host may run the next call of the session. An edit is rejected
     if the file has been changed elsewhere since.
     """
 

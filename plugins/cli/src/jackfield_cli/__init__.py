@@ -8,7 +8,7 @@ from __future__ import annotations
 import click
 
 from jackfield_cli.command_group import PluginCommandGroup
-from jackfield_cli.commands import build, call, calls, show, store, tool_package
+from jackfield_cli.commands import build, call, calls, schema, show, store, tool_package
 
 
 @click.group(
@@ -40,6 +40,6 @@ for command in (
     store.store,
     tool_package.new_tool,
     tool_package.validate,
-    tool_package.schema,
+    schema.schema,
 ):
     main.add_command(command)

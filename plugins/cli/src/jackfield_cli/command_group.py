@@ -17,11 +17,13 @@ if TYPE_CHECKING:
 COMMAND_DISTRIBUTIONS = {
     "chat": "jackfield-client",
     "talk": "jackfield-client",
+    "dev": "jackfield-host",
     "serve": "jackfield-host",
     "settings": "jackfield-host",
     "sessions": "jackfield-host",
     "key": "jackfield-host",
     "bans": "jackfield-policies",
+    "import": "jackfield-importers",
     "kb": "jackfield-capability-kb",
     "model": "jackfield-transport-local",
 }
@@ -89,7 +91,7 @@ class PluginCommandGroup(click.Group):
             formatter.write_dl(self._builtin_lines())
         offered = self._offered_lines(ctx)
         if offered:
-            with formatter.section("Commands of plugins"):
+            with formatter.section("Plugin commands"):
                 formatter.write_dl(offered)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
@@ -131,7 +133,7 @@ class PluginCommandGroup(click.Group):
         if owner in broken:
             why = "could not be loaded; see `jackfield plugins`"
         elif owner in {entry.distribution.name for entry in discovery.switched_off}:
-            why = "is switched off by allow or deny"
+            why = "is disabled by the allow or deny setting"
         else:
             why = "is not installed"
         return f"`jackfield {name}` comes with {owner}, which {why}."

@@ -10,23 +10,26 @@ from typing import Any
 import click
 from jackfield.settings import Settings, SettingsFaults
 
-as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON for machines.")
+as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 no_import = click.option(
-    "--no-import", is_flag=True, help="Check only the source of handlers; run no code of any tool."
+    "--no-import", is_flag=True, help="Check only the source of handlers; do not run any tool code."
 )
 
 
 _REGISTRY = (
     click.option("--registry", metavar="FILE", help="The registry file (default: tool_registry.json)."),
-    click.option("--config", metavar="FILE", help="Settings file (default: jackfield.toml)."),
+    click.option("--config", metavar="FILE", help="The settings file (default: jackfield.toml)."),
 )
 _SELECTION = (
     click.option(
-        "--allow", metavar="NAME", multiple=True, help="Use only this distribution or entry; repeatable."
+        "--allow",
+        metavar="NAME",
+        multiple=True,
+        help="Use only this distribution or entry point; repeatable.",
     ),
     click.option(
-        "--deny", metavar="NAME", multiple=True, help="Exclude this distribution or entry; repeatable."
+        "--deny", metavar="NAME", multiple=True, help="Exclude this distribution or entry point; repeatable."
     ),
 )
 

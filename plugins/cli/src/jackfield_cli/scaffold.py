@@ -18,34 +18,47 @@ class ScaffoldError(Exception):
 
 def scaffold(name: str, parent: Path, taken: dict[str, str]) -> Path:
     """Render the template for a tool id; `taken` maps existing ids to their distributions."""
+    tool_id = check_name(name)
+    if tool_id in taken:
+        raise ScaffoldError(f"the id {tool_id!r} is taken by {taken[tool_id]}; choose a different one")
+    folder = parent / tool_id.replace("_", "-")
+    create_folder(folder)
+    values = {
+        "__tool_id__": tool_id,
+        "__tool_name__": tool_id.replace("_", "-"),
+        "__ToolName__": "".join(word.capitalize() for word in tool_id.split("_")),
+    }
+    render_template("tool", folder, values)
+    return folder
+
+
+def check_name(name: str) -> str:
+    """Return the id of a tool or family that a user named, with underscores."""
     tool_id = name.replace("-", "_")
     if not NAME.fullmatch(tool_id) or len(tool_id) > MAX_NAME:
         raise ScaffoldError(
             f"{name!r} is not a tool id: use lower-case letters, digits and single underscores, start with a "
             f"letter, and use at most {MAX_NAME} characters, e.g. book_table"
         )
-    if tool_id in taken:
-        raise ScaffoldError(f"the id {tool_id!r} is taken by {taken[tool_id]}; choose another")
-    folder = parent / tool_id.replace("_", "-")
+    return tool_id
+
+
+def create_folder(folder: Path) -> None:
+    """Create the folder of a new package."""
     try:
         folder.mkdir(parents=True)
     except FileExistsError:
-        raise ScaffoldError(f"{folder} already exists; choose another name or folder") from None
+        raise ScaffoldError(f"{folder} already exists; choose a different name or folder") from None
     except OSError as error:
         raise ScaffoldError(f"{folder}: {error.strerror}") from None
-    values = {
-        "__tool_id__": tool_id,
-        "__tool_name__": tool_id.replace("_", "-"),
-        "__ToolName__": "".join(word.capitalize() for word in tool_id.split("_")),
-    }
-    for path, text in _template(resources.files("jackfield_cli").joinpath("template")):
+
+
+def render_template(name: str, folder: Path, values: dict[str, str]) -> None:
+    """Write the files of a template, with the values in place of the placeholders."""
+    for path, text in _template(resources.files("jackfield_cli").joinpath("template", name)):
         target = folder / _render(path, values)
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(_render(text, values), "utf-8")
-    # A copy, because editors resolve `$schema` relative to the file.
-    published = resources.files("jackfield.contract").joinpath("tool.schema.json").read_text("utf-8")
-    (folder / "tool.schema.json").write_text(published, "utf-8")
-    return folder
 
 
 def _template(folder: Traversable, prefix: str = "") -> Iterator[tuple[str, str]]:

@@ -100,8 +100,8 @@ __all__ = [
 def jackfield_commands() -> Iterable[CommandOffer]:
     """Offer the commands of the client."""
     return [
-        CommandOffer("chat", "Chat with the model of a host in text.", _chat),
-        CommandOffer("talk", "Speak to the model of a host from audio files.", _talk),
+        CommandOffer("chat", "Chat with a host's model in text.", _chat),
+        CommandOffer("talk", "Speak to a host's model with audio files.", _talk),
     ]
 
 

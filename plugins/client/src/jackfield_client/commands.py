@@ -57,7 +57,7 @@ def chat(
     resume: bool,
     keep: bool,
 ) -> None:
-    """Chat with the model of the host at URL.
+    """Chat with the host at URL.
 
     The model can use the host's tools, and every policy applies. Without URL, the command starts its own
     host for the duration of the chat.
@@ -101,7 +101,7 @@ def talk(
     fast: bool,
     wait: float,
 ) -> None:
-    """Speak to the model of the host at URL; each FILE.wav is one turn.
+    """Speak to the host at URL; each FILE.wav is one turn.
 
     Without URL, the command starts its own host for the duration of the conversation.
 
@@ -210,7 +210,7 @@ async def _chat(host: HostTarget, *, insecure: bool, approve: bool, resume: bool
             host.url, token=host.token, insecure=insecure, resume=saved.token if saved else None
         )
     except ValueError as error:
-        raise click.UsageError(f"{error}: --insecure.") from None
+        raise click.UsageError(f"{error}.") from None
     try:
         async with LineReader() as lines, session:
             info = session.info
@@ -280,7 +280,7 @@ async def _talk(
     except AudioFileError as error:
         raise click.ClickException(str(error)) from None
     except ValueError as error:
-        raise click.UsageError(f"{error}: --insecure.") from None
+        raise click.UsageError(f"{error}.") from None
     try:
         with WavRecorder(out) as recorder:
             async with session:

@@ -61,7 +61,7 @@ class ReconnectingConnection:
         self, dial_options: DialOptions, start_options: StartOptions, reconnect_timeout: float
     ) -> None:
         self.info: SessionInfo
-        """The latest session message of the host."""
+        """The latest session message from the host."""
         self.close_reason: CloseReason | None = None
         """Why the session is closed; None while it is open."""
         self._dial_options = dial_options

@@ -20,7 +20,7 @@ from jackfield_client.errors import ClientError, HandshakeError, HostUnreachable
 
 OPEN_SECONDS = 15.0
 MAX_MESSAGE_BYTES = 4 * 1024 * 1024
-"""No message of a host is longer: the host truncates answers and tool results."""
+"""No message from a host is longer: the host truncates answers and tool results."""
 
 MAX_QUEUED_FRAMES = 16
 """How many frames are read ahead; beyond that the host has to wait."""
@@ -137,8 +137,10 @@ def _status_message(status: int, address: HostAddress) -> str:
     if status in (301, 302, 303, 307, 308):
         return f"{address.base} redirects ({status}); give the address of the host itself."
     if status == 404:
-        return f"The server at {address.base} is not a Jackfield host, or the host has another path (404)."
-    return f"{address.base} refused the connection ({status})."
+        return (
+            f"The server at {address.base} is not a Jackfield host, or the host has a different path (404)."
+        )
+    return f"{address.base} rejected the connection ({status})."
 
 
 def _error_in(body: bytes | None) -> Mapping[str, Any]:

@@ -1,4 +1,4 @@
-"""Errors of the client; their texts are written for the user."""
+"""Client errors; their texts are written for the user."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class HostUnreachableError(ClientError):
 
 
 class HandshakeError(ClientError):
-    """The host, or a proxy in front of it, refused the WebSocket handshake."""
+    """The host, or a proxy in front of it, rejected the WebSocket handshake."""
 
     def __init__(self, status: int, code: str, message: str, retry_after: float | None = None) -> None:
         super().__init__(message)
@@ -33,7 +33,7 @@ class HandshakeError(ClientError):
 
 
 class SessionRejectedError(ClientError):
-    """The host refused to start or to continue the session."""
+    """The host rejected the start or the resumption of the session."""
 
     def __init__(self, close_reason: CloseReason, message: str, retry_after: float | None = None) -> None:
         reason = close_reason.reason

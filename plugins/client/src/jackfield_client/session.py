@@ -63,7 +63,7 @@ def connect(
     if token and not (address.secure or address.loopback or insecure):
         raise ValueError(
             f"the token would be sent to {address.base} without encryption; use https://, "
-            "or allow it explicitly (insecure)"
+            "or pass insecure=True (--insecure on the command line)"
         )
     start_options = StartOptions(time_zone, language, forms, handover, resume, last_event)
     dial_options = DialOptions(address, mode, token, ssl)
@@ -116,7 +116,7 @@ class ClientSession:
         return self._connection.connected
 
     async def send_text(self, text: str) -> None:
-        """Send a message of the user; it interrupts the assistant's current answer."""
+        """Send a message from the user; it interrupts the assistant's current answer."""
         if not text.strip():
             raise ValueError("the message is empty")
         message = Text(text=_check_length(text, MAX_TEXT_LENGTH), client_id=secrets.token_hex(8))
@@ -146,7 +146,7 @@ class ClientSession:
         await self._connection.deliver(FormDismiss(form_id=form_id))
 
     async def send_audio(self, pcm: bytes) -> None:
-        """Send speech of the user: PCM16, 24 kHz, mono, about 20 ms at a time.
+        """Send the user's speech: PCM16, 24 kHz, mono, about 20 ms at a time.
 
         Waits if the host reads too slowly.
         """

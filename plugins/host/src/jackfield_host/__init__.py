@@ -17,6 +17,7 @@ def jackfield_commands() -> Iterable[CommandOffer]:
     """Return the commands that the host adds to `jackfield`."""
     return [
         CommandOffer("serve", "Serve voice and text sessions.", _serve),
+        CommandOffer("dev", "Serve for development, and reload tools when they are saved.", _dev),
         CommandOffer("settings", "Show the settings of this deployment and where they come from.", _settings),
         CommandOffer("sessions", "List, show, export and delete the sessions in the store.", _sessions),
         CommandOffer("key", "Create an API key for the host.", _key),
@@ -27,6 +28,12 @@ def _serve() -> click.Command:
     from jackfield_host.commands.serve import serve
 
     return serve
+
+
+def _dev() -> click.Command:
+    from jackfield_host.commands.dev import dev
+
+    return dev
 
 
 def _settings() -> click.Command:

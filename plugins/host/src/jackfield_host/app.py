@@ -16,6 +16,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import BaseRoute, Route, WebSocketRoute
 
+from jackfield_host.development.status import DevelopmentStatus
 from jackfield_host.endpoints.docs import ENDPOINTS, asyncapi
 from jackfield_host.endpoints.downloads import Downloads
 from jackfield_host.endpoints.health import HealthCheck
@@ -61,15 +62,19 @@ async def open_host(
     faults: SettingsFaults | None = None,
     *,
     certain: bool = True,
+    development: DevelopmentStatus | None = None,
 ) -> AsyncIterator[Host]:
     """Create a host with everything it needs; one `SettingsError` reports every fault.
 
     `faults` holds the faults found so far; `certain` is false if keys of the settings file are faulty.
+    With `development`, the registry can be reloaded.
     """
     faults = SettingsFaults() if faults is None else faults
     async with AsyncExitStack() as closing:
         authenticator = faults.collect(lambda: Authenticator(options))
-        runtime = await start_runtime(settings, faults, closing, certain=certain)
+        runtime = await start_runtime(
+            settings, faults, closing, certain=certain, reloadable=development is not None
+        )
         assert authenticator is not None  # noqa: S101 - without faults there is one
         transport = runtime.transport()
         closing.push_async_callback(transport.close)
@@ -92,6 +97,7 @@ async def open_host(
             ),
             downloads=downloads,
             endpoints=tuple(endpoints),
+            development=development,
         )
 
 
@@ -114,7 +120,7 @@ def create_app(host: Host) -> Starlette:
     app = Starlette(
         routes=_routes(host),
         middleware=[
-            # Outermost, so that pages of other origins can also read why they were refused.
+            # Outermost, so that pages of other origins can also read why they were rejected.
             Middleware(
                 CORSMiddleware,
                 allow_origins=host.options.origins,

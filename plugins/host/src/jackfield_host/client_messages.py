@@ -23,7 +23,7 @@ _later: TypeAdapter[LaterMessage] = TypeAdapter(Annotated[LaterMessage, Field(di
 
 
 def parse_first_message(text: str) -> FirstMessage:
-    """Parse the first message of a client: `start` or `resume`."""
+    """Parse the first message from a client: `start` or `resume`."""
     try:
         message = _first.validate_json(text)
     except ValidationError as error:
@@ -37,7 +37,7 @@ def parse_first_message(text: str) -> FirstMessage:
 
 
 def parse_client_message(text: str) -> LaterMessage:
-    """Parse any later message of a client."""
+    """Parse any later message from a client."""
     try:
         return _later.validate_json(text)
     except ValidationError as error:

@@ -63,7 +63,7 @@ class RequestContext:
         return self.host.is_operator(self.identity)
 
     def require_operator(self) -> None:
-        """Refuse a user without the operator role."""
+        """Reject a user without the operator role."""
         self.host.require_operator(self.identity)
 
     @property
@@ -72,7 +72,7 @@ class RequestContext:
         return self.request.headers.get(SESSION)
 
     def require_session_token(self) -> str:
-        """Return the token of the session; refuse a request that names none."""
+        """Return the token of the session; reject a request that names none."""
         if not self.session_token:
             raise HttpError(
                 400,
@@ -88,7 +88,7 @@ class RequestContext:
         return session
 
     def check_mode(self, mode: str) -> None:
-        """Refuse a user whose access token is valid for another mode only."""
+        """Reject a user whose access token is valid for another mode only."""
         if self.identity.mode not in (None, mode):
             raise HttpError(403, "wrong_mode", f"This token is valid for {self.identity.mode} only.")
 

@@ -35,7 +35,7 @@ _STATUSES = {
     PROVIDER_UNAVAILABLE.name: 503,
     RESTARTING.name: 503,
 }
-"""The HTTP status of a refused session, by the name of its close reason."""
+"""The HTTP status of a rejected session, by the name of its close reason."""
 
 _ROUTING_ERRORS = {
     404: ("no_such_path", "There is no endpoint at this path; GET /openapi.json lists the endpoints."),
@@ -109,7 +109,7 @@ def to_http_error(error: Exception) -> HttpError:
                 retry_after=2.0,
             )
         case HTTPException():
-            code, message = _ROUTING_ERRORS.get(error.status_code, ("refused", "The request was refused."))
+            code, message = _ROUTING_ERRORS.get(error.status_code, ("refused", "The request was rejected."))
             return HttpError(error.status_code, code, message, headers=error.headers)
         case _:
             _log.error("a request failed", exc_info=error)

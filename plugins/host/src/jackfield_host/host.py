@@ -17,6 +17,7 @@ from jackfield_host.security.limits import UserTokenBuckets
 from jackfield_host.settings import HostSettings
 
 if TYPE_CHECKING:
+    from jackfield_host.development.status import DevelopmentStatus
     from jackfield_host.endpoints.downloads import Downloads
     from jackfield_host.endpoints.health import HealthCheck
     from jackfield_host.endpoints.operations import MetricsHistory
@@ -39,6 +40,8 @@ class Host:
     downloads: Downloads
     endpoints: tuple[PluginEndpoint, ...] = ()
     """The endpoints of plugins."""
+    development: DevelopmentStatus | None = None
+    """The status of the development loop of `jackfield dev`."""
     started_at: float = field(default_factory=time.monotonic)
 
     @classmethod
@@ -77,6 +80,6 @@ class Host:
         return identity
 
     def require_operator(self, identity: Identity) -> None:
-        """Refuse a user without the operator role."""
+        """Reject a user without the operator role."""
         if not self.is_operator(identity):
             raise HttpError(403, "not_operator", f"This endpoint requires the role `{OPERATOR}`.")

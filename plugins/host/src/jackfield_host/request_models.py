@@ -37,7 +37,7 @@ TimeZone = Annotated[str, Field(max_length=64), AfterValidator(check_time_zone)]
 
 
 class RequestBody(BaseModel):
-    """The body of a request; unknown members are refused."""
+    """The body of a request; unknown members are rejected."""
 
     model_config = ConfigDict(
         extra="forbid", strict=True, frozen=True, alias_generator=to_camel, populate_by_name=True
@@ -45,7 +45,7 @@ class RequestBody(BaseModel):
 
 
 class ChatBody(RequestBody):
-    """A message of the user."""
+    """A message from the user."""
 
     message: str = Field(min_length=1, max_length=8000)
     time_zone: TimeZone | None = Field(None, description="The user's time zone, such as `Europe/Berlin`.")
@@ -86,7 +86,7 @@ class ExecuteBody(RequestBody):
 
 
 class DecisionBody(RequestBody):
-    """The user's decision about a call that waits for confirmation."""
+    """The user's decision on a call that is waiting for confirmation."""
 
     approve: bool
 

@@ -104,7 +104,7 @@ class ExecuteResponse(ResponseModel):
     )
     error: ErrorDetails | None = Field(None, description="Only if the call failed.")
     confirmation: ConfirmationCard | None = Field(
-        None, description="Only if the call waits for confirmation."
+        None, description="Only if the call is waiting for confirmation."
     )
 
 
@@ -124,7 +124,9 @@ class DecisionResponse(ResponseModel):
     tool: str
     call_id: str | None
     envelope: dict[str, Any] | None = Field(description="The response of the call; null if it was declined.")
-    error: ErrorDetails | None = Field(None, description="Only if there was a different decision before.")
+    error: ErrorDetails | None = Field(
+        None, description="Only if a different decision had already been made."
+    )
 
 
 class TaskProgress(ResponseModel):
@@ -149,7 +151,7 @@ class TaskResponse(ResponseModel):
     data: Any = Field(None, description="The result, truncated to 4000 characters.")
     error: ErrorDetails | None = None
     confirmation: ConfirmationCard | None = Field(
-        None, description="Only if the call waits for confirmation."
+        None, description="Only if the call is waiting for confirmation."
     )
 
 
@@ -160,6 +162,7 @@ class HealthResponse(ResponseModel):
     registry: bool
     store: bool
     provider: bool
+    conversations: Literal["on", "off"] = Field(description="`off` if there is no model provider.")
     active_sessions: int = Field(alias="active_sessions")
     uptime: float = Field(description="Seconds.")
 
@@ -207,16 +210,47 @@ class StatusResponse(ResponseModel):
     provider_choice: ProviderSelection | None = Field(
         description="Only for operators; on a host without tokens, for every user."
     )
+    conversations: Literal["on", "off"] = Field(
+        description="`off` if there is no model provider; `providerChoice.hints` say how to turn them on."
+    )
     modes: list[Mode]
     browser_calls: bool = Field(description="Whether GET /session can prepare WebRTC calls.")
     registry: str
     versions: VersionInfo
     uptime: float
     draining: bool
+    development: bool = Field(description="Whether `jackfield dev` reloads the tools.")
     sessions: SessionCounts
     limits: ClientLimits
     tools: int
     withheld: dict[str, str] = Field(description="Tools that are not offered, each with the reason.")
+
+
+class BuildFinding(ResponseModel):
+    """A finding of the build."""
+
+    code: str
+    severity: Literal["error", "warning", "note"]
+    title: str
+    message: str
+    distribution: str | None
+    version: str | None
+    subject: str | None = Field(description="The tool or plugin.")
+    file: str | None
+    path: str | None = Field(description="The place in the file: a JSON pointer or a line.")
+    location: str | None = Field(description="The path of the file on the host.")
+    hint: str
+
+
+class DevelopmentResponse(ResponseModel):
+    """The outcome of the last build of `jackfield dev`."""
+
+    number: int = Field(description="Increases with every build; `after` waits for the next one.")
+    at: float = Field(description="When it was, in seconds since 1970.")
+    ok: bool = Field(description="False if the last good registry is served instead.")
+    message: str
+    findings: list[BuildFinding]
+    tools: list[str] = Field(description="The tools that were added, changed or removed.")
 
 
 class ToolTokens(ResponseModel):
@@ -274,6 +308,7 @@ class ToolDetails(ToolSummary):
     provider_schemas: dict[str, Any] = Field(description="Its declaration for each kind of provider.")
     distribution: str
     distribution_version: str
+    family: str | None = Field(None, description="The family that it belongs to, if any.")
 
 
 class RegistryTool(ResponseModel):
@@ -284,6 +319,7 @@ class RegistryTool(ResponseModel):
     distribution: str
     distribution_version: str
     content_hash: str
+    family: str | None = Field(None, description="The family that it belongs to, if any.")
 
 
 class RegistryPlugin(ResponseModel):
@@ -345,7 +381,7 @@ class SessionList(ResponseModel):
     """Sessions, the latest first."""
 
     all_users: bool = Field(description="Whether the list has the sessions of all users, not only your own.")
-    complete: bool = Field(description="Whether there are no older sessions.")
+    complete: bool = Field(description="True if there are no older sessions.")
     sessions: list[SessionSummary]
 
 
@@ -359,7 +395,7 @@ class TranscriptResponse(ResponseModel):
 class AuditResponse(ResponseModel):
     """Lines of the audit log, the latest first."""
 
-    complete: bool = Field(description="Whether there are no older lines that match.")
+    complete: bool = Field(description="True if there are no older matching lines.")
     lines: list[dict[str, Any]] = Field(description="The lines, as docs/observability.md describes them.")
 
 
@@ -387,7 +423,7 @@ class SettledCall(ResponseModel):
 
     key: str
     state: Literal["done", "never_run"]
-    envelope: dict[str, Any] = Field(description="The response of the call from now on.")
+    envelope: dict[str, Any] = Field(description="The call's response from now on.")
 
 
 class DownloadProgress(ResponseModel):
@@ -413,8 +449,10 @@ class MetricTotals(ResponseModel):
     """Counters of this process since its start."""
 
     calls: float
-    errors: float = Field(description="Calls that failed or were refused, without those that await approval.")
-    refusals: float = Field(description="Calls that a policy refused, except for loops.")
+    errors: float = Field(
+        description="Calls that failed or were rejected, excluding those that await approval."
+    )
+    refusals: float = Field(description="Calls that a policy rejected, excluding loops.")
     loops: float
     sessions: float
     turns: float
@@ -475,5 +513,5 @@ class RegistryDiff(ResponseModel):
 
     from_: str = Field(alias="from")
     to: str
-    waiting: bool = Field(description="Whether `to` takes effect with a restart, and `from` is being served.")
+    waiting: bool = Field(description="True if `from` is being served and `to` takes effect after a restart.")
     changes: list[RegistryChange]

@@ -10,10 +10,10 @@ import os
 import signal
 import socket
 import threading
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from types import FrameType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import uvicorn
 from jackfield.settings import Settings, SettingsError, SettingsFaults
@@ -22,6 +22,9 @@ from jackfield_host import uvicorn_protocols
 from jackfield_host.app import create_app, open_host
 from jackfield_host.host import Host
 from jackfield_host.settings import HostSettings
+
+if TYPE_CHECKING:
+    from jackfield_host.development.reloader import Reloader
 
 _log = logging.getLogger(__name__)
 
@@ -132,6 +135,11 @@ class Server(uvicorn.Server):
             for sig, handler in before.items():
                 signal.signal(sig, handler)
 
+    def request_stop(self) -> None:
+        """Drain and stop, as at the first signal."""
+        if self._drain_task is None:
+            self.handle_exit(signal.SIGTERM, None)
+
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Drain at the first signal; stop at once at the second."""
         if self._drain_task is not None:
@@ -194,11 +202,11 @@ def bind_socket(options: HostSettings) -> socket.socket:
 def _bind_error(options: HostSettings, error: OSError) -> str:
     place = f"[host] port: cannot listen on {options.address}:{options.port}"
     if error.errno != errno.EADDRINUSE:
-        return f"{place}: {error.strerror}; choose another `port` or `address`"
+        return f"{place}: {error.strerror}; choose a different `port` or `address`"
     other = options.port + 1 if options.port < MAX_PORT else 0
     return (
-        f"{place}: the port is in use, perhaps by another host; stop that program, "
-        f"or choose another port: jackfield serve --port {other}"
+        f"{place}: the port is in use, perhaps by another host; stop that program, or "
+        f"choose a different port: jackfield serve --port {other}"
     )
 
 
@@ -230,11 +238,26 @@ async def serve(
     faults: SettingsFaults | None = None,
     *,
     certain: bool = True,
+    prepare: Callable[[], Awaitable[Reloader]] | None = None,
 ) -> int:
-    """Serve until a signal arrives; return the exit status of the process."""
-    async with open_host(settings, options, faults, certain=certain) as host:
+    """Serve until a signal arrives; return the exit status of the process.
+
+    `prepare` returns a development loop, which runs while the host serves.
+    """
+    reloader = await prepare() if prepare is not None else None
+    development = reloader.status if reloader is not None else None
+    async with AsyncExitStack() as closing:
+        host = await closing.enter_async_context(
+            open_host(settings, options, faults, certain=certain, development=development)
+        )
         listener = bind_socket(options)
-        ready = (lambda port: on_ready(host, port)) if on_ready else None
+
+        def ready(port: int) -> None:
+            if on_ready is not None:
+                on_ready(host, port)
+            if reloader is not None:
+                closing.push_async_callback(_cancel, asyncio.create_task(_watch(reloader, host, server)))
+
         server = Server(uvicorn_config(create_app(host), options), host, ready)
         # Objects created at startup live as long as the process. Each full collection that scanned them
         # would delay every call and every audio frame by some 50 ms.
@@ -246,6 +269,19 @@ async def serve(
     return server.status
 
 
+async def _watch(reloader: Reloader, host: Host, server: Server) -> None:
+    """Run the development loop; the host goes on if it fails."""
+    try:
+        await reloader.run(host, server.request_stop)
+    except Exception:  # noqa: BLE001 - for example, the system allows no more watches
+        _log.exception("changes are no longer watched; restart `jackfield dev`")
+
+
+async def _cancel(task: asyncio.Task[None]) -> None:
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+
+
 def run(
     settings: Settings,
     options: HostSettings,
@@ -253,11 +289,12 @@ def run(
     faults: SettingsFaults | None = None,
     *,
     certain: bool = True,
+    prepare: Callable[[], Awaitable[Reloader]] | None = None,
 ) -> int:
     """Serve on a new event loop, uvloop if installed; return the exit status of the process."""
     loop_factory = uvicorn.Config("", loop="auto", log_config=None).get_loop_factory()
     with asyncio.Runner(loop_factory=loop_factory) as runner:
-        status = runner.run(serve(settings, options, on_ready, faults, certain=certain))
+        status = runner.run(serve(settings, options, on_ready, faults, certain=certain, prepare=prepare))
         exit_after(EXIT_SECONDS, status)
     return status
 

@@ -127,9 +127,9 @@ class JwtSettings:
         EnvironmentVariable | None,
         Help("The environment variable that holds the shared secret of `HS256`, at least 32 bytes."),
     ] = None
-    audience: Annotated[NonEmpty, Help("The value that `aud` of a token must contain.")]
+    audience: Annotated[NonEmpty, Help("The value that a token's `aud` must contain.")]
     issuer: Annotated[
-        NonEmpty | None, Help("The value that `iss` of a token must have.", default="not checked")
+        NonEmpty | None, Help("The value that a token's `iss` must have.", default="not checked")
     ] = None
     user_claim: Annotated[NonEmpty, Help("The claim that names the user.")] = "sub"
     roles_claim: Annotated[
@@ -153,11 +153,11 @@ class JwtSettings:
         # A key serves one kind of algorithm: if a public key counts as a shared secret, anyone can sign.
         if "HS256" not in self.algorithms:
             if self.key_file is None or self.secret_env is not None:
-                raise ValueError(f"key_file: {', '.join(self.algorithms)} needs it, and no secret_env")
+                raise ValueError(f"key_file: required for {', '.join(self.algorithms)}, without secret_env")
         elif len(set(self.algorithms)) > 1:
             raise ValueError("algorithms: HS256 cannot be combined with algorithms that use a public key")
         elif self.secret_env is None or self.key_file is not None:
-            raise ValueError("secret_env: HS256 needs it, and no key_file")
+            raise ValueError("secret_env: required for HS256, without key_file")
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,11 +205,12 @@ class AccessSettings:
         fix = "add what `jackfield key NAME` prints to jackfield.toml, or set up [host.jwt]"
         if not is_loopback(self.address):
             yield (
-                f"address: others can reach {self.address!r}, and no token is required; {fix}, or listen on "
+                f"address: other machines can reach {self.address!r}, but no token is required; "
+                f"{fix}, or listen on "
                 'address = "127.0.0.1"'
             )
         elif beyond := [name for name in self.hosts if name not in LOOPBACK_NAMES]:
-            yield f"hosts: others reach this host as {beyond[0]!r}, and no token is required; {fix}"
+            yield f"hosts: other machines reach this host as {beyond[0]!r}, but no token is required; {fix}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from jackfield.components import PluginComponents
 from jackfield.contract.snapshot import SnapshotError
 from jackfield.registry.registry import Deployment, Registry, RegistryError
 from jackfield.runtime import Runtime
-from jackfield.settings import AUTO, Settings, SettingsError, SettingsFaults
+from jackfield.settings import AUTO, NO_PROVIDER, Settings, SettingsError, SettingsFaults
 from jackfield.store import Store, StoreUnavailableError
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ async def start_runtime(
     closing: AsyncExitStack,
     *,
     certain: bool = True,
+    reloadable: bool = False,
 ) -> Runtime:
     """Start a runtime with a working provider and store; one `SettingsError` reports every fault.
 
@@ -52,7 +53,7 @@ async def start_runtime(
         components.check_store(create=may_create)
         if faults:
             await _check_existing_store(components)
-    runtime = await Runtime.assemble(registry, components, settings)
+    runtime = await Runtime.assemble(registry, components, settings, reloadable=reloadable)
     await check_store(runtime.store, faults)
     faults.check()
     return runtime
@@ -73,7 +74,7 @@ async def check_store(store: Store, faults: SettingsFaults) -> None:
     try:
         await store.put(f"{PROBE}/start/{os.getpid()}", b"1", ttl=60.0)
     except StoreUnavailableError as error:
-        faults.add(f"{error}; or choose another `store`")
+        faults.add(f"{error}; or choose a different `store`")
 
 
 async def _check_existing_store(components: PluginComponents) -> None:
@@ -119,9 +120,12 @@ class StartupSummary(NamedTuple):
         if self.reachable:
             yield f"  network   {self.reachable}"
         yield f"  registry  {self.registry} ({self.registry_file}, {self.deployment})"
-        yield f"  provider  {self.provider} ({', '.join(self.modes)}): {self.provider_reason}"
-        for hint in self.provider_hints:
-            yield f"  better    {hint}"
+        if self.provider == NO_PROVIDER:
+            yield f"  provider  none, conversations are off: {self.provider_reason}; tools can be called"
+            yield from (f"  turn on   {hint}" for hint in self.provider_hints)
+        else:
+            yield f"  provider  {self.provider} ({', '.join(self.modes)}): {self.provider_reason}"
+            yield from (f"  better    {hint}" for hint in self.provider_hints)
         yield from (f"  prompt    {figures}" for figures in self.prompt)
         yield f"  store     {self.store}"
         yield f"  tools     {len(self.offered)} offered: {', '.join(self.offered) or 'none'}"
@@ -177,7 +181,7 @@ def local_url(address: str, port: int) -> str:
 
 def network_access(address: str, port: int) -> str:
     """Return how other machines reach a host that listens on every address; empty for any other host."""
-    return f"reachable at port {port} of every address of this machine" if _is_unspecified(address) else ""
+    return f"reachable on port {port} at every address of this machine" if _is_unspecified(address) else ""
 
 
 def _is_unspecified(address: str) -> bool:

@@ -65,14 +65,14 @@ _DESCRIPTIONS = {
     "tool_progress": ("tool", "{tool}: {message}"),
     "tool_complete": ("tool", "{tool} completed"),
     "tool_error": ("tool", "{tool} failed: {message}"),
-    "form_request": ("host", "showed the form of {tool}"),
+    "form_request": ("host", "showed the form for {tool}"),
     "form_closed": ("host", "the form was closed"),
 }
 """Who did what, by event type."""
 
 
 _OUTCOMES = {
-    "waiting": "waits for approval",
+    "waiting": "is waiting for approval",
     "running": "is still running",
     "declined": "was declined",
     "expired": "was not approved in time",

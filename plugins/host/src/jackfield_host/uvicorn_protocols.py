@@ -7,8 +7,10 @@ until then an endless head would fill the memory and a missing one would hold it
 from __future__ import annotations
 
 import asyncio
+from functools import partial
+from typing import Any
 
-from uvicorn._types import ASGISendEvent
+from uvicorn._types import Scope
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
@@ -105,13 +107,6 @@ class BoundedWebSocketProtocol(WebSocketsSansIOProtocol):
         super().keepalive_timeout()
         self._abort_within(FLUSH_SECONDS)
 
-    async def send(self, message: ASGISendEvent) -> None:
-        """Send an event of the application; a denied handshake counts as complete."""
-        await super().send(message)
-        # uvicorn itself would log that the handshake was never answered.
-        if self.initial_response is not None and self.close_sent:
-            self.handshake_complete = True
-
     def connection_lost(self, exc: Exception | None) -> None:
         """Stop the timer."""
         if self._abort_timer is not None:
@@ -120,9 +115,17 @@ class BoundedWebSocketProtocol(WebSocketsSansIOProtocol):
 
     async def run_asgi(self) -> None:
         """Serve the connection, then make sure that it is closed."""
+        self.app = partial(self._call_app, self.app)
         await super().run_asgi()
         # If a close frame was sent, uvicorn's timer gives the client time to answer it.
         self._abort_within(FLUSH_SECONDS + (self.close_timeout if self.close_timer else 0.0))
+
+    async def _call_app(self, app: Any, scope: Scope, receive: Any, send: Any) -> None:
+        """Call the application; a denied handshake counts as complete."""
+        await app(scope, receive, send)
+        # uvicorn itself would log that the handshake was never answered.
+        if self.initial_response is not None and self.close_sent:
+            self.handshake_complete = True
 
     def _abort_within(self, seconds: float) -> None:
         # A transport closes when everything is written; a client that does not read could delay that forever.

@@ -9,6 +9,7 @@ import time
 from jackfield import Mode
 from jackfield.protocol import PROTOCOL
 from jackfield.protocol.close_codes import (
+    CONVERSATIONS_OFF,
     ENDED,
     EXPIRED_TOKEN,
     INTERNAL,
@@ -270,7 +271,10 @@ class WebSocketSession:
 def refusal_message(error: SessionRefused) -> ErrorMessage:
     """Return the error message that the host sends before it closes the connection."""
     after = None if error.retry_after is None else round(error.retry_after, 3)
-    return ErrorMessage(code=error.closing.name, message=error.message, retry_after=after)
+    suggestion = error.closing.advice if error.closing is CONVERSATIONS_OFF else None
+    return ErrorMessage(
+        code=error.closing.name, message=error.message, suggestion=suggestion, retry_after=after
+    )
 
 
 class MessageReceiver:
@@ -366,7 +370,7 @@ class MessageReceiver:
                 live.dismiss_form(message.form_id)
 
     async def _check_ban(self) -> None:
-        """Refuse a user who has been banned; a session that is ending may finish its last message."""
+        """Reject a user who has been banned; a session that is ending may finish its last message."""
         if self._live.ending:
             return
         try:

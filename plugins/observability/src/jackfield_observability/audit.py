@@ -267,7 +267,7 @@ class Audit(BackgroundObserver[Line | DeferredLine]):
         try:
             return self._encoder.complete(marked)
         except Exception:  # noqa: BLE001 - notes contain third-party objects
-            _log.exception("audit: a call of %s could not be encoded", marked.call.tool.id)
+            _log.exception("audit: a call to %s could not be encoded", marked.call.tool.id)
             self._lost += 1
             return b""
 

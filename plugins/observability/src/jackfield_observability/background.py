@@ -17,7 +17,7 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Any, Generic, TypeVar
 
-from jackfield.session.session import Session
+from jackfield.orchestrator import Observer
 
 QUEUE_LIMIT = 10_000
 """The maximum number of waiting calls; more are counted and dropped."""
@@ -35,7 +35,7 @@ _log = logging.getLogger(__name__)
 Item = TypeVar("Item")
 
 
-class BackgroundObserver(ABC, Generic[Item]):
+class BackgroundObserver(Observer, ABC, Generic[Item]):
     """An observer with a thread: a subclass appends to `waiting` and implements the processing."""
 
     def __init__(self, name: str) -> None:
@@ -57,15 +57,6 @@ class BackgroundObserver(ABC, Generic[Item]):
     @abstractmethod
     def reset_after_fork(self) -> None:
         """Discard what the parent process received; called in a forked child."""
-
-    def session_opened(self, session: Session, *, prompt_tokens: int, declaration_tokens: int) -> None:
-        """Ignored: only finished calls matter here."""
-
-    def turn_began(self, session: Session) -> None:
-        """Ignored: only finished calls matter here."""
-
-    def session_ended(self, session: Session) -> None:
-        """Ignored: only finished calls matter here."""
 
     async def close(self) -> None:
         """Process the queue and end the thread."""

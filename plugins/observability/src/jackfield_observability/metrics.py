@@ -273,7 +273,7 @@ class Metrics:
         return use
 
     def _count_decisions(self, decisions: dict[str, str]) -> None:
-        """Count what the policies decided about a call."""
+        """Count what the policies decided on a call."""
         for each in decisions.items():
             # A wording may contain numbers that the model chose, so the number of counters is limited.
             known = each in self.decisions or len(self.decisions) < MAX_DECISIONS

@@ -76,7 +76,7 @@ def _failures(kind: ErrorType) -> Callable[[Metrics], list[tuple[Labels, Any]]]:
 
 METRICS = (
     MetricSpec("jackfield_calls", "counter", "Calls answered.", _by_tool(lambda tool: tool.calls)),
-    MetricSpec("jackfield_errors", "counter", "Calls answered with a failure, by its type.", _errors),
+    MetricSpec("jackfield_errors", "counter", "Failed calls, by error type.", _errors),
     MetricSpec("jackfield_call_duration_seconds", "summary", "From arrival to answer.", _by_tool(_durations)),
     MetricSpec("jackfield_response_characters", "summary", "Size of the whole envelope.", _by_tool(_sizes)),
     MetricSpec(
@@ -88,7 +88,7 @@ METRICS = (
         _by_tool(lambda tool: tool.late),
     ),
     MetricSpec(
-        "jackfield_returns_violations", "counter", "Calls whose data broke the tool's `returns`.",
+        "jackfield_returns_violations", "counter", "Calls whose data violated the tool's `returns`.",
         _by_tool(lambda tool: tool.broken_returns),
     ),
     MetricSpec(
@@ -100,17 +100,17 @@ METRICS = (
         "jackfield_budget_refusals", "counter", "Calls over a turn's budget.",
         _failures(ErrorType.BUDGET_EXCEEDED),
     ),
-    MetricSpec("jackfield_loops", "counter", "Calls refused as a loop.", _failures(ErrorType.LOOP_DETECTED)),
+    MetricSpec("jackfield_loops", "counter", "Calls rejected as loops.", _failures(ErrorType.LOOP_DETECTED)),
     MetricSpec(
-        "jackfield_duplicates", "counter", "Calls answered with the first one's result.",
+        "jackfield_duplicates", "counter", "Repeated calls answered with the first call's result.",
         _alone(lambda metrics: metrics.decided("duplicates", "replayed")),
     ),
     MetricSpec(
-        "jackfield_confirmation_requests", "counter", "Calls that wait for their user's approval.",
+        "jackfield_confirmation_requests", "counter", "Calls that asked for the user's approval.",
         _failures(ErrorType.CONFIRMATION_REQUIRED),
     ),
     MetricSpec(
-        "jackfield_confirmed_calls", "counter", "Calls run on their user's approval.",
+        "jackfield_confirmed_calls", "counter", "Calls run after the user's approval.",
         _alone(lambda metrics: metrics.confirmed),
     ),
     MetricSpec(
@@ -120,7 +120,7 @@ METRICS = (
         "jackfield_open_sessions", "gauge", "Open sessions.",
         _alone(lambda metrics: metrics.open_sessions),
     ),
-    MetricSpec("jackfield_turns", "counter", "Turns begun.", _by_mode(lambda metrics: metrics.turns)),
+    MetricSpec("jackfield_turns", "counter", "Turns started.", _by_mode(lambda metrics: metrics.turns)),
     MetricSpec(
         "jackfield_prompt_tokens", "summary", "Tokens of the prompt when a session opens.",
         _alone(lambda metrics: _series(metrics.prompt_tokens)),
@@ -134,7 +134,7 @@ METRICS = (
         _alone(lambda metrics: metrics.largest_context),
     ),
     MetricSpec(
-        "jackfield_context_warnings", "counter", "Sessions whose context came near its limit.",
+        "jackfield_context_warnings", "counter", "Sessions whose context approached its limit.",
         _alone(lambda metrics: metrics.context_warnings),
     ),
 )  # fmt: skip

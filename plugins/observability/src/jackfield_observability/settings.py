@@ -31,7 +31,7 @@ class AuditSettings:
     ] = 5
     arguments: Annotated[
         bool,
-        Help("Whether arguments are written, redacted. Off by default to protect the privacy of users."),
+        Help("Whether redacted arguments are written. Off by default to protect users' privacy."),
     ] = False
 
     def __post_init__(self) -> None:
@@ -44,8 +44,10 @@ class MetricsSettings:
     """`[observers.metrics]`"""
 
     context_limit_tokens: Annotated[
-        int, Ge(0), Help("The context of the model in tokens; 0 means unknown, and disables the warning.")
+        int,
+        Ge(0),
+        Help("The size of the model's context in tokens; 0 means unknown and disables the warning."),
     ] = 0
     response_limit_characters: Annotated[
-        int, Ge(0), Help("How large P95 of a tool's responses may be before a warning is logged.")
+        int, Ge(0), Help("How large the P95 of a tool's responses may be before a warning is logged.")
     ] = 1500

@@ -104,7 +104,7 @@ class Traces(BackgroundObserver[FinishedCall]):
             try:
                 self._span(item)
             except Exception:  # noqa: BLE001 - third-party exporter or sampler; the next call may work
-                _log.exception("traces: no span could be created for a call of %s", item.call.tool.id)
+                _log.exception("traces: no span could be created for a call to %s", item.call.tool.id)
 
     def _span(self, ended: FinishedCall) -> None:
         call, response, at, context = ended

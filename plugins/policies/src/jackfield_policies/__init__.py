@@ -23,9 +23,9 @@ def jackfield_policies() -> Iterable[PolicyOffer]:
     from jackfield_policies import settings as declared
     from jackfield_policies.access import AvailabilityPolicy, BanPolicy, ModePolicy
     from jackfield_policies.confirmation import ConfirmationPolicy
-    from jackfield_policies.duplicates import DuplicatePolicy
     from jackfield_policies.limits import (
         BudgetPolicy,
+        DuplicatePolicy,
         LatencyPolicy,
         LoopPolicy,
         RateLimitPolicy,

@@ -105,19 +105,19 @@ class StoreLock:
 
 
 class ModePolicy(SyncPolicy):
-    """Refuses a tool outside its allowed modes; the mode of a session never changes."""
+    """Rejects a tool outside its allowed modes; the mode of a session never changes."""
 
     def applies_to(self, tool: RegisteredTool, session: Session) -> bool:
-        """Apply only if the tool is refused."""
+        """Apply only if the tool is rejected."""
         return session.mode not in tool.manifest.allowed_modes
 
     def before(self, call: Call) -> ToolResponse:
-        """Refuse the call."""
+        """Reject the call."""
         call.end("modes", "refused")
         allowed = " or ".join(call.tool.manifest.allowed_modes)
         return fail(
             ErrorType.MODE_RESTRICTED,
-            f"{call.tool.id} works in {allowed} sessions, and this is a {call.session.mode} session.",
+            f"{call.tool.id} works only in {allowed} sessions, but this is a {call.session.mode} session.",
             suggestion="Tell the user, and continue without it.",
         )
 
@@ -164,7 +164,7 @@ class Bans:
 
 
 class BanPolicy:
-    """Refuses the calls of banned users."""
+    """Rejects the calls of banned users."""
 
     def __init__(self, settings: NoSettings, services: Services) -> None:  # noqa: ARG002
         self._store = services.store
@@ -174,7 +174,7 @@ class BanPolicy:
         return "bans" not in tool.manifest.requires
 
     async def apply(self, call: Call, proceed: Proceed) -> ToolResponse:
-        """Refuse while a ban is active, with its remaining time."""
+        """Reject while a ban is active, with its remaining time."""
         kept = await self._store.get(subject_key("ban", call.session.user, call.session.id))
         if kept is None:
             return await proceed(call)
@@ -188,17 +188,17 @@ class BanPolicy:
 
 
 class AvailabilityPolicy(SyncPolicy):
-    """Refuses a tool to sessions that its `availability` excludes."""
+    """Rejects a tool in sessions that its `availability` excludes."""
 
     def __init__(self, settings: NoSettings, services: Services) -> None:  # noqa: ARG002
         self._capabilities = services.capabilities
 
     def applies_to(self, tool: RegisteredTool, session: Session) -> bool:
-        """Apply only if the tool is refused; nothing it depends on changes during a session."""
+        """Apply only if the tool is rejected; nothing it depends on changes during a session."""
         return self._refusal(tool, session) is not None
 
     def before(self, call: Call) -> ToolResponse | None:
-        """Refuse the call, with what is missing."""
+        """Reject the call, with what is missing."""
         refusal = self._refusal(call.tool, call.session)
         if refusal is not None:
             call.end("availability", "refused")

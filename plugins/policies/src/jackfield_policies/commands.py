@@ -56,13 +56,13 @@ def list_(settings: Settings, as_json: bool) -> None:
 
 @bans.command()
 @click.argument("user", required=False)
-@click.option("--session", metavar="ID", help="Lift the ban of a guest without a name, by the session's id.")
+@click.option("--session", metavar="ID", help="Lift the ban on an anonymous user, by the session's id.")
 @with_registry
 @as_json
 def lift(settings: Settings, user: str | None, session: str | None, as_json: bool) -> None:
-    """Lift the ban of USER on every host that shares the store; the next call passes.
+    """Lift the ban on USER on every host that shares the store; the next call passes.
 
-    The audit log records it with the name of the logged-in operator.
+    The audit log records it under the name of the logged-in operator.
     """
     from jackfield_policies.access import Subject
 
@@ -75,7 +75,7 @@ def lift(settings: Settings, user: str | None, session: str | None, as_json: boo
     if as_json:
         print_json({**who._asdict(), "lifted": True})
     else:
-        echo(f"the ban of {printable(user) if user else f'session {printable(session)}'} is lifted")
+        echo(f"the ban on {printable(user) if user else f'session {printable(session)}'} is lifted")
 
 
 async def _active_bans(store: Store) -> list[_ActiveBan]:
@@ -98,7 +98,7 @@ async def _lift(observed: ObservedStore, who: Subject) -> bool:
 
 
 def _notify_observers(observed: ObservedStore, who: Subject) -> None:
-    """Report the lift to the observers as a call of `bans lift`; observers only know calls."""
+    """Report the lift to the observers as a call to `bans lift`; observers only know calls."""
     from jackfield import ok
     from jackfield.governance import Call
     from jackfield.registry.registry import MissingTool

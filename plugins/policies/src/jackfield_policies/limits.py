@@ -1,4 +1,8 @@
-"""Policies that limit calls, results and time: rate limits, budgets, loops, top_k, retries and latency."""
+"""Policies that limit calls, results and time.
+
+A call that is delivered twice runs once, even on another host or after a crash. The others limit rates,
+budgets, loops, `top_k`, retries and latency.
+"""
 
 from __future__ import annotations
 
@@ -8,13 +12,39 @@ from typing import Any
 
 from jackfield import ErrorType, Failure, ToolResponse, fail
 from jackfield.governance import Call, Proceed, SyncPolicy
+from jackfield.ledger import CallLedger, idempotency_key
 from jackfield.offers import Services
 from jackfield.registry.registry import RegisteredTool
 from jackfield.session.session import Session
 from jackfield.settings import NoSettings
 
 from jackfield_policies.access import subject_key
-from jackfield_policies.settings import BudgetsSettings, ClampingSettings, LoopsSettings, RecoverySettings
+from jackfield_policies.settings import (
+    BudgetsSettings,
+    ClampingSettings,
+    DuplicatesSettings,
+    LoopsSettings,
+    RecoverySettings,
+)
+
+
+class DuplicatePolicy:
+    """Sets the idempotency key of a call, before all other policies."""
+
+    def __init__(self, settings: DuplicatesSettings, services: Services) -> None:
+        self._ledger = CallLedger(services.store, settings.remember_seconds)
+
+    def applies_to(self, tool: RegisteredTool, session: Session) -> bool:  # noqa: ARG002
+        """Apply to every call of every tool."""
+        return True
+
+    async def apply(self, call: Call, proceed: Proceed) -> ToolResponse:
+        """Run the call, or return the result of its first delivery."""
+        if call.key:
+            # The user approved it, and the kernel has already claimed it.
+            return await proceed(call)
+        call.key = idempotency_key(call)
+        return await self._ledger.run(call, proceed)
 
 
 class RateLimitPolicy:
@@ -51,7 +81,7 @@ _log = logging.getLogger(__name__)
 
 
 class BudgetPolicy(SyncPolicy):
-    """Refuses calls over a turn's budget; 0 means no limit. Tool time over budget is only reported."""
+    """Rejects calls over a turn's budget; 0 means no limit. Tool time over budget is only reported."""
 
     def __init__(self, settings: BudgetsSettings, services: Services) -> None:  # noqa: ARG002
         self._limits = {
@@ -65,7 +95,7 @@ class BudgetPolicy(SyncPolicy):
         return bool(calls or tool_ms or (retrievals and tool.manifest.category == "retrieval"))
 
     def before(self, call: Call) -> ToolResponse | None:
-        """Count the call, or refuse it."""
+        """Count the call, or reject it."""
         if call.confirmed:
             # The user approved it, and it was counted when it asked for confirmation.
             return None
@@ -74,12 +104,12 @@ class BudgetPolicy(SyncPolicy):
         retrieval = call.tool.manifest.category == "retrieval"
         if calls and turn.calls >= calls:
             return _budget_exceeded(
-                call, f"Budget reached: a turn of a {call.session.mode} session may make {calls:g} calls."
+                call, f"Budget reached: a turn in a {call.session.mode} session may make {calls:g} calls."
             )
         if retrieval and retrievals and turn.retrievals >= retrievals:
             return _budget_exceeded(
                 call,
-                f"Budget reached: a turn of a {call.session.mode} session may search {retrievals:g} times.",
+                f"Budget reached: a turn in a {call.session.mode} session may search {retrievals:g} times.",
             )
         turn.calls += 1
         turn.retrievals += retrieval
@@ -92,7 +122,7 @@ class BudgetPolicy(SyncPolicy):
         turn, tool_ms = call.turn, self._limits[call.session.mode][2]
         turn.tool_ms += call.total_handler_seconds * 1000
         if tool_ms and turn.tool_ms > tool_ms:
-            call.decide("budgets", "over time")
+            call.decide("budgets", "over time budget")
             _log.warning(
                 "the tools of a turn took %.0f ms, over the budget of %g ms; last tool: %s",
                 turn.tool_ms,
@@ -113,7 +143,7 @@ def _budget_exceeded(call: Call, message: str) -> ToolResponse:
 
 
 class LoopPolicy(SyncPolicy):
-    """Refuses repeated identical calls of a turn, and repeated empty results of a tool; 0 means never."""
+    """Rejects repeated identical calls in a turn, and repeated empty results of a tool; 0 means never."""
 
     def __init__(self, settings: LoopsSettings, services: Services) -> None:  # noqa: ARG002
         self._identical = settings.identical_calls or math.inf
@@ -130,7 +160,7 @@ class LoopPolicy(SyncPolicy):
         call.end("loops", "refused")
         return _loop_detected(
             f"{call.tool.id} was called {times} times in this turn with the same arguments.",
-            "Use the answer you have, or call it with other arguments.",
+            "Use the answer you have, or call it with different arguments.",
         )
 
     def after(self, call: Call, response: ToolResponse) -> ToolResponse:
@@ -146,7 +176,7 @@ class LoopPolicy(SyncPolicy):
                 return _loop_detected(
                     f"{tool_id} found nothing {found_nothing} times in this turn; there may be nothing "
                     "to find.",
-                    "Tell the user that nothing was found, or use another tool.",
+                    "Tell the user that nothing was found, or use a different tool.",
                 )
         return response
 

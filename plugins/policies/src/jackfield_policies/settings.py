@@ -34,17 +34,17 @@ class BudgetsSettings:
 
     voice_calls: Annotated[_Count, Help("Maximum calls per turn in a voice session; 0 means no limit.")] = 3
     voice_retrievals: Annotated[
-        _Count, Help("Maximum calls of retrieval tools per turn in a voice session; 0 means no limit.")
+        _Count, Help("Maximum calls to retrieval tools per turn in a voice session; 0 means no limit.")
     ] = 2
     voice_tool_ms: Annotated[
-        _Milliseconds, Help("Maximum time of all tools per turn in a voice session; 0 means no limit.")
+        _Milliseconds, Help("Maximum total tool time per turn in a voice session; 0 means no limit.")
     ] = 1500
     text_calls: Annotated[_Count, Help("Maximum calls per turn in a text session; 0 means no limit.")] = 0
     text_retrievals: Annotated[
-        _Count, Help("Maximum calls of retrieval tools per turn in a text session; 0 means no limit.")
+        _Count, Help("Maximum calls to retrieval tools per turn in a text session; 0 means no limit.")
     ] = 5
     text_tool_ms: Annotated[
-        _Milliseconds, Help("Maximum time of all tools per turn in a text session; 0 means no limit.")
+        _Milliseconds, Help("Maximum total tool time per turn in a text session; 0 means no limit.")
     ] = 0
 
 
@@ -54,16 +54,23 @@ class LoopsSettings:
 
     identical_calls: Annotated[
         _Count,
-        Help("A call is refused when the turn has this many identical calls: 2 or more; 0 means no limit."),
+        Help(
+            "Reject the Nth identical call in a turn, where N is this number (at least 2); 0 means no limit."
+        ),
     ] = 3
     empty_results: Annotated[
         _Count,
-        Help("An empty result is refused when the tool returned this many in the turn; 0 means no limit."),
+        Help(
+            "Report an error when a tool returns its Nth empty result in a turn, where N is this number; "
+            "0 means no limit."
+        ),
     ] = 2
 
     def __post_init__(self) -> None:
         if self.identical_calls == 1:
-            raise ValueError("identical_calls: 1 refuses every call; 2 refuses the first repetition")
+            raise ValueError(
+                "identical_calls: 1 would reject every call; use 2 to reject the first repetition"
+            )
 
 
 @dataclass(frozen=True, slots=True)

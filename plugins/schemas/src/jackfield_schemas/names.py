@@ -37,7 +37,7 @@ class ToolNames:
         """The tool ids, by the names that the provider knows."""
 
     def tool_id(self, name: str) -> str:
-        """Return the tool of a name; an undeclared name is returned unchanged, for the kernel to refuse."""
+        """Return the tool of a name; an undeclared name is returned unchanged, for the kernel to reject."""
         return self.ids.get(name, name)
 
     def provider_name(self, tool_id: str) -> str:

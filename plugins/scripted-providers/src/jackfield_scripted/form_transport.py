@@ -1,7 +1,7 @@
 """An in-process transport that asks for tool arguments with forms, for tests of clients and hosts.
 
 It needs no model. The text `form TOOL {"known": "value"}` makes it ask for the other arguments: with a form
-if the client shows forms, else in words. A completed form becomes a call of its tool, and the response
+if the client shows forms, else in words. A completed form becomes a call to its tool, and the response
 reports the outcome. The transport echoes any other text.
 
 A test plugin offers it with `from jackfield_scripted.form_transport import *`.

@@ -69,7 +69,7 @@ class ScriptedModel(ABC):
     @property
     @abstractmethod
     def received(self) -> list[Mapping[str, Any]]:
-        """Every message of the client, as it arrived."""
+        """Every message from the client, as it arrived."""
 
     @abstractmethod
     async def hears(self) -> UserInput:

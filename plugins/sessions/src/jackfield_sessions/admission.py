@@ -58,7 +58,7 @@ def check_access(session: Session, secret: str, identity: Identity, *, ended: bo
     if foreign or not session.verify_secret(secret):
         raise unknown_session()
     if not (session.active or ended):
-        raise SessionRefused(ENDED, "This session has ended; begin a new one.")
+        raise SessionRefused(ENDED, "This session has ended; start a new one.")
 
 
 class Admission:

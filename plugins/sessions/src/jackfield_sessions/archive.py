@@ -145,7 +145,7 @@ async def _mark_undecided(store: Store, session_id: str, lines: list[Line]) -> N
 
 
 def is_waiting(line: Line) -> bool:
-    """Return whether a line says that a call waits for confirmation."""
+    """Return whether a line says that a call is waiting for confirmation."""
     return (line["type"], line.get("errorType")) == ("tool_error", ErrorType.CONFIRMATION_REQUIRED)
 
 

@@ -37,6 +37,7 @@ async def prepare(
     manager: SessionManager, transport: BrowserTransport, identity: Identity
 ) -> tuple[Session, ClientSecret]:
     """Create a voice session that waits for a browser's offer; return it with the browser's key."""
+    manager.factory.check_mode("voice", transport)
     await manager.admission.admit(identity)
     session = await manager.factory.create("voice", identity, NO_LOCALE, transport)
     config = base_config(
@@ -59,7 +60,7 @@ class BrowserCallTransport:
         self.call: BrowserCall | None = None
         """The call, once the provider has answered the offer."""
         self.refusal: TransportError | None = None
-        """Why the provider has refused the call."""
+        """Why the provider has rejected the call."""
 
     @property
     def answer(self) -> str:

@@ -211,12 +211,19 @@ class Checkpoint:
         interrupted: bool = False,
         replaces: bool = False,
         client_id: str | None = None,
+        begins_turn: bool = False,
     ) -> None:
-        """Save a message, then publish it; with `replaces`, it replaces the last answer."""
+        """Save a message, then publish it; with `replaces`, it replaces the last answer.
+
+        A message that begins a turn is saved together with the turn. Without text there is no message, and
+        only the rest of the state is saved, if it has changed.
+        """
         text = text.strip()
         if not text:
+            if begins_turn or self.response_pending != self._saved_response_pending:
+                await self.save(session=begins_turn)
             return
-        self.history.add(speaker, f"{text} [interrupted]" if interrupted else text)
+        self.history.messages.append(Utterance(speaker, f"{text} [interrupted]" if interrupted else text))
         message: dict[str, Any] = {"speaker": speaker, "text": text, "turn": self._session.turn.number}
         if speaker == "assistant":
             self.answers += not replaces
@@ -228,7 +235,7 @@ class Checkpoint:
             return
         self._unpublished.append(message)
         # A client that gets the message does not send its own again.
-        await self.save()
+        await self.save(session=begins_turn)
         self._session.publish("message", message)
 
     async def mark_published(self, message: Mapping[str, Any], at: float) -> None:
@@ -247,7 +254,9 @@ class Checkpoint:
                     await self._store.append(self._transcript, self._unwritten[0], ttl=TRANSCRIPT_SECONDS)
                     self._unwritten.popleft()
             except StoreUnavailableError as error:
-                _log.error("session %s: %d lines wait: %s", self._session.id, len(self._unwritten), error)
+                _log.error(
+                    "session %s: %d lines are waiting: %s", self._session.id, len(self._unwritten), error
+                )
 
     async def add_pending(self, calls: Sequence[ToolCall]) -> tuple[ToolCall, ...]:
         """Save calls before they run, so that another process can take them over."""
@@ -276,17 +285,13 @@ class Checkpoint:
             # Encoded under the lock: of two concurrent saves, the later one must not save an older state.
             wire, response_pending = orjson.dumps(self._to_wire()), self.response_pending
             try:
+                turn = self._session.save(self._store) if session else None
                 saved = self._store.put(self._key, wire, ttl=RECOVERY_SECONDS)
                 # Concurrently, so that the store flushes both to the disk at once.
-                await (asyncio.gather(saved, self._session.save(self._store)) if session else saved)
+                await (saved if turn is None else asyncio.gather(turn, saved))
                 self._saved_response_pending = response_pending
             except StoreUnavailableError as error:
                 _log.error("session %s could not be saved: %s", self._session.id, error)
-
-    async def save_if_changed(self) -> None:
-        """Save after an answer, unless the state was saved with the answer."""
-        if self.response_pending != self._saved_response_pending:
-            await self.save()
 
     async def _is_written(self, message: Mapping[str, Any]) -> bool:
         """Return whether the transcript has a message; its publisher may have died before it was written."""

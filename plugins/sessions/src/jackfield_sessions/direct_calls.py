@@ -143,4 +143,4 @@ async def _flush(hub: EventHub) -> None:
         async with asyncio.timeout(FLUSH_SECONDS):
             await hub.flush()
     except TimeoutError:
-        _log.warning("events still wait for the store")
+        _log.warning("events are still waiting for the store")

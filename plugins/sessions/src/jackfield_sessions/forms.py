@@ -40,7 +40,7 @@ class Submission(NamedTuple):
         return f"{self.tool_id}: {', '.join(parts)}" if parts else self.tool_id
 
     async def send(self, connection: Connection) -> None:
-        """Send it to the model; a connection without forms gets it as a message of the user."""
+        """Send it to the model; a connection without forms gets it as a message from the user."""
         send_form = getattr(connection, "send_form", None)
         if send_form is not None:
             await send_form(self.tool_id, self.values)
@@ -105,14 +105,17 @@ class Forms:
         if form_id in self.closed:
             done = "submitted" if self.closed[form_id] else "dismissed or replaced"
             raise FormError(
-                form_id, "already_closed", f"This form was {done} before.", "Ask for it again if you need it."
+                form_id,
+                "already_closed",
+                f"This form has already been {done}.",
+                "Ask for it again if you need it.",
             )
         if form_id not in self.open:
             raise FormError(
                 form_id,
                 "unknown_form",
                 "This session has no such form, or it is older than 24 hours.",
-                "Answer only forms that this session asked with.",
+                "Answer only forms that this session has shown.",
             )
         return self.open[form_id]
 
@@ -159,7 +162,7 @@ def encode(form_id: str, values: Mapping[str, Any], arguments: Arguments) -> str
         raise FormError(
             form_id,
             "invalid_values",
-            "The values do not fit the form.",
+            "The values are not valid for this form.",
             "Correct them, then send the form again.",
             faults[:MOST_FAULTS],
         )

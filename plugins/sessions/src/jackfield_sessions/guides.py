@@ -49,6 +49,11 @@ class OmittedGuides:
         self._sent: set[str] = set()
         self._renewals = 0
 
+    def replace(self, guides: Mapping[str, str]) -> None:
+        """Use other guides from here on."""
+        self._guides = guides
+        self._sent.clear()
+
     def encode(self, answer: CallResult) -> bytes:
         """Return a result as the model gets it: cut to its limit, with the guide if it is due."""
         failure, tool_id = answer.response.failure, answer.tool_id

@@ -244,42 +244,42 @@ class EventHub:
             await asyncio.wait({self._delivery})
 
     async def _deliver_queued(self) -> None:
-        """Deliver what is queued in order; an event is appended to the log first."""
+        """Deliver what is queued in order; an event is appended to the log first.
+
+        While the store is unavailable, an event is retried. If another host owns the session, nothing more is
+        delivered.
+        """
         while self._queue:
             first = self._queue.popleft()
             if not isinstance(first, _Event):
                 self._deliver(first)
-            elif not await self._append(first):
-                return
-
-    async def _append(self, event: _Event) -> bool:
-        """Append an event and deliver it; retry while the store is unavailable.
-
-        Return False if another host owns the session.
-        """
-        while True:
+                continue
+            logged: list[EncodedMessage] = []
             try:
-                if event.once and await self.log.contains(event.name, event.fields):
-                    return True
-                logged = await self.log.append(event.name, event.fields)
-                break
+                if not first.once or not await self.log.contains(first.name, first.fields):
+                    logged = await self.log.append(first.name, first.fields)
             except StoreUnavailableError as error:
-                _log.warning("an event waits for the store: %s", error)
+                _log.warning("an event is waiting for the store: %s", error)
                 await asyncio.sleep(RETRY_SECONDS)
+                # A full queue drops its oldest event, which is this one.
+                if len(self._queue) < MAX_QUEUED:
+                    self._queue.appendleft(first)
             except OwnershipLost:
-                self._queue.clear()
-                self.close(REPLACED)
-                if self._on_lost is not None:
-                    self._on_lost()
-                return False
+                self._give_up()
+                return
             except Exception:  # noqa: BLE001 - one event that cannot be stored must not delay the next
-                _log.exception("the event %s could not be stored", event.name)
-                return True
-        if event.name == "message" and self._on_message is not None:
-            await self._on_message(event.fields, logged[-1]["at"])
-        for each in logged:
-            self._deliver(each)
-        return True
+                _log.exception("the event %s could not be stored", first.name)
+            if logged and first.name == "message" and self._on_message is not None:
+                await self._on_message(first.fields, logged[-1]["at"])
+            for each in logged:
+                self._deliver(each)
+
+    def _give_up(self) -> None:
+        """Close the clients, which another host serves from now on."""
+        self._queue.clear()
+        self.close(REPLACED)
+        if self._on_lost is not None:
+            self._on_lost()
 
     def _deliver(self, message: EncodedMessage | str) -> None:
         """Pass a message to every attached client."""

@@ -39,7 +39,7 @@ OPEN = (CallState.RUNNING, CallState.IN_DOUBT, CallState.UNKNOWN)
 UNKNOWN_CONFIRMATION = (
     "unknown_confirmation",
     "This session has no such confirmation, or it is older than 24 hours.",
-    "Look at the session's events for what became of the call.",
+    "The session's events show the outcome of the call.",
 )
 """The error for an unknown token: code, message, suggestion."""
 
@@ -53,16 +53,16 @@ def decided_before(state: CallState) -> str:
     """Return why a decision had no effect."""
     match state:
         case CallState.DECLINED:
-            return "The user declined this call before; it was not run."
+            return "The user has already declined this call; it was not run."
         case CallState.EXPIRED:
             return "The confirmation expired before a decision arrived; the call was not run."
         case CallState.IN_DOUBT:
-            return "The user approved this call before; it may or may not have taken effect."
+            return "The user has already approved this call; it may or may not have taken effect."
         case CallState.RUNNING:
-            return "The user approved this call before; it is running."
+            return "The user has already approved this call; it is running."
         case CallState.UNKNOWN:
             return "The session store is unavailable, so the state of this call is unknown."
-    return "The user approved this call before; its outcome is final."
+    return "The user has already approved this call; its outcome is final."
 
 
 class LateOutcomes:
@@ -185,19 +185,19 @@ class LateOutcomes:
 
     def _sentence(self, state: CallState, answer: CallResult) -> str:
         """Return the text for the model."""
-        call = f"the call of {answer.tool_id}"
+        call = f"the call to {answer.tool_id}"
         match state:
             case CallState.DECLINED:
-                return f"The user declined {call}; it was not run. Do not call it unasked."
+                return f"The user declined {call}; it was not run. Do not call it again unless the user asks."
             case CallState.EXPIRED:
-                return f"The user did not decide about {call} in time; it was not run."
+                return f"The user did not decide on {call} in time; it was not run."
             case CallState.RUNNING:
-                return f"The user approved {call}; it is still running. Its answer comes by itself."
+                return f"The user approved {call}; it is still running. Its answer will arrive automatically."
         text = self._guides.encode(answer).decode()
         if state in (CallState.IN_DOUBT, CallState.UNKNOWN):
             return f"It is not known whether {call} took effect. Do not repeat it; tell the user. {text}"
         known = (
-            "The user approved" if answer.key.startswith("approved/") else "It is known now what became of"
+            "The user approved" if answer.key.startswith("approved/") else "An outcome has been recorded for"
         )
         return f"{known} {call}. Its answer: {text}"
 

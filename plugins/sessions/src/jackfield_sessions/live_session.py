@@ -11,7 +11,7 @@ import logging
 import time
 from collections.abc import Callable, Coroutine, Mapping
 from contextlib import AbstractAsyncContextManager, nullcontext
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from jackfield.orchestrator import CallResult
 from jackfield.outcomes import state_of
@@ -31,7 +31,7 @@ from jackfield.runtime import Runtime
 from jackfield.session.session import Session, State, Turn
 from jackfield.store import StoreUnavailableError
 from jackfield.transport.events import Closed
-from jackfield.transport.protocol import Transport, TransportError, VoiceSettings
+from jackfield.transport.protocol import ConnectionConfig, Transport, TransportError, VoiceSettings
 
 from jackfield_sessions.checkpoint import Checkpoint
 from jackfield_sessions.events import EventLog, answered_calls, open_forms, published_messages
@@ -45,10 +45,13 @@ from jackfield_sessions.playback import PlaybackTracker
 from jackfield_sessions.summary import Summarizer
 from jackfield_sessions.tool_runner import DEAD_AIR_SECONDS
 
+if TYPE_CHECKING:
+    from jackfield_sessions.session_factory import ClientLocale
+
 _log = logging.getLogger(__name__)
 
-FORMS_SECONDS = 60.0
-"""How long a renewal waits for an idle moment after the client's support of forms changed."""
+RENEWAL_SECONDS = 60.0
+"""How long a renewal waits for an idle moment after a change: of the client's forms, of the registry."""
 
 
 class LiveSession:
@@ -91,23 +94,21 @@ class LiveSession:
         """A request from an earlier session; the model answers it once a client is attached."""
         self.on_end: Callable[[], Coroutine[Any, Any, None]] | None = None
         """Called when the session ends in this process."""
+        self.locale: ClientLocale | None = None
+        """The time zone and language of the client."""
         self.client_turn: Turn | None = None
         """The turn of the calls that the client makes itself."""
         self._runtime = runtime
+        self._transport = transport
+        self._voice = voice or VoiceSettings()
+        self._answer_tokens = answer_tokens
         self._loop = ModelLoop(
             runtime,
             session,
             transport,
             self.hub,
             self.checkpoint,
-            config=base_config(
-                runtime.registry,
-                session,
-                transport,
-                instructions=instructions,
-                voice=voice or VoiceSettings(),
-                answer_tokens=answer_tokens,
-            ),
+            config=self._config(instructions),
             omitted_guides=omitted_guides or {},
             summarize=summarize,
             dead_air=dead_air,
@@ -117,6 +118,34 @@ class LiveSession:
         self._running: asyncio.Task[None] | None = None
         self._in_order = asyncio.Lock()
         self._tasks: set[asyncio.Task[None]] = set()
+
+    def _config(self, instructions: str) -> ConnectionConfig:
+        return base_config(
+            self._runtime.registry,
+            self.session,
+            self._transport,
+            instructions=instructions,
+            voice=self._voice,
+            answer_tokens=self._answer_tokens,
+        )
+
+    @property
+    def transport(self) -> Transport:
+        """The transport that connects the session to its model."""
+        return self._transport
+
+    async def adopt_registry(self, instructions: str, omitted_guides: Mapping[str, str]) -> None:
+        """Use the registry that the host serves now, on a development host that reloads it.
+
+        The session is pinned to it at once. The model learns what changed as soon as it is idle, so before
+        its next turn.
+        """
+        connection = self._loop.connection
+        self._runtime.repin(self.session)
+        self._loop.guides.replace(omitted_guides)
+        if connection.reconfigure(self._config(instructions)) and not connection.broken:
+            connection.schedule_renewal("registry", RENEWAL_SECONDS)
+        await self.checkpoint.save(session=True)
 
     # From the first connection to the end.
 
@@ -226,7 +255,7 @@ class LiveSession:
             return
         connection.forms = forms
         if not connection.broken and hasattr(await connection.current(), "send_form"):
-            renewal = connection.schedule_renewal("forms", FORMS_SECONDS)
+            renewal = connection.schedule_renewal("forms", RENEWAL_SECONDS)
             if connection.idle.is_set():
                 await asyncio.wait({renewal})
 
@@ -307,7 +336,7 @@ class LiveSession:
         tool_id = forms.tool_of(form_id)
         tool = self._runtime.registry.get(tool_id)
         if tool is None:
-            gone = f"The tool {tool_id} of this form is no longer offered."
+            gone = f"This form's tool, {tool_id}, is no longer available."
             raise FormError(form_id, "unknown_form", gone, "Dismiss the form.")
         submission = Submission(tool_id, encode(form_id, values, tool.arguments))
         # All of this happens before the first await: of two concurrent submissions, one counts.
@@ -362,7 +391,7 @@ class LiveSession:
             loop.transition(State.LISTENING)
 
     def submit_decision(self, token: str, *, approve: bool) -> asyncio.Task[None]:
-        """Carry out the user's decision about a waiting call."""
+        """Carry out the user's decision on a waiting call."""
         return self._spawn(self._submit_decision(token, approve=approve))
 
     async def _submit_decision(self, token: str, *, approve: bool) -> None:
@@ -374,10 +403,10 @@ class LiveSession:
         state = state_of(answer.wire)
         if answer.replayed and contradicts(state, approve=approve):
             # An earlier decision, which differs from this one, remains valid.
-            self._send_error("already_decided", decided_before(state), "Look at the call's outcome.")
+            self._send_error("already_decided", decided_before(state), "Check the outcome of the call.")
 
     async def resolve_confirmation(self, token: str, *, approve: bool) -> CallResult | None:
-        """Carry out the user's decision about a waiting call, and tell the model the outcome.
+        """Carry out the user's decision on a waiting call, and tell the model the outcome.
 
         Return the outcome, or None for a token that is unknown in this session.
         """
@@ -417,8 +446,8 @@ class LiveSession:
             await loop.stop_playback()
         checkpoint.response_pending = True
         checkpoint.submission = submission
-        # Concurrently, so that the store flushes all of it to the disk at once.
-        await asyncio.gather(loop.begin_turn(text), checkpoint.add_message("user", text, client_id=client_id))
+        loop.begin_turn(text)
+        await checkpoint.add_message("user", text, client_id=client_id, begins_turn=True)
         loop.transition(State.PROCESSING, busy=True)
 
     def _spawn(self, work: Coroutine[Any, Any, None], *, in_order: bool = False) -> asyncio.Task[None]:
@@ -444,7 +473,7 @@ class LiveSession:
                 self._send_error("provider_unavailable", "The model cannot be reached.", "Try again soon.")
             except Exception:  # noqa: BLE001
                 _log.exception("session %s: a client's request failed", self.session.id)
-                self._send_error("internal", "The host failed at that.", "Try again.")
+                self._send_error("internal", "The host failed with an internal error.", "Try again.")
 
     def _send_error(self, code: str, text: str, suggestion: str) -> None:
         self.hub.send_transient(ErrorMessage(code=code, message=text, suggestion=suggestion))

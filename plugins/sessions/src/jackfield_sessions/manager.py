@@ -12,7 +12,7 @@ import os
 import re
 import time
 from collections import Counter
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Sequence
 from contextlib import suppress
 from typing import Any
 from weakref import WeakValueDictionary
@@ -97,6 +97,7 @@ class SessionManager:
         `handover` is the token of a session whose pending request this session answers; `forms` says whether
         the client shows forms.
         """
+        self.factory.check_mode(mode, transport or self.transport)
         await self.admission.admit(identity)
         with self.admission.reserve_slot(identity.user):
             if handover:
@@ -138,7 +139,8 @@ class SessionManager:
             if self.draining:
                 raise SessionRefused(RESTARTING, "The host is restarting; resume again in a moment.")
             # Before the claim: a client without access must not take the session from its host.
-            await self.load_session(token, identity)
+            session = await self.load_session(token, identity)
+            self.factory.check_mode(session.mode, transport or self.transport)
             epoch = await claim_ownership(session_id, self.runtime.store, self.host_id)
             # After the claim: later records of the previous owner are ignored.
             session = await self.load_session(token, identity)
@@ -175,6 +177,29 @@ class SessionManager:
         if live is None or live.closing is not None:
             return await self.direct_calls.resolve_confirmation(session, token, approve=approve)
         return await self.direct_calls.to_the_end(_resolve_live(live, token, approve=approve))
+
+    async def adopt_registry(self, tools: Sequence[str] = ()) -> None:
+        """Let all sessions use the registry that the runtime has reloaded, and notify their clients.
+
+        `tools` are the tools that were added, changed or removed.
+        """
+        self.factory.compose_prompts()
+        for live in [each for each in self.live.values() if each.closing is None]:
+            session, transport = live.session, live.transport
+            before, now = session.registry_version, self.runtime.registry.version
+            instructions = self.factory.instructions(session, live.locale or NO_LOCALE, transport)
+            await live.adopt_registry(instructions, self.factory.omitted_guides(session.mode, transport))
+            if before != now:
+                self._notify_adopted(session, tools)
+
+    def _notify_adopted(self, session: Session, tools: Sequence[str]) -> None:
+        registry = self.runtime.registry.version
+        text = f"The tools have changed; this conversation goes on with registry {registry}."
+        suggestion = f"Changed: {', '.join(tools)}." if tools else "See the changes with `jackfield diff`."
+        changed = Notification(
+            code="registry_reloaded", text=text, suggestion=suggestion, registry=registry, tools=tuple(tools)
+        )
+        session.publish(*event_fields(changed))
 
     def session_info(self, live: LiveSession, *, resumed: bool, operator: bool) -> SessionInfo:
         """Return the first message to a client; operators see why the provider was chosen."""
@@ -249,7 +274,7 @@ class SessionManager:
         forms: bool,
     ) -> LiveSession:
         voice = self.options.spoken
-        return LiveSession(
+        live = LiveSession(
             self.runtime,
             session,
             transport,
@@ -261,6 +286,8 @@ class SessionManager:
             dead_air=self.options.dead_air_seconds,
             forms=forms,
         )
+        live.locale = locale
+        return live
 
     async def _is_usable(self, live: LiveSession, transport: Transport | None) -> bool:
         """Return whether a live session can continue; if not, it has ended in this process."""
@@ -288,10 +315,12 @@ class SessionManager:
                 PROVIDER_UNAVAILABLE, f"{kind.message} {kind.suggestion}", error.retry_after
             ) from None
         pinned = session.registry_version
+        if session.repinned:
+            self._notify_adopted(session, ())
         if pinned != self.runtime.registry.version:
-            text = f"This conversation began with tools that have changed since ({pinned})."
+            text = f"This conversation started with tools that have since changed ({pinned})."
             changed = Notification(
-                code="registry_changed", text=text, suggestion="Unchanged tools stay available."
+                code="registry_changed", text=text, suggestion="Unchanged tools remain available."
             )
             session.publish(*event_fields(changed))
         await archive.note_session(self.runtime.store, session)
@@ -339,7 +368,7 @@ class SessionManager:
         try:
             await self.runtime.store.prune()
         except StoreUnavailableError as error:
-            _log.warning("the store could not be cleared of what has expired: %s", error)
+            _log.warning("expired entries could not be removed from the store: %s", error)
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.create_task(work)

@@ -123,6 +123,11 @@ class ModelConnection:
         self._superseded = 0
         # The number of unfinished responses that the user's next message has interrupted.
 
+    def reconfigure(self, config: ConnectionConfig) -> bool:
+        """Use another configuration for the next connections; return whether it differs."""
+        differs, self._config = config != self._config, config
+        return differs
+
     async def open(self) -> None:
         """Connect for the first time; raises `TransportError` if that fails."""
         self._connection = await self._transport.connect(self._current_config())

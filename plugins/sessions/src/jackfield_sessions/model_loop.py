@@ -9,8 +9,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from jackfield.protocol import messages
 from jackfield.protocol.codec import encode_text_delta, event_fields
 from jackfield.runtime import Runtime
-from jackfield.session.session import Session, State, can_transition
-from jackfield.store import StoreUnavailableError
+from jackfield.session.session import TRANSITIONS, Session, State
 from jackfield.transport.events import (
     Audio,
     Closed,
@@ -86,7 +85,7 @@ class ModelLoop:
         )
         self.speech = UtteranceBuffer(session, checkpoint)
         self.end_timer = SessionEndTimer(session, self.speech.playback, self.connection.close)
-        guides = OmittedGuides(omitted_guides, self.connection)
+        self.guides = guides = OmittedGuides(omitted_guides, self.connection)
         self.late_outcomes = LateOutcomes(runtime, session, checkpoint, guides, self._send_late_context)
         self.tools = ToolRunner(
             runtime.orchestrator,
@@ -152,7 +151,8 @@ class ModelLoop:
         if session.state is state:
             return
         age = round(max(0.0, time.monotonic() - self._began), 3)
-        for step in (state,) if can_transition(session.state, state) else (State.PROCESSING, state):
+        direct = state in TRANSITIONS[session.state]
+        for step in (state,) if direct else (State.PROCESSING, state):
             if session.state is not step and session.transition(step):
                 status = messages.SessionStatus(
                     state=step.value,
@@ -162,13 +162,11 @@ class ModelLoop:
                 )
                 session.publish(*event_fields(status))
 
-    async def begin_turn(self, text: str = "") -> None:
-        """Begin a turn of the user."""
-        try:
-            await self._runtime.begin_turn(self._session, text)
-        except StoreUnavailableError as error:
-            # The turn begins anyway and is saved with the next one.
-            _log.error("session %s could not be saved: %s", self._session.id, error)
+    def begin_turn(self, text: str = "") -> None:
+        """Begin a user turn; the caller saves the session with the checkpoint."""
+        self._session.begin_turn()
+        self._session.add_user_text(text)
+        self._runtime.orchestrator.observers.turn_began(self._session)
 
     async def stop_playback(self) -> None:
         """Stop speech that the model has finished and the client still plays."""
@@ -252,7 +250,8 @@ class ModelLoop:
         # Speech is sent faster than it is played: the model may be done while the client still plays.
         if self.speech.playback.has_unplayed:
             await self._truncate_answer()
-        await self.begin_turn()
+        self.begin_turn()
+        await self._checkpoint.save(session=True)
         self.transition(State.LISTENING, busy=True)
 
     async def _on_speech_stopped(self, _: SpeechStopped) -> None:
@@ -269,9 +268,8 @@ class ModelLoop:
             self._send_speech_end(messages.Interrupted())
         complete = self.connection.complete_response()
         await self._truncate_answer()
-        self.end_timer.turn_ended()
+        self.end_timer.turn_ended.set()
         if complete:
-            await self._checkpoint.save_if_changed()
             if not voice:
                 self._set_idle(State.READY)
             elif self._session.state is State.SPEAKING:
@@ -316,8 +314,7 @@ class ModelLoop:
         complete = not self.connection.running_batches and self.connection.complete_response()
         await self.speech.finish()
         if complete:
-            self.end_timer.turn_ended()
-            await self._checkpoint.save_if_changed()
+            self.end_timer.turn_ended.set()
             self._set_idle(State.LISTENING if self._session.mode == "voice" else State.READY)
             while self.waiting_context:
                 await self.send_context(self.waiting_context.pop(0), respond=False)

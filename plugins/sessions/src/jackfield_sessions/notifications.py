@@ -1,4 +1,4 @@
-"""Notifications: messages of the host to the user."""
+"""Notifications: messages from the host to the user."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from jackfield.transport.provider_errors import PROVIDER_ERRORS
 FILLER = "One moment."
 """Spoken once while slow tools run; neutral, so that it fits any request."""
 
-_GIVEN_UP = "Retrying did not help; repeat your message in a while."
+_GIVEN_UP = "Retrying did not help; send your message again later."
 
 
 def provider_error(code: str, *, given_up: bool = False) -> Notification:
@@ -28,6 +28,6 @@ def endless_calls(messages: int) -> Notification:
     """Return the notification for a model that was stopped because it only called tools."""
     return Notification(
         code="endless_calls",
-        text=f"The assistant called tools {messages} times without giving an answer, and was stopped.",
+        text=f"The assistant called tools {messages} times without giving an answer, so it was stopped.",
         suggestion="Say what it should do, or ask it to continue.",
     )

@@ -189,7 +189,8 @@ class SessionEndTimer:
         self._session = session
         self._playback = playback
         self._end = end
-        self._turn_ended = asyncio.Event()
+        self.turn_ended = asyncio.Event()
+        """Set when the model's last turn is over."""
         self._waiting: asyncio.Task[None] | None = None
 
     @property
@@ -200,12 +201,8 @@ class SessionEndTimer:
     def start(self) -> None:
         """Start waiting if an intent requested the session's end, even if the model says nothing more."""
         if "end" in self._session.flags and self._waiting is None:
-            self._turn_ended.clear()
+            self.turn_ended.clear()
             self._waiting = asyncio.create_task(self._wait())
-
-    def turn_ended(self) -> None:
-        """Note that the model's last turn is over."""
-        self._turn_ended.set()
 
     def cancel(self) -> None:
         """Stop waiting, because the session ends in another way."""
@@ -215,7 +212,7 @@ class SessionEndTimer:
     async def _wait(self) -> None:
         try:
             async with asyncio.timeout(END_SECONDS):
-                await self._turn_ended.wait()
+                await self.turn_ended.wait()
             async with asyncio.timeout(self._playback.unplayed_ms / 1000 + GRACE_SECONDS):
                 await self._playback.wait_played()
         except TimeoutError:

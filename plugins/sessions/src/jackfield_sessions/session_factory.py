@@ -9,10 +9,10 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from jackfield import Mode
 from jackfield.components import ProviderChoice
-from jackfield.protocol.close_codes import PROVIDER_UNAVAILABLE
+from jackfield.protocol.close_codes import CONVERSATIONS_OFF, PROVIDER_UNAVAILABLE
 from jackfield.runtime import Runtime
 from jackfield.session.session import Session
-from jackfield.settings import Settings
+from jackfield.settings import NO_PROVIDER, Settings
 from jackfield.transport.protocol import Transport
 
 from jackfield_sessions.admission import Identity, SessionRefused
@@ -49,13 +49,28 @@ class SessionFactory:
         self._settings = settings
         self._prompt_folders = folders(settings.prompts)
         self._fixed: dict[tuple[Mode, str, int], FixedPrompt] = {}
-        self.prompts = [self.prompt(mode, transport) for mode in sorted(transport.modes)]
+        self.prompts: list[FixedPrompt]
         """The fixed part of the prompt of each mode."""
+        self.compose_prompts()
+
+    def compose_prompts(self) -> None:
+        """Compose the prompts: at the start, and after the registry or the prompt files were reloaded."""
+        before, self._fixed = self._fixed, {}
+        try:
+            self.prompts = [self.prompt(mode, self._transport) for mode in sorted(self._transport.modes)]
+        except BaseException:
+            self._fixed = before
+            raise
 
     @property
     def provider_choice(self) -> ProviderChoice:
         """Return which provider answers the next session, and why."""
         return self._choice.now(self._transport)
+
+    @property
+    def conversations_disabled(self) -> bool:
+        """True if the settings turn conversations off."""
+        return self.provider == NO_PROVIDER and not self._choice.detected
 
     def prompt(self, mode: Mode, transport: Transport) -> FixedPrompt:
         """Return the fixed part of the prompt; it is composed once, so that all sessions share it."""
@@ -65,26 +80,36 @@ class SessionFactory:
             self._fixed[key] = fixed_prompt(tools, mode, self._prompt_folders, adapter=key[1], budget=key[2])
         return self._fixed[key]
 
+    def check_mode(self, mode: Mode, transport: Transport) -> None:
+        """Raise `SessionRefused` if no model can answer in this mode."""
+        if mode in transport.modes:
+            return
+        if self.provider == NO_PROVIDER:
+            off = "Conversations are off: this host has no model provider. Tools can still be called."
+            raise SessionRefused(CONVERSATIONS_OFF, off)
+        raise SessionRefused(PROVIDER_UNAVAILABLE, f"The provider {self.provider} does not support {mode}.")
+
     async def create(
         self, mode: Mode, identity: Identity, locale: ClientLocale, transport: Transport, **named: str
     ) -> Session:
         """Create and save a session that is not live yet; `named` may set its id and its secret."""
-        if mode not in transport.modes:
-            raise SessionRefused(PROVIDER_UNAVAILABLE, f"The provider {self.provider} carries no {mode}.")
-        registry = self._runtime.registry
-        prompt = self.prompt(mode, transport)
-        tokens = estimated_tokens(prompt.with_context(_context(identity.user, locale.time_zone)))
+        registry, tokens, declaration_tokens = self._runtime.registry, 0, 0
+        # Without a model, a user can still call tools in the session.
+        if mode in transport.modes:
+            prompt = self.prompt(mode, transport)
+            tokens = estimated_tokens(prompt.with_context(_context(identity.user, locale.time_zone)))
+            declaration_tokens = prompt.declaration_tokens
         session = await self._runtime.open_session(
             mode,
             user=identity.user,
             roles=identity.roles,
             prompt_tokens=tokens,
-            declaration_tokens=prompt.declaration_tokens,
+            declaration_tokens=declaration_tokens,
             **named,
         )
         _log.info(
             "session %s (%s) opened on registry %s: about %d tokens of prompt, %d of declarations",
-            session.id, mode, registry.version, tokens, prompt.declaration_tokens,
+            session.id, mode, registry.version, tokens, declaration_tokens,
         )  # fmt: skip
         return session
 

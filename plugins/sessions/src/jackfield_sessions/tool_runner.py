@@ -143,23 +143,34 @@ class ToolRunner:
 
     async def _run_batch(self, batch: tuple[ToolCall, ...], requested_on: int) -> None:
         """Run a batch of calls, publish the outcomes, and send the results to the model."""
-        slow = asyncio.create_task(self._notify_slow([call.tool_id for call in batch]))
-        running = asyncio.create_task(self._orchestrator.handle(self._session, batch))
-        background = False
+        session, background = self._session, None
+        notices: list[asyncio.Task[None]] = []
+        # A timer, because most calls end long before a notice is due.
+        slow = asyncio.get_running_loop().call_later(
+            self._dead_air, lambda: notices.append(asyncio.create_task(self._notify_slow(batch)))
+        )
         try:
-            if is_background(self._orchestrator.registry, batch[0]):
-                await asyncio.wait({running}, timeout=STARTED_SECONDS)
-                background = not running.done()
-            answers = [] if background else await running
+            if not is_background(self._orchestrator.registry, batch[0]):
+                answers = await self._orchestrator.handle(session, batch)
+            else:
+                background = asyncio.create_task(self._orchestrator.handle(session, batch))
+                await asyncio.wait({background}, timeout=STARTED_SECONDS)
+                if background.done():
+                    answers, background = background.result(), None
         finally:
             slow.cancel()
+            for notice in notices:
+                notice.cancel()
             self._connection.running_batches -= 1
-        if background:
-            answers = await self._run_in_background(batch, requested_on, running)
+        if background is not None:
+            answers = await self._run_in_background(batch, requested_on, background)
         for answer in answers:
             self._publish(answer)
         self._end_timer.start()
-        await (self._send_late_results(answers) if background else self._send_results(answers, requested_on))
+        if background is None:
+            await self._send_results(answers, requested_on)
+        else:
+            await self._send_late_results(answers)
         await self._checkpoint.remove_pending(batch)
 
     def _publish(self, answer: CallResult) -> None:
@@ -190,7 +201,7 @@ class ToolRunner:
         self._checkpoint.response_pending = True
         connection = await self._connection.current()
         for answer in answers:
-            text = f"The call of {answer.tool_id} that ran in the background has ended. Its answer: "
+            text = f"The call to {answer.tool_id} that ran in the background has finished. Its answer: "
             text += self._encode(answer).decode()
             await connection.send_context(text, respond=answer is answers[-1])
 
@@ -207,7 +218,7 @@ class ToolRunner:
         else:
             # The connection that made these calls is closed; the new one does not know them.
             for answer in answers:
-                text = f"The answer to the call of {answer.tool_id} before the connection was renewed: "
+                text = f"The answer to the call to {answer.tool_id} before the connection was renewed: "
                 text += self._encode(answer).decode()
                 await connection.send_context(text, respond=respond and answer is answers[-1])
         if endless and not self._connection.running_batches:
@@ -220,10 +231,10 @@ class ToolRunner:
             truncate_result(answer.wire) if answer.response.failure is None else self._guides.encode(answer)
         )
 
-    async def _notify_slow(self, tools: list[str]) -> None:
-        """Notify the user while calls are running, and speak one filler."""
+    async def _notify_slow(self, batch: Sequence[ToolCall]) -> None:
+        """Notify the user while slow calls are running, and speak one filler."""
+        tools = [call.tool_id for call in batch]
         while True:
-            await asyncio.sleep(self._dead_air)
             self._session.publish(*event_fields(slow_tools(tools)))
             connection = await self._connection.current()
             speak: Callable[[str], Awaitable[None]] | None = getattr(connection, "speak", None)
@@ -232,6 +243,7 @@ class ToolRunner:
             if speak is not None and self._filler_due and silent:
                 self._filler_due = False
                 await speak(FILLER)
+            await asyncio.sleep(self._dead_air)
 
 
 def _started(call: ToolCall) -> CallResult:

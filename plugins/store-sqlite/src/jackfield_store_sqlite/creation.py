@@ -23,7 +23,7 @@ _PATIENCE = 1.0
 
 
 def initialise(path: Path, pinned: str | None = None) -> schema.StoreIdentity:
-    """Create the store and return its identity; refuse an existing store or a pinned id."""
+    """Create the store and return its identity; reject an existing store or a pinned id."""
     if pinned or orphaned_journal(path):
         raise StoreUnavailableError(f"nothing was created: {_describe_path(path, pinned)}")
     try:
@@ -99,7 +99,7 @@ def _absent_reason(path: Path, pinned: str | None) -> str:
         )
     if pinned:
         return (
-            f"the store {path} does not exist, and [stores.sqlite] asks for the one with the id {pinned}; "
+            f"the store {path} does not exist, and [stores.sqlite] requires the one with the id {pinned}; "
             "put the file back or check the mount; for a new store, remove the setting `id` first"
         )
     return (
@@ -116,7 +116,7 @@ def _describe_path(path: Path, pinned: str | None = None) -> str:
             found = schema.known_identity(db)
     except apsw.Error as error:
         return str(unavailable_error(path, error))
-    return f"{path} is a store already, with the id {found.id}" if found else f"{path} is a store already"
+    return f"{path} is already a store, with the id {found.id}" if found else f"{path} is already a store"
 
 
 def _parts(path: Path) -> list[Path]:

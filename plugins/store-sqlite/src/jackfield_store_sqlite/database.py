@@ -12,7 +12,7 @@ import apsw
 from jackfield.store import StoreUnavailableError
 
 from jackfield_store_sqlite import creation, process, schema
-from jackfield_store_sqlite.errors import translate_errors
+from jackfield_store_sqlite.errors import closed_error, translate_errors
 from jackfield_store_sqlite.process import Machine
 from jackfield_store_sqlite.writer_lock import WriterLock, write_transaction
 
@@ -33,8 +33,8 @@ class _ThreadConnection:
 class StoreDatabase:
     """A SQLite file, opened once and used only while the same file is at its path.
 
-    Without `create`, a missing file or a file without a store is refused. With `store_id`, a store with
-    another id is refused.
+    Without `create`, a missing file or a file without a store is rejected. With `store_id`, a store with
+    a different id is rejected.
     """
 
     def __init__(
@@ -70,7 +70,8 @@ class StoreDatabase:
     def prepare(self) -> process.Anchor:
         """Create the file if allowed, migrate it and read the clock anchor."""
         with self._preparing, translate_errors(self.path):
-            self._check_open()
+            if self._closed:
+                raise closed_error(self.path)
             if self.anchor is None:
                 if self._create and not self.path.exists():
                     self._create_file()
@@ -110,15 +111,16 @@ class StoreDatabase:
         moment = time.monotonic()
         if cached is not None and not check_path and moment < cached.trusted_until and not self._closed:
             return cached.connection
-        self._check_open()
+        if self._closed:
+            raise closed_error(self.path)
         if self.anchor is None:
             self.prepare()
         # A lost file must not be recreated or replaced: the claims in it would be lost, and their calls
         # would run a second time.
         if _identify(self.path) != self._inode:
             raise StoreUnavailableError(
-                f"another file has taken the place of the store {self.path}; stop all processes that use it, "
-                "remove what is left of the old one, and start them again"
+                f"a different file has replaced the store {self.path}; stop all processes that use it, "
+                "remove the remaining files of the old one, and start them again"
             )
         if cached is None:
             cached = self._local.cached = _ThreadConnection(
@@ -156,11 +158,6 @@ class StoreDatabase:
         with suppress(OSError, StoreUnavailableError):
             return _identify(self.path) == self._inode
         return False
-
-    def _check_open(self) -> None:
-        """Raise an error if the store was closed."""
-        if self._closed:
-            raise StoreUnavailableError(f"the store {self.path} is closed")
 
     def _open(self, patience: float) -> apsw.Connection:
         db = apsw.Connection(str(self.path), flags=apsw.SQLITE_OPEN_READWRITE)

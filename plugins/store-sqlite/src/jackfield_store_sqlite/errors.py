@@ -33,16 +33,21 @@ def unavailable_error(path: Path, error: Exception) -> StoreUnavailableError:
         case apsw.CorruptError():
             why = f"is damaged ({error}); stop what uses it, keep the file, and restore a backup"
         case apsw.NotADBError():
-            why = "is not a SQLite database; move the file away, or give the store another path"
+            why = "is not a SQLite database; move the file away, or give the store a different path"
         case apsw.CantOpenError():
-            why = f"cannot be opened ({error}); check that its folder is there, may be written and has room"
+            why = f"cannot be opened ({error}); check that its folder exists, is writable and has free space"
         case apsw.IOError():
-            why = f"cannot be read or written ({error}); its disk may be full, or fail"
+            why = f"cannot be read or written ({error}); its disk may be full or failing"
         case apsw.ReadOnlyError():
             why = f"cannot be written ({error}); check the permissions of the file and of its folder"
         case _:
             why = f"cannot be reached ({error})"
     return StoreUnavailableError(f"the store {path} {why}")
+
+
+def closed_error(path: Path) -> StoreUnavailableError:
+    """Return the error to raise for an operation on a closed store."""
+    return StoreUnavailableError(f"the store {path} is closed")
 
 
 @contextmanager

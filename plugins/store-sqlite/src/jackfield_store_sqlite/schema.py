@@ -88,19 +88,19 @@ def rejection_reason(db: apsw.Connection, path: Path, pinned: str | None) -> str
             "deployment, remove the empty file and run `jackfield store create`"
         )
     if db.pragma("application_id") != APPLICATION:
-        return f"{path} is another program's SQLite database; give the store another path"
+        return f"{path} is another program's SQLite database; give the store a different path"
     found = known_identity(db)
     if pinned is None or (found is not None and found.id == pinned):
         return None
     has = f"has the id {found.id}" if found else "is from an older version and has no id yet"
     return (
-        f"the store {path} {has}, but [stores.sqlite] asks for the id {pinned}: it is not the same store; "
+        f"the store {path} {has}, but [stores.sqlite] requires the id {pinned}: it is not the same store; "
         "put the right file back, or, if you want to use this one, change the setting `id`"
     )
 
 
 def migrate(db: apsw.Connection, path: Path, patience: float, lock: AbstractContextManager[None]) -> None:
-    """Migrate an empty or older file to this version; refuse a newer one."""
+    """Migrate an empty or older file to this version; reject a newer one."""
     _version(db, path)
     _switch_to_wal(db, patience)
     while _version(db, path) < len(MIGRATIONS):

@@ -25,13 +25,13 @@ class SqliteSettings:
     path: Annotated[Path, Help("The database file.")] = Path("jackfield.db")
     id: Annotated[
         Annotated[str, Format("the id that `jackfield store show` prints", _id)] | None,
-        Help("The id that the store must have; a store with another id is refused."),
+        Help("The id that the store must have; a store with a different id is rejected."),
     ] = None
     lease: Annotated[Seconds, Help("How long a process that no longer answers is assumed to be alive.")] = (
         10.0
     )
     patience: Annotated[
         Seconds,
-        Help("How long an operation waits for a file that another process has locked before it is refused."),
+        Help("How long an operation waits for a file that another process has locked before it fails."),
     ] = 5.0
     durable_appends: Annotated[bool, Help("Whether streams also survive a power cut.")] = False

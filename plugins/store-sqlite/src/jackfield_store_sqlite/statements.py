@@ -3,27 +3,34 @@
 from __future__ import annotations
 
 import math
-from typing import Any, TypeVar
+from typing import Any
 
 import apsw
 from jackfield.store import Claim, ClaimState, DoubtfulClaim, StreamEntry
 
 from jackfield_store_sqlite.process import ClaimOwner
 
-Ttl = TypeVar("Ttl", bound=float | None)
-
 MAX_KEY_BYTES = 1024
 MAX_VALUE_BYTES = 16 * 1024 * 1024
 _INT64 = range(-(2**63), 2**63)
 
 
-def check_key(text: str) -> str:
-    """Check a key or stream name and return it unchanged."""
-    if not isinstance(text, str):
-        raise TypeError(f"a key is a str, not {type(text).__name__}")
-    if len(text) * 4 > MAX_KEY_BYTES or not text.isascii():
-        _measure(text)
-    return text
+def check(key: str, value: bytes = b"", ttl: float | None = None) -> bytes:
+    """Check the key or stream, the value and the time to live of an operation; return the value as bytes.
+
+    A mutable buffer is copied, because it may change before it is written. None means no expiry.
+    """
+    if not isinstance(key, str):
+        raise TypeError(f"a key must be a str, not {type(key).__name__}")
+    if len(key) * 4 > MAX_KEY_BYTES or not key.isascii():
+        _measure(key)
+    if not isinstance(value, bytes | bytearray | memoryview):
+        raise TypeError(f"a value must be bytes, not {type(value).__name__}")
+    if len(value) > MAX_VALUE_BYTES:
+        raise ValueError(f"a value of {len(value)} bytes is too large; the limit is {MAX_VALUE_BYTES}")
+    if ttl is not None and (math.isnan(ttl) or ttl < 0):
+        raise ValueError(f"a time to live must be a number of seconds, at least 0, not {ttl!r}")
+    return bytes(value)
 
 
 def _measure(text: str) -> None:
@@ -32,23 +39,7 @@ def _measure(text: str) -> None:
     except UnicodeEncodeError:
         raise ValueError(f"the key {text!r:.80} holds half of a surrogate pair") from None
     if size > MAX_KEY_BYTES:
-        raise ValueError(f"the key {text!r:.80} has {size} bytes; a store takes up to {MAX_KEY_BYTES}")
-
-
-def check_value(data: bytes) -> bytes:
-    """Check a value and return it as bytes; a mutable buffer is copied."""
-    if not isinstance(data, bytes | bytearray | memoryview):
-        raise TypeError(f"a value is bytes, not {type(data).__name__}")
-    if len(data) > MAX_VALUE_BYTES:
-        raise ValueError(f"a value of {len(data)} bytes is too big; a store takes up to {MAX_VALUE_BYTES}")
-    return bytes(data)
-
-
-def check_seconds(ttl: Ttl) -> Ttl:
-    """Check a time to live and return it; None means no expiry."""
-    if ttl is not None and (math.isnan(ttl) or ttl < 0):
-        raise ValueError(f"a time to live is a number of seconds from 0 on, not {ttl!r}")
-    return ttl
+        raise ValueError(f"the key {text!r:.80} has {size} bytes; the limit is {MAX_KEY_BYTES}")
 
 
 def check_amount(number: int) -> int:
@@ -144,7 +135,7 @@ IN_DOUBT, CONFLICT, FREE = Claim(ClaimState.IN_DOUBT), Claim(ClaimState.CONFLICT
 _NO_OWNER = ""
 
 
-_CURRENT = "(expires IS NULL OR expires > ? OR note IS NOT NULL)"
+_CURRENT = "(claims.expires IS NULL OR claims.expires > ? OR claims.note IS NOT NULL)"
 """Current claims: not expired, or with a note, which a person has to resolve."""
 
 
@@ -173,17 +164,25 @@ def make_claim(
     note: bytes = b"",
     result: bytes | None = None,
 ) -> Claim:
-    """Insert a claim, or return the state of the existing one."""
-    found = find_claim(db, now, key, fingerprint, owner)
-    if found is not None:
-        return found
-    expires = _expiry(now, ttl)
-    db.execute(
-        "INSERT OR REPLACE INTO claims (key, fingerprint, owner, result, expires, note) "
-        "VALUES (?, ?, ?, ?, ?, ?)",
-        (key, fingerprint, owner.id, result, expires, note if note and result is None else None),
-    )
-    return RUN
+    """Insert a claim, or return the state of the existing one.
+
+    One statement decides, so this is also safe outside a transaction.
+    """
+    row = (key, fingerprint, owner.id, result, _expiry(now, ttl), note if note and result is None else None)
+    while True:
+        db.execute(
+            "INSERT INTO claims (key, fingerprint, owner, result, expires, note) "  # noqa: S608
+            "VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (key) DO UPDATE SET fingerprint = excluded.fingerprint, "
+            "owner = excluded.owner, result = excluded.result, expires = excluded.expires, "
+            f"note = excluded.note WHERE NOT {_CURRENT}",
+            (*row, now),
+        )
+        if db.changes() == 1:
+            return RUN
+        found = find_claim(db, now, key, fingerprint, owner)
+        # Without a transaction, another process may have released the claim in between.
+        if found is not None:
+            return found
 
 
 def claim_state(db: apsw.Connection, now: float, key: str, owner: ClaimOwner) -> Claim:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 import os
+import weakref
 from collections.abc import AsyncIterator, Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -17,18 +18,11 @@ from jackfield.store import Claim, DoubtfulClaim, StoreUnavailableError, StreamE
 
 from jackfield_store_sqlite import statements
 from jackfield_store_sqlite.database import StoreDatabase
-from jackfield_store_sqlite.errors import translate_errors
+from jackfield_store_sqlite.errors import closed_error, translate_errors
 from jackfield_store_sqlite.notifier import Notifier, Topic, claim_version
 from jackfield_store_sqlite.process import ClaimOwner, Machine, this_machine
-from jackfield_store_sqlite.statements import (
-    TooLargeForLoopError,
-    check_amount,
-    check_key,
-    check_seconds,
-    check_value,
-)
+from jackfield_store_sqlite.statements import TooLargeForLoopError, check, check_amount
 from jackfield_store_sqlite.writer import StoreWriter, Work
-from jackfield_store_sqlite.writer_lock import write_transaction
 
 Result = TypeVar("Result")
 Undo = Callable[[apsw.Connection, str, ClaimOwner], None]
@@ -46,7 +40,7 @@ class SqliteStore:
     The file is opened at first use, or by `open`. `lease` is how long a process that does not respond is
     considered alive, `patience` how long to wait for a locked file, both in seconds. With `durable_appends`,
     streams survive a power cut like all other data, at the cost of a flush. Without `create`, a missing file
-    is refused. With `store_id`, a store with another id is refused.
+    is rejected. With `store_id`, a store with a different id is rejected.
     """
 
     def __init__(
@@ -79,8 +73,13 @@ class SqliteStore:
         self._writer = StoreWriter(self._database, self._owner, self._notifier)
         self._reader = ThreadPoolExecutor(1, "jackfield-store-reader")
         self._durable_appends = durable_appends
-        self._pid = os.getpid()
+        self._ready = False
+        """Whether the file is open and may be used; False again after `close` and in a forked child."""
         self._closed = False
+        self._forked = False
+        self.now = self._database.now
+        """See `Store.now`."""
+        _stores.add(self)
 
     @classmethod
     async def open(cls, path: str | Path, **options: Any) -> Self:
@@ -93,21 +92,14 @@ class SqliteStore:
             raise
         return store
 
-    def now(self) -> float:
-        """See `Store.now`."""
-        return self._database.now()
-
     def put(self, key: str, value: bytes, *, ttl: float | None = None) -> Awaitable[None]:
         """See `Store.put`."""
-        return self._write(
-            partial(
-                statements.put_value, key=check_key(key), value=check_value(value), ttl=check_seconds(ttl)
-            )
-        )
+        value = check(key, value, ttl)
+        return self._write(partial(statements.put_value, key=key, value=value, ttl=ttl))
 
     async def get(self, key: str) -> bytes | None:
         """See `Store.get`."""
-        check_key(key)
+        check(key)
         return await self._read(
             partial(statements.get_value, key=key, max_bytes=statements.INLINE_BYTES),
             otherwise=partial(statements.get_value, key=key, max_bytes=statements.MAX_VALUE_BYTES),
@@ -115,24 +107,23 @@ class SqliteStore:
 
     async def delete(self, key: str) -> bool:
         """See `Store.delete`."""
-        return await self._write(partial(statements.delete_value, key=check_key(key)))
+        check(key)
+        return await self._write(partial(statements.delete_value, key=key))
 
     async def take(self, key: str) -> bytes | None:
         """See `Store.take`."""
-        return await self._write(partial(statements.take_value, key=check_key(key)))
+        check(key)
+        return await self._write(partial(statements.take_value, key=key))
 
     async def keys(self, prefix: str) -> list[str]:
         """See `Store.keys`."""
-        return await self._read_in_thread(partial(statements.value_keys, prefix=check_key(prefix)))
+        check(prefix)
+        return await self._read_in_thread(partial(statements.value_keys, prefix=prefix))
 
     async def add(self, key: str, amount: int, *, window: float) -> int:
         """See `Store.add`."""
-        work = partial(
-            statements.add_to_counter,
-            key=check_key(key),
-            amount=check_amount(amount),
-            window=check_seconds(window),
-        )
+        check(key, ttl=window)
+        work = partial(statements.add_to_counter, key=key, amount=check_amount(amount), window=window)
         return await self._write(work, durable=False)
 
     async def claim(
@@ -146,31 +137,34 @@ class SqliteStore:
         result: bytes | None = None,
     ) -> Claim:
         """See `Store.claim`."""
-        key, fingerprint, owner = check_key(key), check_value(fingerprint), self._owner
+        fingerprint, owner = check(key, fingerprint, ttl), self._owner
         work = partial(
             statements.make_claim,
             key=key,
             fingerprint=fingerprint,
-            ttl=check_seconds(ttl),
+            ttl=ttl,
             owner=owner,
-            note=check_value(note),
-            result=None if result is None else check_value(result),
+            note=check(key, note) if note else b"",
+            result=None if result is None else check(key, result),
         )
+        if not durable and (made := await self._write_inline(work)) is not None:
+            return made
+        # A claim that exists already is answered without a write.
         known = await self._read(
             partial(statements.find_claim, key=key, fingerprint=fingerprint, owner=owner)
         )
         if known is not None:
             return known
-        if not durable and (made := self._write_inline(work)) is not None:
-            return made
         return await self._acquire(key, work, statements.RUN, statements.release_claim, durable=durable)
 
     async def holds(self, key: str) -> bool:
         """See `Store.holds`."""
-        look = partial(statements.holds_claim, key=check_key(key), owner=self._owner)
-        if not self._is_ready():
+        check(key)
+        look = partial(statements.holds_claim, key=key, owner=self._owner)
+        if not self._ready:
             await self._make_ready()
-        if self._writer.is_lease_current:
+        begin, end = self._writer.lease_window
+        if begin <= self.now() < end:
             return await self._read(look)
 
         def renew_and_look(db: apsw.Connection, now: float) -> bool:
@@ -183,7 +177,7 @@ class SqliteStore:
 
     async def reclaim(self, key: str) -> bool:
         """See `Store.reclaim`."""
-        check_key(key)
+        check(key)
         return await self._acquire(
             key,
             partial(statements.take_over_claim, key=key, owner=self._owner),
@@ -195,45 +189,40 @@ class SqliteStore:
         self, key: str, result: bytes, *, durable: bool = True, ttl: float | None = None
     ) -> bool:
         """See `Store.complete`."""
-        work = partial(
-            statements.complete_claim,
-            key=check_key(key),
-            result=check_value(result),
-            owner=self._owner,
-            ttl=check_seconds(ttl),
-        )
+        result = check(key, result, ttl)
+        work = partial(statements.complete_claim, key=key, result=result, owner=self._owner, ttl=ttl)
         topic = Topic(claim_version, key)
-        if not self._is_ready():
-            await self._make_ready()
-        if not durable and (done := self._write_inline(work)) is not None:
+        if not durable and (done := await self._write_inline(work)) is not None:
             if self._notifier.waiters:
                 self._notifier.notify([topic])
             return done
-        return await self._writer.submit(work, durable=durable, topic=topic)
+        return await self._write(work, durable=durable, topic=topic)
 
     async def release(self, key: str) -> None:
         """See `Store.release`."""
-        check_key(key)
-        if not self._is_ready():
+        check(key)
+        if not self._ready:
             await self._make_ready()
         await self._undo(key, statements.release_claim)
 
     async def abandon(self, key: str) -> None:
         """See `Store.abandon`."""
-        check_key(key)
-        if not self._is_ready():
+        check(key)
+        if not self._ready:
             await self._make_ready()
         await self._undo(key, statements.abandon_claim)
 
     async def in_doubt(self, prefix: str) -> list[DoubtfulClaim]:
         """See `Store.in_doubt`."""
+        check(prefix)
         return await self._read_in_thread(
-            partial(statements.claims_in_doubt, prefix=check_key(prefix), owner=self._owner)
+            partial(statements.claims_in_doubt, prefix=prefix, owner=self._owner)
         )
 
     async def outcome(self, key: str, *, within: float) -> Claim:
         """See `Store.outcome`."""
-        look = partial(statements.claim_state, key=check_key(key), owner=self._owner)
+        check(key)
+        look = partial(statements.claim_state, key=key, owner=self._owner)
         loop = asyncio.get_running_loop()
         deadline = loop.time() + within
         found = await self._read(look)
@@ -250,26 +239,23 @@ class SqliteStore:
 
     def append(self, stream: str, value: bytes, *, ttl: float | None = None) -> Awaitable[int]:
         """See `Store.append`."""
+        value = check(stream, value, ttl)
         return self._write(
-            partial(
-                statements.append_entry,
-                stream=check_key(stream),
-                value=check_value(value),
-                ttl=check_seconds(ttl),
-            ),
+            partial(statements.append_entry, stream=stream, value=value, ttl=ttl),
             durable=self._durable_appends,
             topic=Topic(statements.last_entry_id, stream),
         )
 
     async def read(self, stream: str, *, after: int = 0, limit: int = 1000) -> list[StreamEntry]:
         """See `Store.read`."""
+        check(stream)
         return await self._read_in_thread(
-            partial(statements.read_entries, stream=check_key(stream), after=after, limit=max(limit, 0))
+            partial(statements.read_entries, stream=stream, after=after, limit=max(limit, 0))
         )
 
     async def follow(self, stream: str, *, after: int = 0) -> AsyncIterator[StreamEntry]:
         """See `Store.follow`."""
-        check_key(stream)
+        check(stream)
         with self._notifier.subscribe(Topic(statements.last_entry_id, stream)) as waiter:
             while True:
                 waiter.clear()
@@ -284,11 +270,13 @@ class SqliteStore:
 
     async def streams(self, prefix: str) -> list[str]:
         """See `Store.streams`."""
-        return await self._read_in_thread(partial(statements.stream_names, prefix=check_key(prefix)))
+        check(prefix)
+        return await self._read_in_thread(partial(statements.stream_names, prefix=prefix))
 
     async def clear(self, stream: str) -> int:
         """See `Store.clear`."""
-        return await self._write(partial(statements.clear_stream, stream=check_key(stream)))
+        check(stream)
+        return await self._write(partial(statements.clear_stream, stream=stream))
 
     async def prune(self) -> int:
         """See `Store.prune`."""
@@ -301,7 +289,7 @@ class SqliteStore:
     async def close(self) -> None:
         """See `Store.close`."""
         self._check_fork()
-        self._closed = True
+        self._closed, self._ready = True, False
         await asyncio.to_thread(self._close)
 
     def _close(self) -> None:
@@ -311,19 +299,20 @@ class SqliteStore:
         with translate_errors(self._database.path):
             self._database.close()
 
-    def _is_ready(self) -> bool:
-        """True if the file is open and may be used."""
-        return self._database.anchor is not None and not self._closed and self._pid == os.getpid()
+    def disable_after_fork(self) -> None:
+        """Refuse all operations in a forked child: its threads and connections belong to the parent."""
+        self._forked, self._ready = True, False
 
     async def _make_ready(self) -> None:
         """Open the file; raise if the store cannot be used any more."""
         self._check_fork()
         if self._closed:
-            raise StoreUnavailableError(f"the store {self._database.path} is closed")
+            raise closed_error(self._database.path)
         await asyncio.to_thread(self._database.prepare)
+        self._ready = not self._closed
 
     def _check_fork(self) -> None:
-        if self._pid != os.getpid():
+        if self._forked:
             raise RuntimeError(
                 f"the store {self._database.path} was created before a fork and cannot be used after it; "
                 "create one in every process"
@@ -335,7 +324,7 @@ class SqliteStore:
         """Queue an operation for the writer thread; the file is opened first if necessary."""
         try:
             asyncio.get_running_loop()
-            ready = self._is_ready()
+            ready = self._ready
         except RuntimeError:
             # Called before an event loop runs, so return a coroutine for it.
             ready = False
@@ -347,17 +336,20 @@ class SqliteStore:
         await self._make_ready()
         return await self._writer.submit(work, durable=durable, topic=topic)
 
-    def _write_inline(self, work: Work[Result]) -> Result | None:
+    async def _write_inline(self, work: Work[Result]) -> Result | None:
         """Write on the loop without a flush; return None and do nothing if the file is locked.
 
-        A switch to the writer thread and back takes longer than the write itself.
+        A switch to the writer thread and back takes longer than the write itself. `work` runs outside a
+        transaction, so a single statement has to do all of it.
         """
-        if not self._writer.is_lease_current:
+        if not self._ready:
+            await self._make_ready()
+        begin, end = self._writer.lease_window
+        now = self.now()
+        if not begin <= now < end:
             return None
         try:
-            db = self._database.connection(wait_for_lock=False)
-            with write_transaction(db):
-                return work(db, self._database.now())
+            return work(self._database.connection(wait_for_lock=False), now)
         except (apsw.Error, OSError):
             return None
 
@@ -365,7 +357,7 @@ class SqliteStore:
         self, key: str, work: Work[Result], won: Result, undo: Undo, *, durable: bool = True
     ) -> Result:
         """Acquire a claim; undo that if the caller is cancelled in the meantime."""
-        if not self._is_ready():
+        if not self._ready:
             await self._make_ready()
         future = self._writer.submit(work, durable=durable)
         try:
@@ -387,25 +379,36 @@ class SqliteStore:
 
     async def _read(self, query: Work[Result], *, otherwise: Work[Result] | None = None) -> Result:
         """Read on the loop, which is faster than a switch to a thread; fall back to the reader thread."""
-        if not self._is_ready():
+        if not self._ready:
             await self._make_ready()
         try:
             db = self._database.connection(wait_for_lock=False, check_path=False)
-            return query(db, self._database.now())
+            return query(db, self.now())
         except (apsw.Error, OSError, TooLargeForLoopError):
             # The reader thread may wait for locks; if the file cannot be read at all, it raises the error.
             return await self._read_in_thread(otherwise or query)
 
     async def _read_in_thread(self, query: Work[Result]) -> Result:
-        if not self._is_ready():
+        if not self._ready:
             await self._make_ready()
 
         def read() -> Result:
             with translate_errors(self._database.path):
                 try:
-                    return query(self._database.connection(check_path=False), self._database.now())
+                    return query(self._database.connection(check_path=False), self.now())
                 except apsw.Error:
                     self._database.disconnect()
                     raise
 
         return await asyncio.get_running_loop().run_in_executor(self._reader, read)
+
+
+_stores: weakref.WeakSet[SqliteStore] = weakref.WeakSet()
+
+
+def _disable_in_child() -> None:
+    for store in list(_stores):
+        store.disable_after_fork()
+
+
+os.register_at_fork(after_in_child=_disable_in_child)

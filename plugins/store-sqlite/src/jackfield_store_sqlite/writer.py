@@ -19,7 +19,7 @@ import apsw
 from jackfield.store import StoreUnavailableError
 
 from jackfield_store_sqlite.database import StoreDatabase
-from jackfield_store_sqlite.errors import OUTAGES, unavailable_error
+from jackfield_store_sqlite.errors import OUTAGES, closed_error, unavailable_error
 from jackfield_store_sqlite.notifier import Notifier, Topic
 from jackfield_store_sqlite.process import ClaimOwner
 from jackfield_store_sqlite.writer_lock import write_transaction
@@ -30,6 +30,9 @@ Work = Callable[[apsw.Connection, float], Result]
 
 _MAX_JOBS = 512
 """Operations per transaction; more would make the first ones wait for the last."""
+
+
+_NO_LEASE = (0.0, 0.0)
 
 
 @dataclass(slots=True)
@@ -48,6 +51,8 @@ class StoreWriter:
     def __init__(self, database: StoreDatabase, owner: ClaimOwner, notifier: Notifier) -> None:
         self.transactions = 0
         """Number of committed transactions."""
+        self.lease_window = _NO_LEASE
+        """The times between which the lease is so recent that no other process considers this one dead."""
         self._database = database
         self._owner = owner
         self._notifier = notifier
@@ -64,18 +69,12 @@ class StoreWriter:
         """Queue an operation; the future resolves once its transaction is committed."""
         with self._starting:
             if self._closed:
-                raise StoreUnavailableError(f"the store {self._database.path} is closed")
+                raise closed_error(self._database.path)
             if not self._thread.ident:
                 self._thread.start()
             future = asyncio.get_running_loop().create_future()
             self._waiting.put(_Job(work, durable, topic, future))
         return future
-
-    @property
-    def is_lease_current(self) -> bool:
-        """True while the lease is recent enough that no other process considers this one dead."""
-        known, renewed = self._renewed
-        return known is not None and renewed <= self._database.now() < renewed + self._owner.lease * 2 / 3
 
     def close(self) -> None:
         """Run all queued operations, then stop the thread; blocks until then."""
@@ -139,6 +138,7 @@ class StoreWriter:
         self.transactions += 1
         if renew:
             self._renewed = (db, now)
+            self.lease_window = (now, now + self._owner.lease * 2 / 3)
 
     def _must_renew(self, db: apsw.Connection) -> bool:
         known, renewed = self._renewed
@@ -164,6 +164,7 @@ class StoreWriter:
             with suppress(apsw.Error):
                 self._database.disconnect()
         self._renewed, self._flushes = (None, 0.0), (None, False)
+        self.lease_window = _NO_LEASE
         self._fail(jobs, error)
 
     def _fail(self, jobs: Iterable[_Job], error: BaseException) -> None:

@@ -2,7 +2,7 @@
 
 SQLite grants its write lock to the process that asks while the file is free. That is usually the last writer:
 it asks again within microseconds, while the others sleep between two attempts. On a slow disk one process
-would write all the time, and the others would be refused and considered dead. With this lock, one waiting
+would write all the time, and the others would be rejected and considered dead. With this lock, one waiting
 process is next, and the last writer queues behind it.
 """
 

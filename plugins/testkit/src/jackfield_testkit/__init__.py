@@ -8,7 +8,7 @@ from jackfield_testkit.context import AuditLine, ProgressReport, SessionStub, To
 from jackfield_testkit.images import ImagesContractTests, ImageServer, MemoryImages
 from jackfield_testkit.knowledge import KnowledgeContractTests, MemoryKnowledgeBase
 from jackfield_testkit.runtime import TestRuntime, capability, make_tool
-from jackfield_testkit.tool import Example, ToolContractTests
+from jackfield_testkit.tool import Example, FamilyContractTests, ToolContractTests
 from jackfield_testkit.web import WebContractTests, WebSite
 from jackfield_testkit.workspace import StubWorkspace, WorkspaceContractTests, WorkspaceToolTests
 
@@ -20,6 +20,7 @@ __all__ = [
     "AuditLine",
     "CalendarContractTests",
     "Example",
+    "FamilyContractTests",
     "ImageServer",
     "ImagesContractTests",
     "KnowledgeContractTests",

@@ -77,6 +77,14 @@ class Site:
         write_tool(folder, tool_id, **files)
         return folder
 
+    def family(self, name: str, files: Mapping[str, Any], *, version: str = "1.0.0") -> Path:
+        """Install a family; `files` maps the paths in its package to their contents."""
+        package = f"fab_{name}"
+        self.distribution(f"fab-{name.replace('_', '-')}", version, {"jackfield.families": {name: package}})
+        folder = self.folder / package
+        write_files(folder, {"__init__.py": "", **files})
+        return folder
+
     def plugin(self, name: str, source: str, *, version: str = "1.0.0") -> Path:
         """Install a plugin that is one module with this source."""
         module = name.replace("-", "_")
@@ -142,13 +150,20 @@ def write_tool(folder: Path, tool_id: str, **files: Any) -> None:
         "handler.py": files.get("handler", HANDLER),
     }
     folder.mkdir(parents=True)
+    write_files(folder, contents)
+
+
+def write_files(folder: Path, contents: Mapping[str, Any]) -> None:
+    """Write files below a folder; a dict is written as JSON, and None omits the file."""
     for name, content in contents.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
         if isinstance(content, dict):
-            (folder / name).write_text(json.dumps({k: v for k, v in content.items() if v is not ...}))
+            path.write_text(json.dumps({k: v for k, v in content.items() if v is not ...}))
         elif isinstance(content, bytes):
-            (folder / name).write_bytes(content)
+            path.write_bytes(content)
         elif content is not None:
-            (folder / name).write_text(content, "utf-8", errors="surrogatepass")
+            path.write_text(content, "utf-8", errors="surrogatepass")
 
 
 @pytest.fixture

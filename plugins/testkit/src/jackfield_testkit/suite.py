@@ -32,7 +32,7 @@ class ContractTests:
     overridable: ClassVar[frozenset[str]] = frozenset({"waived"})
     """The names that a subclass may override; everything else in the suite is sealed."""
 
-    override_hint: ClassVar[str] = "give your own another name"
+    override_hint: ClassVar[str] = "give your own a different name"
     """What to do instead of overriding something that is sealed."""
 
     suite: ClassVar[type[ContractTests]]
@@ -93,7 +93,8 @@ def _check_sealed(cls: type[ContractTests]) -> None:
             continue
         if name.startswith("test_"):
             raise TypeError(
-                f"{cls.__name__} replaces the contract test {name}; give your own test another name, or, if "
+                f"{cls.__name__} replaces the contract test {name}; give your own test a "
+                "different name, or, if "
                 f'the contract test cannot pass, waive it: waived = {{"{name}": "the reason"}}'
             )
         raise TypeError(

@@ -89,7 +89,7 @@ TURN_REASONS: Mapping[str, str] = {
     "MAX_REGENERATION_REACHED": "server_error",
     "RESPONSE_REJECTED": "content_refused",
 }
-"""Provider errors by the reason why a voice turn ended; other reasons are about refused content."""
+"""Provider errors by the reason why a voice turn ended; other reasons are about rejected content."""
 
 _REFUSED_TURN = re.compile(r"PROHIBITED|SAFETY|BLOCKLIST|CELEBRITY|PROMINENT|NCII|MINORS|INPUT_OTHER")
 _DURATION = re.compile(r"^(\d+(?:\.\d+)?)s$")
@@ -128,7 +128,7 @@ def transport_error(error: Exception) -> TransportError:
     for judge in (_sdk_error, _socket_error, _network_error):
         if (trouble := judge(error)) is not None:
             return trouble
-    return TransportError("server_error", f"the provider's message made no sense ({type(error).__name__})")
+    return TransportError("server_error", f"the provider sent an invalid message ({type(error).__name__})")
 
 
 def _sdk_error(error: Exception) -> TransportError | None:

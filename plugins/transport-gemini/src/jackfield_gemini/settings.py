@@ -50,20 +50,20 @@ class GeminiSettings:
     ] = KEY_VARIABLE
     base_url: Annotated[
         HttpUrl | None,
-        Help("An address other than Google's own, such as that of a proxy.", default="the SDK's"),
+        Help("An address other than Google's own, such as a proxy's.", default="the SDK's"),
     ] = None
     api_version: Annotated[
         Literal["v1", "v1beta", "v1alpha"] | None,
         Help("The version of the API.", default="the SDK's"),
     ] = None
-    text_model: Annotated[NonEmpty, Help("The model of text sessions.")] = "gemini-3.8-flash"
-    voice_model: Annotated[NonEmpty, Help("The model of voice sessions.")] = "gemini-3.8-live"
-    voice: Annotated[str | None, Help("The voice of sessions that specify none.", default="the model's")] = (
+    text_model: Annotated[NonEmpty, Help("The model for text sessions.")] = "gemini-3.8-flash"
+    voice_model: Annotated[NonEmpty, Help("The model for voice sessions.")] = "gemini-3.8-live"
+    voice: Annotated[str | None, Help("The voice for sessions that specify none.", default="the model's")] = (
         None
     )
     language: Annotated[
         str | None,
-        Help("The language, as in BCP 47, of sessions that specify none.", default="the model's"),
+        Help("The language, as in BCP 47, for sessions that specify none.", default="the model's"),
     ] = None
     adapter: Annotated[
         Literal["gemini-json-schema", "gemini-native"],
@@ -103,7 +103,7 @@ class GeminiSettings:
         if not key:
             raise TransportError(
                 "authentication",
-                f"the environment variable {self.api_key_env} is empty; it has to hold a Gemini key",
+                f"the environment variable {self.api_key_env} is empty; set it to a Gemini key",
             )
         return key
 
@@ -117,5 +117,5 @@ class GeminiSettings:
             return ssl.create_default_context(cafile=self.ca_file)
         except (OSError, ssl.SSLError) as error:
             raise SettingsError(
-                f"[transports.gemini] ca_file: {self.ca_file} holds no certificates that can be read: {error}"
+                f"[transports.gemini] ca_file: {self.ca_file} contains no readable certificates: {error}"
             ) from None

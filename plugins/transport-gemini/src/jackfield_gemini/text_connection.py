@@ -46,7 +46,7 @@ class StreamedAnswer:
 
     def __init__(self) -> None:
         self.blocked = ""
-        """Why the request itself was refused."""
+        """Why the request itself was rejected."""
         self.finish = ""
         """Why the answer ended; empty until then."""
         self.calls: list[FunctionCall] = []
@@ -120,7 +120,7 @@ class CallBatch:
         self._answers: list[Any] = [None] * len(calls)
 
     def take(self, result: ToolResult) -> None:
-        """Add a result; for a call without an id, it belongs to the first open call of that tool."""
+        """Add a result; for a call without an id, it belongs to the first open call to that tool."""
         for index, call in enumerate(self._calls):
             if self._answers[index] is None and self._fits(call, result):
                 self._answers[index] = orjson.loads(result.envelope)
@@ -263,7 +263,7 @@ class GeminiTextConnection:
         code, detail = _error_of(answer, trouble)
         if code:
             if answer.blocked:
-                # A refused message would be refused again with every later request.
+                # A rejected message would be rejected again with every later request.
                 self._history.pop()
             self._remember(answer, whole=False)
             yield ProviderError(code, detail)
@@ -283,14 +283,14 @@ class GeminiTextConnection:
 def _error_of(answer: StreamedAnswer, trouble: TransportError | None) -> tuple[str, str]:
     """Return the error code and its description; empty if nothing went wrong."""
     if trouble is not None:
-        wait = f"; it may be tried again in {trouble.retry_after:g} s" if trouble.retry_after else ""
+        wait = f"; retry in {trouble.retry_after:g} s" if trouble.retry_after else ""
         return trouble.code, trouble.detail + wait
     if answer.blocked:
         return "content_refused", f"the question was blocked: {answer.blocked}"
     if not answer.finish:
-        return "network", "the answer broke off before its end"
+        return "network", "the answer ended unexpectedly"
     if answer.finish == "MAX_TOKENS" and not answer.said:
-        return "server_error", "the model reached its limit before it said a word"
+        return "server_error", "the model reached its limit before it produced any text"
     return errors.FINISH_REASONS.get(answer.finish, ""), f"the answer ended with {answer.finish}"
 
 
@@ -305,7 +305,7 @@ def _config(opening: ConnectionConfig) -> GenerateContentConfig:
     try:
         return GenerateContentConfig.model_validate(fields)
     except ValueError as error:
-        detail = f"the SDK does not take what the session begins with: {error}"
+        detail = f"the SDK rejects the session's configuration: {error}"
         raise TransportError("invalid_request_error", detail[: errors.MAX_DETAIL]) from None
 
 

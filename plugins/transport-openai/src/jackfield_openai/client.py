@@ -53,7 +53,7 @@ def without_key(settings: OpenAISettings) -> str | None:
         return None
     return (
         f"the environment variable {variable} is not set; put the key of the OpenAI project there, or "
-        "name another one with [transports.openai] api_key_env"
+        "name a different one with [transports.openai] api_key_env"
     )
 
 

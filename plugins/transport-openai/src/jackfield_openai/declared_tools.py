@@ -22,7 +22,7 @@ class DeclaredTools:
         }
 
     def call(self, name: str, arguments: str, call_id: str | None) -> ToolCall:
-        """Return the tool call for a function call; the kernel refuses an undeclared name."""
+        """Return the tool call for a function call; the kernel rejects an undeclared name."""
         tool_id = self._ids.get(name, name)
         restore = self._restorers.get(tool_id)
         return ToolCall(tool_id, restore(arguments) if restore else arguments, call_id)

@@ -137,7 +137,7 @@ def _handshake_error(error: Any) -> TransportError:
 
 
 def _detail(code: str, message: str) -> str:
-    return "the key was refused" if code == "authentication" else redacted(message)
+    return "the key was rejected" if code == "authentication" else redacted(message)
 
 
 def _retry_after(headers: Mapping[str, str]) -> float | None:

@@ -78,7 +78,7 @@ def addresses(configured: Sequence[str]) -> tuple[str, ...]:
         for address in listed:
             if not is_loopback_address(address):
                 _log.warning(
-                    "%s names %r, which is no loopback address with a port; ignored", VARIABLE, address
+                    "%s names %r, which is not a loopback address with a port; ignored", VARIABLE, address
                 )
         return tuple(filter(is_loopback_address, listed))
     return tuple(configured)

@@ -62,7 +62,8 @@ class OpenAISettings:
     base_url: Annotated[
         HttpUrl | None,
         Help(
-            "Another server that speaks chat completions, such as Gemini's compatible one or a local one.",
+            "A different server that speaks chat completions, such as Gemini's compatible one or "
+            "a local one.",
             default="OpenAI's",
         ),
     ] = None
@@ -73,22 +74,22 @@ class OpenAISettings:
     transcription_model: Annotated[NonEmpty, Help("The model that transcribes what the user says.")] = (
         "gpt-transcribe"
     )
-    voice_name: Annotated[NonEmpty, Help("The voice, unless a session specifies another.")] = "marin"
+    voice_name: Annotated[NonEmpty, Help("The voice, unless a session specifies a different one.")] = "marin"
     voice: Annotated[
         Literal["websocket", "webrtc", "off"],
         Help(
-            "The path of audio: `websocket` goes through the host; with `webrtc` browsers "
+            "How audio travels: `websocket` goes through the host; with `webrtc` browsers "
             "connect to OpenAI directly while the host runs the tools; `off` if the server "
             "supports only text."
         ),
     ] = "websocket"
-    strict: Annotated[bool, Help("Whether OpenAI enforces the schema of each tool, in text.")] = False
+    strict: Annotated[bool, Help("Whether OpenAI enforces each tool's schema, in text.")] = False
     turn_detection: Annotated[
         Literal["server_vad", "semantic_vad"], Help("How OpenAI detects the end of a turn.")
     ] = "server_vad"
     noise_reduction: Annotated[
         Literal["near_field", "far_field"] | None,
-        Help("Noise reduction for a microphone at the mouth or in the room.", default="off"),
+        Help("Noise reduction for a microphone near the mouth or elsewhere in the room.", default="off"),
     ] = None
     temperature: Annotated[
         Annotated[float, Ge(0), Le(2)] | None,

@@ -92,7 +92,7 @@ class BrowserOpenAITransport(OpenAITransport):
 
         if len(offer_sdp) > _MAX_SDP:
             raise TransportError(
-                "invalid_request_error", f"an offer of {len(offer_sdp)} characters is no offer of a browser"
+                "invalid_request_error", f"an offer of {len(offer_sdp)} characters is not a browser's offer"
             )
         client = await self._client.get()
         session = browser_session(opening, self._settings, DeclaredTools(opening.declarations))

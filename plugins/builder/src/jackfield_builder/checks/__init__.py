@@ -1,6 +1,6 @@
 """The checks of one tool, a module for each file or schema; each check reports into the tool's draft."""
 
-from jackfield_builder.checks import guide, handler, manifest, parameters
+from jackfield_builder.checks import capabilities, guide, manifest, parameters
 
 CHECKS = (
     manifest.check,
@@ -8,5 +8,6 @@ CHECKS = (
     parameters.check,
     guide.check,
     guide.check_repetition,
-    handler.check,
+    capabilities.check,
 )
+"""The checks that follow those of the handler and its types."""

@@ -18,7 +18,8 @@ from jackfield import strict_json
 from jackfield.registry.arguments import compile_schema, violations
 
 from jackfield_builder.findings import CheckCode
-from jackfield_builder.tool_draft import GUIDE, MAX_SUMMARY, GuideExample, ToolDraft
+from jackfield_builder.tool_draft import MAX_SUMMARY, GuideExample, ToolDraft
+from jackfield_builder.tool_files import GUIDE
 
 # The place of a JSON syntax error, counted from the first line of the block.
 _IN_BLOCK = re.compile(r"line (\d+)(, column \d+)")

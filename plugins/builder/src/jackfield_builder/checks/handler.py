@@ -8,22 +8,22 @@ from collections.abc import Sequence
 
 from jackfield_builder.findings import CheckCode
 from jackfield_builder.handler_probe import ImportRequest, probe_imports
-from jackfield_builder.tool_draft import HANDLER, ToolDraft
+from jackfield_builder.tool_draft import ToolDraft
+from jackfield_builder.tool_files import HANDLER
 
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 _IMPORT_CODES = {
     "raised": CheckCode.IMPORT_RAISES,
     "died": CheckCode.IMPORT_DIES,
-    "missing": CheckCode.NO_EXECUTE,
     "uncallable": CheckCode.BAD_SIGNATURE,
 }
 
 
 def check(draft: ToolDraft) -> None:
-    """Check the source: it parses and defines `execute(args, ctx)`.
+    """Check the source: it parses and defines the tool's function with the parameters `(args, ctx)`.
 
-    The signature of a decorated or imported `execute` is checked when the handler is imported.
+    The signature of a decorated or imported function is checked when the handler is imported.
     """
     if draft.handler is None:
         return
@@ -36,31 +36,36 @@ def check(draft: ToolDraft) -> None:
     except (ValueError, RecursionError, MemoryError) as error:
         draft.report(CheckCode.BAD_SYNTAX, str(error) or type(error).__name__, file=HANDLER)
         return
-    if not _binds_execute(tree):
-        draft.report(CheckCode.NO_EXECUTE, "nothing at the top level is named execute", file=HANDLER)
+    function = draft.source.function
+    if not _binds(tree, function):
+        draft.report(_no_function(draft), f"nothing at the top level is named {function}", file=HANDLER)
         return
-    definition = _definition(tree)
+    definition = _definition(tree, function)
     if definition and not definition.decorator_list and (problem := _signature_problem(definition)):
         draft.report(CheckCode.BAD_SIGNATURE, problem, file=HANDLER, path=f"line {definition.lineno}")
 
 
-def _definition(tree: ast.Module) -> _Function | None:
-    definitions = [node for node in tree.body if isinstance(node, _Function) and node.name == "execute"]
+def _no_function(draft: ToolDraft) -> CheckCode:
+    return CheckCode.NO_EXECUTE if draft.source.function == "execute" else CheckCode.NO_FUNCTION
+
+
+def _definition(tree: ast.Module, name: str) -> _Function | None:
+    definitions = [node for node in tree.body if isinstance(node, _Function) and node.name == name]
     return definitions[-1] if definitions else None
 
 
-def _binds_execute(tree: ast.Module) -> bool:
-    """Return whether the module binds the name `execute`, also inside `if` and `try`."""
+def _binds(tree: ast.Module, name: str) -> bool:
+    """Return whether the module binds a name, also inside `if` and `try`."""
     pending: list[ast.AST] = list(tree.body)
     while pending:
         node = pending.pop()
         if isinstance(node, _Function | ast.ClassDef):
-            if node.name == "execute":
+            if node.name == name:
                 return True
             continue
-        if isinstance(node, ast.Name) and node.id == "execute" and isinstance(node.ctx, ast.Store):
+        if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Store):
             return True
-        if isinstance(node, ast.alias) and (node.asname or node.name) in {"execute", "*"}:
+        if isinstance(node, ast.alias) and (node.asname or node.name) in {name, "*"}:
             return True
         pending.extend(ast.iter_child_nodes(node))
     return False
@@ -99,19 +104,28 @@ def _is_generator(function: _Function) -> bool:
 
 
 def check_imports(drafts: Sequence[ToolDraft]) -> None:
-    """Check that every handler with a valid source can be imported and has a callable `execute`."""
-    candidates = {
-        draft.source.handler.partition(":")[0]: draft
+    """Check that every handler with a valid source can be imported and has a callable function."""
+    candidates = [
+        draft
         for draft in drafts
         if draft.handler is not None
-        and not draft.has(CheckCode.BAD_SYNTAX, CheckCode.NO_EXECUTE, CheckCode.BAD_SIGNATURE)
+        and not draft.has(
+            CheckCode.BAD_SYNTAX, CheckCode.NO_EXECUTE, CheckCode.NO_FUNCTION, CheckCode.BAD_SIGNATURE
+        )
+    ]
+    # Tools that a plugin offers may share one handler.
+    requests = {
+        draft.source.handler: ImportRequest(draft.source.handler, draft.source.import_path)
+        for draft in candidates
     }
-    results = probe_imports(
-        [ImportRequest(module, draft.source.import_path) for module, draft in candidates.items()]
-    )
-    for module, result in results.items():
-        if result.kind in _IMPORT_CODES:
-            message = result.message or "execute is not a function"
-            line = f"line {result.line}" if result.line else ""
-            hint = "install the missing module" if message.startswith("ModuleNotFoundError") else ""
-            candidates[module].report(_IMPORT_CODES[result.kind], message, file=HANDLER, path=line, hint=hint)
+    results = probe_imports(list(requests.values()))
+    for draft in candidates:
+        result = results[draft.source.handler]
+        draft.types = result.schemas
+        if result.kind == "imported":
+            continue
+        code = _IMPORT_CODES.get(result.kind) or _no_function(draft)
+        message = result.message or f"{draft.source.function} is not a function"
+        line = f"line {result.line}" if result.line else ""
+        hint = "install the missing module" if message.startswith("ModuleNotFoundError") else ""
+        draft.report(code, message, file=HANDLER, path=line, hint=hint)

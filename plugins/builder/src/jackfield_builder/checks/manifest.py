@@ -2,46 +2,37 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
-from difflib import get_close_matches
 from functools import cache
 from string import Formatter
 from typing import TYPE_CHECKING, Any
 
 from jackfield.contract.manifest import DEFAULT_TIMEOUT_MS, tool_schema
 from jackfield.registry.arguments import compile_schema
-from jackfield.strict_json import pointer
 
+from jackfield_builder.field_errors import field_errors
 from jackfield_builder.findings import CheckCode
-from jackfield_builder.tool_draft import SCHEMA, ToolDraft
+from jackfield_builder.tool_draft import ToolDraft
+from jackfield_builder.tool_files import SCHEMA, FileProblem
 
 if TYPE_CHECKING:
     import jsonschema_rs
-    from jsonschema.exceptions import ValidationError
-
-_BY_KEYWORD = {
-    "required": CheckCode.FIELD_MISSING,
-    "additionalProperties": CheckCode.FIELD_UNKNOWN,
-    "type": CheckCode.FIELD_TYPE,
-    "enum": CheckCode.FIELD_VALUE,
-}
-_BY_FIELD = {("version", "pattern"): CheckCode.NOT_SEMVER, ("toolId", "pattern"): CheckCode.NOT_SNAKE_CASE}
 
 _VOICE_MS, _TEXT_MS = 800, 2000
 _PREVIEW_FORMATS = ("moment", "in", "until")
 
 
 def check(draft: ToolDraft) -> None:
-    """Check each field's presence, type and value, and that the id is the entry point's name."""
+    """Check each field's presence, type and value, and that the id is the name that declares the tool."""
     if draft.schema is None:
         return
     if not _validator().is_valid(draft.schema):
-        for error in _explain(draft.schema):
-            _report(draft, error)
+        for error in field_errors(draft.schema, _fields_only()):
+            draft.report(error.code, error.message, file=SCHEMA, path=error.path, hint=_hint(draft, error))
     tool_id = draft.schema.get("toolId")
     if isinstance(tool_id, str) and tool_id != draft.source.tool_id:
-        message = f"toolId is {tool_id!r}, the entry point is {draft.source.tool_id!r}"
+        declared = "the family calls it" if draft.source.family else "it is declared as"
+        message = f"toolId is {tool_id!r}, but {declared} {draft.source.tool_id!r}"
         draft.report(CheckCode.ID_MISMATCH, message, file=SCHEMA, path="/toolId")
     preview = draft.schema.get("preview")
     if isinstance(preview, str) and draft.parameters is not None:
@@ -49,68 +40,23 @@ def check(draft: ToolDraft) -> None:
             draft.report(CheckCode.BAD_PREVIEW, problem, file=SCHEMA, path="/preview")
 
 
+def _hint(draft: ToolDraft, problem: FileProblem) -> str:
+    if problem.code is CheckCode.NOT_SEMVER and "version" not in (draft.written or {}):
+        return "the version of the distribution has no semantic equivalent; state `version`, e.g. 1.0.0"
+    return ""
+
+
 @cache
 def _validator() -> jsonschema_rs.Draft202012Validator:
     return compile_schema(tool_schema())
 
 
-def _explain(schema: dict[str, Any]) -> Iterator[ValidationError]:
-    # jsonschema-rs decides quickly; jsonschema is slow to import but explains the errors.
-    from jsonschema import Draft202012Validator
-
+def _fields_only() -> dict[str, Any]:
+    """Return the published schema without the schemas of `parameters` and `returns`."""
     published = tool_schema()
     # These two are schemas; the parameters check covers them with its own codes.
     shallow = {name: {"type": "object"} for name in ("parameters", "returns")}
-    fields = {**published, "properties": {**published["properties"], **shallow}}
-    yield from Draft202012Validator(fields).iter_errors(schema)
-
-
-def _report(draft: ToolDraft, error: ValidationError) -> None:
-    keyword = str(error.validator)
-    if keyword == "additionalProperties":
-        _report_unknown(draft, error)
-        return
-    field = str(error.path[0]) if error.path else ""
-    code = _BY_FIELD.get((field, keyword)) or _BY_KEYWORD.get(keyword, CheckCode.FIELD_BOUNDS)
-    draft.report(code, _message(error), file=SCHEMA, path=pointer(*error.path))
-
-
-def _report_unknown(draft: ToolDraft, error: Any) -> None:
-    known = list(error.schema["properties"])
-    for name in sorted(set(error.instance) - set(known)):
-        close = get_close_matches(name, known, 1)
-        meant = f"; did you mean {close[0]!r}?" if close else ""
-        draft.report(
-            CheckCode.FIELD_UNKNOWN,
-            f"{name!r} is not a field{meant}",
-            file=SCHEMA,
-            path=pointer(*error.path, name),
-        )
-
-
-def _message(error: Any) -> str:
-    shown = repr(error.instance) if len(repr(error.instance)) <= 60 else f"{repr(error.instance)[:57]}..."
-    match error.validator:
-        case "required":
-            return str(error.message).replace("is a required property", "is missing")
-        case "enum":
-            allowed = ", ".join(map(json.dumps, error.validator_value))
-            return f"{shown} is not one of {allowed}"
-        case "type":
-            return f"{shown} is not of type {error.validator_value}"
-        case "pattern":
-            return _pattern_message(shown, error.validator_value)
-        case "maxLength":
-            return f"{len(error.instance)} characters, at most {error.validator_value}"
-        case _:
-            return str(error.message)
-
-
-def _pattern_message(shown: str, pattern: str) -> str:
-    if pattern == r"\S":
-        return "it is empty"
-    # The hint is more helpful than a long pattern.
-    return f"{shown} does not match {pattern}" if len(pattern) < 60 else shown
+    return {**published, "properties": {**published["properties"], **shallow}}
 
 
 def check_consistency(draft: ToolDraft) -> None:

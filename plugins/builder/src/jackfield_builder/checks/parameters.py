@@ -14,16 +14,13 @@ from jackfield.registry.arguments import Defaults, compile_schema, resolve, viol
 from jackfield.strict_json import pointer
 
 from jackfield_builder.findings import CheckCode
+from jackfield_builder.implied_fields import describes_object
 from jackfield_builder.schema_satisfiability import unsatisfiable_schemas
-from jackfield_builder.subschemas import KEYWORDS, Subschema, SubschemaRole, children, walk
-from jackfield_builder.tool_draft import SCHEMA, ToolDraft
+from jackfield_builder.subschemas import FORMATS, KEYWORDS, Subschema, SubschemaRole, children, walk
+from jackfield_builder.tool_draft import ToolDraft
+from jackfield_builder.tool_files import SCHEMA
 
 _DRAFT = "https://json-schema.org/draft/2020-12/schema"
-FORMATS = (
-    "date-time", "date", "time", "duration", "email", "idn-email", "hostname", "idn-hostname", "ipv4", "ipv6",
-    "uri", "uri-reference", "iri", "iri-reference", "uuid", "uri-template", "json-pointer",
-    "relative-json-pointer", "regex",
-)  # fmt: skip
 TYPES = ("array", "boolean", "integer", "null", "number", "object", "string")
 _NOT_COMPILED = (
     CheckCode.BAD_REFERENCE, CheckCode.CIRCULAR_REFERENCE, CheckCode.UNKNOWN_FORMAT, CheckCode.BAD_PATTERN,
@@ -107,7 +104,7 @@ def _check_closed(
 ) -> None:
     """Check that every object is closed, by itself or by an enclosing schema of the same object."""
     closed = closed or schema.get("additionalProperties") is False
-    if not closed and _describes_object(schema):
+    if not closed and describes_object(schema):
         given = schema.get("additionalProperties")
         message = "additionalProperties is not set" if given is None else "additionalProperties is not false"
         draft.report(CheckCode.OPEN_OBJECT, message, file=SCHEMA, path=pointer(*path))
@@ -116,13 +113,6 @@ def _check_closed(
             _check_closed(
                 draft, each.schema, each.path, closed=closed and each.role is SubschemaRole.IN_PLACE
             )
-
-
-def _describes_object(schema: dict[str, Any]) -> bool:
-    kind = schema.get("type")
-    if kind is None:
-        return not schema.keys().isdisjoint({"properties", "patternProperties", "additionalProperties"})
-    return kind == "object" or (isinstance(kind, list) and "object" in kind)
 
 
 def _check_required(draft: ToolDraft, each: Subschema) -> None:

@@ -80,7 +80,7 @@ class FolderCalendar:
             return await asyncio.to_thread(work, argument)
         except TimeoutError:
             raise tool_errors.unreachable(
-                self._name, "another booking takes too long", writing=False
+                self._name, "another booking is taking too long", writing=False
             ) from None
         except OSError as error:
             # The path goes to the log only.

@@ -83,7 +83,7 @@ class GoogleTokens:
                     raise tool_errors.unreachable(self._calendar, how, writing=False) from None
                 except RefreshError as error:
                     if error.retryable:
-                        how = "Google's token server has trouble"
+                        how = "Google's token server returned an error"
                         raise tool_errors.unreachable(self._calendar, how, writing=False) from None
                     raise tool_errors.refused(self._calendar) from None
                 except GoogleAuthError:

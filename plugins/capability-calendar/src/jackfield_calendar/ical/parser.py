@@ -109,7 +109,7 @@ def _fault(event: Event) -> str | None:
         for value in _values(event.get(name)):
             zone = getattr(value, "params", {}).get("TZID")
             if zone and any(_floats(each) for each in _dates(value)):
-                return f"{name}: the time zone {zone!r} is unknown, and no VTIMEZONE of the file explains it"
+                return f"{name}: the time zone {zone!r} is unknown, and no VTIMEZONE in the file defines it"
     try:
         start, end = event.start, event.end
         if start > end:

@@ -3,7 +3,7 @@
 RFC 5545 (3.3.10) takes parts that a rule omits from DTSTART. dateutil, which expands the rules, does not
 always do so: it uses every weekday or every month instead, or applies hours to all-day events. So these
 parts are written into the rule. Anyone can send an invitation, so a rule that expands to too many
-occurrences is refused before it is expanded.
+occurrences is rejected before it is expanded.
 """
 
 from __future__ import annotations

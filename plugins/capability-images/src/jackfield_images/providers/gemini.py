@@ -96,7 +96,7 @@ class GeminiImages:
         drawings = [GeneratedImage(content, prompt) for content in _contents(answer)]
         reasons = list(_reasons(answer))
         if not drawings and any(_UNWILLING.search(reason) for reason in reasons):
-            _log.warning("gemini: refused: %s", ", ".join(reasons))
+            _log.warning("gemini: rejected: %s", ", ".join(reasons))
             raise tool_errors.unwilling()
         return drawings
 
@@ -121,7 +121,7 @@ class GeminiImages:
             for each in made
             if each.image and each.image.image_bytes
         ]
-        # This service refuses by returning no image.
+        # This service rejects by returning no image.
         if not drawings and (not made or any(each.rai_filtered_reason for each in made)):
             raise tool_errors.unwilling()
         return drawings

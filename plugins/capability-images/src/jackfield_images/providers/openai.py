@@ -66,7 +66,7 @@ class OpenAIImages:
         try:
             return GeneratedImage(base64.b64decode(encoded, validate=True), image.revised_prompt or prompt)
         except binascii.Error as error:
-            _log.error("openai: an image is no base64: %s", error)
+            _log.error("openai: an image is not base64: %s", error)
             raise tool_errors.unusable() from None
 
     def _nothing(self) -> Sequence[GeneratedImage]:

@@ -17,7 +17,7 @@ def kb() -> None:
     """Load documents into the knowledge base, search and maintain it.
 
     \b
-    Start with the sample of a fictional design studio:
+    Start with the sample records of a fictional design studio:
       jackfield kb add --sample
       jackfield kb search "how do I book the photo room"
     \b

@@ -28,7 +28,7 @@ _INTERRUPTED = 130
 
 @click.command()
 @click.argument("paths", metavar="PATH...", nargs=-1, type=click.Path(exists=True, path_type=Path))
-@click.option("--sample", is_flag=True, help="Load the sample of a fictional design studio.")
+@click.option("--sample", is_flag=True, help="Load sample records of a fictional design studio.")
 @click.option("--namespace", type=click.Choice(NAMESPACES), help="Namespace (default: studio).")
 @click.option("--owner", metavar="USER", help="Load as personal records that only this user sees.")
 @click.option("--type", "type_", type=click.Choice(TYPES), help="Type of the records (default: doc).")
@@ -56,7 +56,7 @@ def add(
     vCard (.vcf). Unchanged files are not read again. Fields stated in a document override the options. Hidden
     files and symbolic links are skipped.
 
-    Exits with 1 if a file could not be read; the others are loaded.
+    Exits with status 1 if a file could not be read; the others are loaded.
     """
     if namespace == "personal" and not owner:
         raise click.UsageError("personal records need an owner; add --owner USER")
@@ -243,7 +243,10 @@ def stats(settings: Settings, as_json: bool) -> None:
         echo(f"{name}: {state}{remedy}")
     echo(f"model: {facts.model}" if facts.model else "model: none; full-text search only")
     if not records:
-        echo("The library is empty. `jackfield kb add PATH` loads documents, `kb add --sample` a sample.")
+        echo(
+            "The knowledge base is empty. `jackfield kb add PATH` loads documents, `kb add "
+            "--sample` a sample."
+        )
 
 
 @click.command()
@@ -313,9 +316,9 @@ def _written(file: Path | None) -> Iterator[IO[str]]:
     "paths",
     metavar="PATH",
     multiple=True,
-    help="All records from this file or folder; repeatable.",
+    help="Remove all records from this file or folder; repeatable.",
 )
-@click.option("--sample", is_flag=True, help="All records of `kb add --sample`.")
+@click.option("--sample", is_flag=True, help="Remove the records that `kb add --sample` loaded.")
 @with_registry
 @as_json
 def remove(

@@ -247,7 +247,7 @@ def remove(writer: tantivy.IndexWriter, numbers: Iterable[int]) -> None:
 
 
 def writer(index: tantivy.Index) -> tantivy.IndexWriter:
-    """Return the writer; tantivy's lock refuses a second one."""
+    """Return the writer; tantivy's lock rejects a second one."""
     with damage_reported():
         return index.writer(_WRITER_BYTES, 1)
 

@@ -29,14 +29,14 @@ class TextIndexer(IncrementalIndex[TextState]):
         try:
             self._fill(state, count, publish=True)
         except DamagedIndexError as error:
-            self._notice(f"the full-text index is damaged and is rebuilt: {error}")
+            self._notice(f"the full-text index is damaged and is being rebuilt: {error}")
             self._fill(self._index.start_rebuild(), count, publish=False)
 
     def _usable(self) -> TextState | None:
         try:
             return self._index.state()
         except DamagedIndexError as error:
-            self._notice(f"the full-text index cannot be used and is rebuilt: {error}")
+            self._notice(f"the full-text index cannot be used and is being rebuilt: {error}")
             self._index.discard()
             return None
 

@@ -1,7 +1,7 @@
 """Writes loaded records in batches, and resolves conflicts between files that claim the same id.
 
 The file that has an id keeps it, unless the file no longer exists. A generated id is replaced by another one;
-a stated id is refused, and the message names both files. A personal record stays personal until a document
+a stated id is rejected, and the message names both files. A personal record stays personal until a document
 or an option says otherwise.
 """
 
@@ -71,7 +71,7 @@ class IdClaims:
             rival = self._rival(made.record.id, part.source.uri)
         if rival is not None:
             what = f"its record {made.record.id} already comes from {file_of(rival) or rival}"
-            _refuse(part, made, what, "give one of them another `id`, or remove one")
+            _refuse(part, made, what, "give one of them a different `id`, or remove one")
             return None
         if owner := self._exposed(made):
             what = f"its record {made.record.id} is personal to {owner} and would become visible to others"

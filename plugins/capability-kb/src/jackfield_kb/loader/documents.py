@@ -106,7 +106,7 @@ def not_utf8(path: Path, line: int | None = None) -> UnreadableFileError:
 
 @contextmanager
 def opened(path: Path, limit: int) -> Iterator[Document]:
-    """Open a regular file of at most `limit` bytes; a link is refused."""
+    """Open a regular file of at most `limit` bytes; a link is rejected."""
     try:
         # O_NONBLOCK, because opening a pipe would wait for a writer.
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)

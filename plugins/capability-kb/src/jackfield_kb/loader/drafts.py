@@ -134,14 +134,14 @@ def _whose(stated: Mapping[str, Any], options: LoadOptions) -> tuple[str, str | 
     if namespace != "personal":
         if owner:
             raise UnreadableFileError(
-                f"it has the owner {owner!r} and the namespace {namespace!r}",
+                f"it has the owner {owner!r} but the namespace {namespace!r}",
                 "remove the owner, or set `namespace: personal`",
             )
         return namespace, None
     owner = owner or options.owner
     if not owner:
         raise UnreadableFileError(
-            "it is personal and has no owner", "set `owner: USER`, or load it with --owner USER"
+            "it is personal but has no owner", "set `owner: USER`, or load it with --owner USER"
         )
     return namespace, owner
 
@@ -172,7 +172,7 @@ def _linkedin(value: Any) -> str:
 def _plain(value: Any, depth: int = 0) -> Any:
     """Convert a value to plain JSON values."""
     if depth > _DEPTH:
-        raise UnreadableFileError(f"its metadata is nested deeper than {_DEPTH} levels", "make it flatter")
+        raise UnreadableFileError(f"its metadata is nested deeper than {_DEPTH} levels", "flatten it")
     match value:
         case None | bool() | int() | str():
             return value

@@ -105,7 +105,7 @@ class FileReader:
         while id_ in self._ids:
             if made.given_id:
                 raise UnreadableFileError(
-                    f"the id {wanted} is used twice in this file", "give one of them another id"
+                    f"the id {wanted} is used twice in this file", "give one of them a different id"
                 )
             number += 1
             id_ = f"{wanted}-{number}"

@@ -115,7 +115,7 @@ def _why(error: Exception) -> str:
         case apsw.CorruptError():
             return f"is damaged ({error}); keep the file, and restore a backup or load the documents again"
         case apsw.NotADBError():
-            return "is not a SQLite database; move the file away, or use another folder"
+            return "is not a SQLite database; move the file away, or use a different folder"
         case apsw.ReadOnlyError():
             return f"cannot be written ({error}); check the permissions of the file and of its folder"
     return f"cannot be reached ({error})"
@@ -162,7 +162,7 @@ CREATE TABLE removed (
 
 
 def bring_up_to_date(db: apsw.Connection, path: Path) -> None:
-    """Create the tables in an empty file; refuse other files and later versions."""
+    """Create the tables in an empty file; reject other files and later versions."""
     db.execute("BEGIN IMMEDIATE")
     try:
         version, application = db.pragma("user_version"), db.pragma("application_id")
@@ -171,7 +171,7 @@ def bring_up_to_date(db: apsw.Connection, path: Path) -> None:
             db.pragma("application_id", _APPLICATION)
             db.pragma("user_version", VERSION)
         elif application != _APPLICATION:
-            raise LibraryError(f"{path} is not a knowledge base; use another folder")
+            raise LibraryError(f"{path} is not a knowledge base; use a different folder")
         elif version > VERSION:
             raise LibraryError(
                 f"{path} was created by a later version of jackfield-capability-kb; install that version"

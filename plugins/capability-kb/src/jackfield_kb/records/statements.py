@@ -54,7 +54,7 @@ def _check(record: Record) -> None:
     elif record.namespace not in NAMESPACES:
         wrong = f"its namespace {record.namespace!r} is not one of {', '.join(NAMESPACES)}"
     elif record.namespace == PERSONAL and not record.owner:
-        wrong = "it is personal and has no owner, so no user could see it"
+        wrong = "it is personal but has no owner, so no user could see it"
     elif len(record.title) > _MOST_TITLE:
         wrong = f"its title is longer than {_MOST_TITLE} characters"
     elif len(record.text) > MOST_TEXT:

@@ -51,7 +51,7 @@ class VectorIndexer(IncrementalIndex[VectorState]):
                 self._index.discard()
                 return None
         except DamagedIndexError as error:
-            self._notice(f"the vector index cannot be used and is rebuilt: {error}")
+            self._notice(f"the vector index cannot be used and is being rebuilt: {error}")
             self._index.discard()
             return None
         return state

@@ -165,7 +165,7 @@ MOST_PAGES = 100
 def read_pdf(content: bytes, *, cut: bool) -> PageText:
     """Extract the pages in order; a truncated PDF lacks its cross-reference table and cannot be read."""
     if cut:
-        raise UnreadablePageError("it is a PDF larger than what is read at once")
+        raise UnreadablePageError("it is a PDF that is too large to read")
     from pypdf import PdfReader
     from pypdf.errors import PyPdfError
 
@@ -178,7 +178,7 @@ def read_pdf(content: bytes, *, cut: bool) -> PageText:
         title = " ".join(str((reader.metadata and reader.metadata.title) or "").split())
         text, whole = _pages(reader.pages)
     except (PyPdfError, ValueError, KeyError, TypeError, AttributeError, NotImplementedError, OSError):
-        raise UnreadablePageError("it is a damaged PDF, or one of an unusual kind") from None
+        raise UnreadablePageError("it is a damaged or unsupported PDF") from None
     if not text:
         raise UnreadablePageError("it is a PDF without text; it seems to be scanned")
     return PageText(title[:300], text, [], "application/pdf", whole)

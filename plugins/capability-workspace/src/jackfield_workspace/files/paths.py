@@ -23,7 +23,7 @@ _LONGEST_NAME = 255
 
 
 def parts_of(path: str) -> Parts:
-    """Split a relative path into names; refuse absolute paths, `..` and unusable names."""
+    """Split a relative path into names; reject absolute paths, `..` and unusable names."""
     if path.startswith(("/", "~")) or path[1:2] == ":":
         raise tool_errors.not_relative(path)
     parts = tuple(part for part in path.split("/") if part not in ("", "."))

@@ -47,7 +47,7 @@ class SearchBudget:
         if self.stop.is_set():
             return True
         if self.seen >= self.most_entries:
-            self.notices[f"Only the first {self.most_entries} entries of folders were looked at."] = None
+            self.notices[f"Only the first {self.most_entries} directory entries were examined."] = None
             return True
         if time.monotonic() > self.until:
             self.notices["The search took too long and was stopped; narrow it down."] = None
@@ -125,7 +125,7 @@ class DirectoryWalk:
 
 
 _MOST_MEMORY = 8 * 1024 * 1024
-"""Memory limit of a compiled pattern; RE2 refuses a pattern that needs more."""
+"""Memory limit of a compiled pattern; RE2 rejects a pattern that needs more."""
 
 _LONGEST_LINE = 500
 
@@ -248,12 +248,12 @@ def _compiled(search: Search) -> Any:
     except (re2.error, UnicodeEncodeError) as error:
         why = error.args[0] if error.args else "it is not understood"
         said = why.decode(errors="replace") if isinstance(why, bytes) else str(why)
-        raise tool_errors.bad_pattern("regular expression", f"{said}; the syntax is that of RE2") from None
+        raise tool_errors.bad_pattern("regular expression", f"{said}; the syntax is RE2") from None
 
 
 def _notices(effort: SearchBudget, *, anything: bool) -> tuple[str, ...]:
     if effort.ignored and not anything:
-        effort.notices["Entries that .gitignore leaves out were not looked at."] = None
+        effort.notices["Entries that .gitignore excludes were skipped."] = None
     return tuple(effort.notices)
 
 

@@ -52,7 +52,7 @@ def folder(path: str) -> ToolError:
 
 def not_a_folder(path: str) -> ToolError:
     """The path is a file, but a directory is needed."""
-    return _permanent(f"{_shown(path)} is not a folder.", "Leave its name out of the folder.")
+    return _permanent(f"{_shown(path)} is not a folder.", "Use the folder that contains it.")
 
 
 def special(path: str) -> ToolError:
@@ -68,7 +68,7 @@ def binary(path: str, size: int) -> ToolError:
 def too_large(path: str, size: int, most: int) -> ToolError:
     """The file is larger than the settings allow."""
     return _permanent(
-        f"{_shown(path)} has {size} bytes; at most {most} are read or written.",
+        f"{_shown(path)} has {size} bytes; the limit for reading and writing is {most}.",
         "Tell the user; another file may be enough.",
     )
 
@@ -96,20 +96,22 @@ def not_found(path: str) -> ToolError:
 def ambiguous(path: str, times: int) -> ToolError:
     """The text to replace occurs more than once."""
     return _permanent(
-        f"The text to replace is in {_shown(path)} {times} times.",
-        "Give more of the lines around it, so that it is there once, or set replace_all.",
+        f"The text to replace occurs {times} times in {_shown(path)}.",
+        "Include more of the surrounding lines, so that it occurs only once, or set replace_all.",
     )
 
 
 def nothing_to_do(path: str) -> ToolError:
     """The old and the new text are equal."""
-    return _permanent(f"Old and new text are the same; {_shown(path)} stays as it is.", "Check new_text.")
+    return _permanent(
+        f"The old and the new text are the same; {_shown(path)} was not changed.", "Check new_text."
+    )
 
 
 def not_encodable(path: str, encoding: str) -> ToolError:
     """The new text has characters that the file's encoding lacks."""
     return _permanent(
-        f"{_shown(path)} is written in {encoding}, which lacks a character of the new text.",
+        f"{_shown(path)} is encoded in {encoding}, which cannot represent a character of the new text.",
         "Use other characters, or ask the user whether the file may become UTF-8.",
     )
 
@@ -118,8 +120,8 @@ def exists(path: str) -> ToolError:
     """The file exists and would be overwritten."""
     return ToolError(
         ErrorType.CONFLICT,
-        f"{_shown(path)} exists already, with other content.",
-        suggestion="Change it with edit_file, choose another name, or set overwrite: the user is then asked.",
+        f"{_shown(path)} already exists with different content.",
+        suggestion="Change it with edit_file, choose a different name, or set overwrite (asks the user).",
     )
 
 
@@ -135,14 +137,14 @@ def stale(path: str) -> ToolError:
 def busy() -> ToolError:
     """Another process holds the write lock for too long."""
     return ToolError(
-        ErrorType.TRANSIENT, "Another write takes too long; nothing was written.", retryable=True
+        ErrorType.TRANSIENT, "Another write is taking too long; nothing was written.", retryable=True
     )
 
 
 def protected(path: str) -> ToolError:
     """The operating system denies access."""
     return _permanent(
-        f"The host has no permission for {_shown(path)}.", "Tell the user that it is protected."
+        f"The host has no permission to access {_shown(path)}.", "Tell the user that it is protected."
     )
 
 

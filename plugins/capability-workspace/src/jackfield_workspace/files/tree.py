@@ -144,7 +144,7 @@ def create(here: int, name: str, content: bytes) -> None:
 
 
 def replace(here: int, name: str, path: str, content: bytes, before: os.stat_result) -> None:
-    """Replace a file and keep its permissions; refused if the file changed since it was read."""
+    """Replace a file and keep its permissions; rejected if the file changed since it was read."""
     with _temporary_file(here, content, mode=stat.S_IMODE(before.st_mode)) as passing:
         if not _same(here, name, before):
             raise tool_errors.stale(path)

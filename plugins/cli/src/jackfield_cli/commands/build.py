@@ -34,16 +34,16 @@ _MAX_NAMES = 3
 def build(settings: Settings, no_import: bool, as_json: bool) -> None:
     """Discover the installed tools, check them, and freeze them into the registry.
 
-    Exits with 1 and writes nothing if a tool has an error.
+    Exits with status 1 and writes nothing if a tool has an error.
     """
     from jackfield_builder.pipeline import build as run
     from jackfield_builder.snapshot import write_snapshot
 
-    _check_regular_file(settings.registry)
+    check_regular_file(settings.registry)
     built = run(settings, import_handlers=not no_import)
     replaced = None
     if built.snapshot:
-        _check_replaceable(settings.registry)
+        check_replaceable(settings.registry)
         try:
             replaced = write_snapshot(built.snapshot, settings.registry)
         except OSError as error:
@@ -68,7 +68,7 @@ def build(settings: Settings, no_import: bool, as_json: bool) -> None:
 def check(settings: Settings, no_import: bool, as_json: bool) -> None:
     """Check that the registry matches the installed tools; write nothing.
 
-    Exits with 1 if a tool has an error or the registry is not up to date.
+    Exits with status 1 if a tool has an error or the registry is not up to date.
     """
     from jackfield.contract.snapshot import Snapshot, SnapshotError
     from jackfield_builder.pipeline import build as run
@@ -106,7 +106,7 @@ def check(settings: Settings, no_import: bool, as_json: bool) -> None:
 @click.option(
     "--strict",
     is_flag=True,
-    help="Exit with 1 if a tool has a breaking change without a major version bump.",
+    help="Exit with status 1 if a tool has a breaking change without a major version bump.",
 )
 @with_registry
 @as_json
@@ -116,7 +116,7 @@ def diff(settings: Settings, before: Path | None, after: Path | None, strict: bo
     Shows what was added, removed and changed from A to B, and the semver bump that each change requires.
     B defaults to the current registry, A to the one that the last build replaced.
 
-    Exits with 0 whatever changed, unless --strict is given.
+    Exits with status 0, whatever changed, unless --strict is given.
     """
     from jackfield_builder.snapshot_diff import compare_snapshots, unannounced_breaks
 
@@ -140,7 +140,7 @@ def diff(settings: Settings, before: Path | None, after: Path | None, strict: bo
         for change in changes:
             echo(f"  {_describe_change(change)}")
         if not changes:
-            echo("  no difference that affects a session")
+            echo("  no differences that affect sessions")
         for tool_id, reason in broken.items() if strict else ():
             echo(click.style(f"{tool_id}: {reason}", fg="red"), err=True)
     sys.exit(1 if strict and broken else 0)
@@ -153,18 +153,18 @@ def _previous_registry(registry: Path) -> Path:
     path = previous(registry)
     if not path.exists():
         raise click.ClickException(
-            f"{path}: no build has replaced a registry yet; name the file to compare with"
+            f"{path}: there is no previous registry yet; name the file to compare with"
         )
     return path
 
 
-def _check_regular_file(path: Path) -> None:
-    """Refuse a path that is not a regular file: reading a pipe blocks, and a device must not be replaced."""
+def check_regular_file(path: Path) -> None:
+    """Reject a path that is not a regular file: reading a pipe blocks, and a device must not be replaced."""
     if path.exists() and not path.is_file():
         raise _not_a_registry(path)
 
 
-def _check_replaceable(path: Path) -> None:
+def check_replaceable(path: Path) -> None:
     """Refuse to replace a file that is not a registry; a damaged registry may be replaced."""
     try:
         other = _is_other_content(path.read_bytes())
@@ -176,7 +176,7 @@ def _check_replaceable(path: Path) -> None:
 
 def _not_a_registry(path: Path) -> click.ClickException:
     return click.ClickException(
-        f"{path} is not a registry and was not changed; name another file with --registry"
+        f"{path} is not a registry and was not changed; choose a different file with --registry"
     )
 
 
@@ -207,7 +207,8 @@ def _print_built(built: BuildResult, path: Path) -> None:
     tools = built.snapshot.tools
     width = max(len(tool_id) for tool_id in tools)
     for tool_id, tool in tools.items():
-        owner = f"{tool.distribution} {tool.distribution_version}"
+        family = f"family {tool.family} of " if tool.family else ""
+        owner = f"{family}{tool.distribution} {tool.distribution_version}"
         echo(f"  {tool_id:<{width}}  {tool.manifest.version:<8}  {click.style(owner, dim=True)}")
     off = sorted({f"{entry.name} ({entry.distribution.name})" for entry in built.discovery.switched_off})
     if off:

@@ -69,16 +69,16 @@ def _check_text(_: click.Context, option: click.Parameter, value: str | None) ->
     "--call-id",
     metavar="ID",
     callback=_check_text,
-    help="The provider's id of the call; with 9 characters or more, it runs only once in its --session.",
+    help="Call id from the provider. A call whose id has at least 9 characters runs only once per --session.",
 )
 @click.option(
     "--turn",
     metavar="NAME",
     callback=_check_text,
-    help="Add this call to the turn NAME of the --session, so that they share one budget; "
-    "by default every call is a turn of its own.",
+    help="Add this call to turn NAME of the --session; the calls of a turn share one budget. "
+    "By default, each call is a separate turn.",
 )
-@click.option("--yes", is_flag=True, help="Approve a call that needs confirmation without asking.")
+@click.option("--yes", is_flag=True, help="Approve the call without asking, if it needs confirmation.")
 @with_registry
 @as_json
 def call(settings: Settings, as_json: bool, **asked: Any) -> None:
@@ -226,11 +226,11 @@ async def _stored_session(runtime: Runtime, session_id: str, publish: Any) -> Se
     try:
         return await runtime.resume_session(session_id, publish)
     except RegistryError as error:
-        raise RegistryError(f"{error}; start another --session") from None
+        raise RegistryError(f"{error}; start a different --session") from None
 
 
 def _check_same_session(asked: Mapping[str, Any], stored: Session) -> None:
-    """Refuse a call whose mode or user differs from the session's."""
+    """Reject a call whose mode or user differs from the session's."""
     for option, wanted, has in (
         ("--mode", asked["mode"], stored.mode),
         ("--user", asked["user"], stored.user),
@@ -238,7 +238,9 @@ def _check_same_session(asked: Mapping[str, Any], stored: Session) -> None:
         if wanted and wanted != has:
             owner = f"belongs to {has}" if has else "has no user"
             fact = owner if option == "--user" else f"is a {has} session"
-            raise click.UsageError(f"session {stored.id} {fact}: omit {option}, or start another --session")
+            raise click.UsageError(
+                f"session {stored.id} {fact}: omit {option}, or start a different --session"
+            )
 
 
 async def _resolve_confirmation(
@@ -259,11 +261,14 @@ async def _resolve_confirmation(
     if not approve:
         card = click.style(pending.preview, bold=True)
         if quiet:
-            echo("This call needs confirmation, and --json cannot ask: approve with --yes.", err=True)
+            echo(
+                "This call needs confirmation, and --json cannot prompt for it. Use --yes to approve it.",
+                err=True,
+            )
             return answer
         if sys.stdin is None or not sys.stdin.isatty():
             echo(card, err=True)
-            echo("This call needs confirmation: answer on a terminal, or approve with --yes.", err=True)
+            echo("This call needs confirmation. Run it in a terminal, or use --yes to approve it.", err=True)
             return answer
         echo(card)
         approve = _ask_confirmation()
@@ -321,7 +326,7 @@ def _error_lines(error: Mapping[str, Any], *, reads: bool) -> Iterator[str]:
         return
     yield f"{error['type']}: {error['message']}{_syntax_error_place(error)}"
     if error.get("partialSideEffects") and not reads:
-        yield "It may have changed something nevertheless."
+        yield "The call may still have changed something."
     if error.get("suggestion"):
         yield error["suggestion"]
 

@@ -26,12 +26,14 @@ def calls() -> None:
     """List and settle calls in doubt. Works while a host is running.
 
     A call is in doubt if its host stopped while the call ran: it may or may not have taken effect, and it is
-    not run again. Find out what happened, then settle the call with --ran or --not-run.
+    not run again automatically. Find out what happened, then settle the call with --ran or --not-run.
     """
 
 
 @calls.command("list")
-@click.option("--in-doubt", is_flag=True, required=True, help="Calls that may or may not have taken effect.")
+@click.option(
+    "--in-doubt", is_flag=True, required=True, help="List calls that may or may not have taken effect."
+)
 @with_registry
 @as_json
 def list_(settings: Settings, in_doubt: bool, as_json: bool) -> None:  # noqa: ARG001 - a required flag
@@ -65,8 +67,8 @@ def list_(settings: Settings, in_doubt: bool, as_json: bool) -> None:  # noqa: A
 def settle(settings: Settings, key: str, ran: bool | None, data: str | None, as_json: bool) -> None:
     """Record whether the call in doubt with this KEY ran.
 
-    From now on this is the result of the call: for a repeated call, its approval, its task and its session.
-    The audit records it with your name.
+    From now on, repeated calls, approvals, `GET /tasks` and sessions get this result.
+    The audit log records it under your name.
     """
     if ran is None:
         raise click.UsageError("give the result: --ran or --not-run")

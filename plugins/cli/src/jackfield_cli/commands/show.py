@@ -45,6 +45,7 @@ def tools(settings: Settings, with_tokens: bool, as_json: bool) -> None:
                         **tool.manifest.metadata(),
                         "summary": tool.summary,
                         "distribution": tool.distribution,
+                        "family": tool.family,
                         "withheld": withheld.get(tool.manifest.tool_id),
                     }
                     for tool in snapshot.tools.values()
@@ -54,13 +55,32 @@ def tools(settings: Settings, with_tokens: bool, as_json: bool) -> None:
         return
     rows = [_row(tool, withheld.get(tool.manifest.tool_id)) for tool in snapshot.tools.values()]
     if is_narrow():
-        for tool_id, version, *facts, confirm, summary in rows:
+        for tool_id, version, family, *facts, confirm, summary in rows:
             facts.append(f"confirm: {confirm}")
+            facts.extend([f"family: {family}"] if family else [])
             echo(f"{click.style(tool_id, bold=True)} {version}  {click.style(' · '.join(facts), dim=True)}")
             echo(f"  {summary}")
     else:
-        print_table(("tool", "version", "category", "effects", "modes", "budget", "confirm", "summary"), rows)
+        columns: tuple[str, ...] = (
+            "tool",
+            "version",
+            "family",
+            "category",
+            "effects",
+            "modes",
+            "budget",
+            "confirm",
+            "summary",
+        )
+        if not any(row[2] for row in rows):
+            # Without families, their column would only take space from the summaries.
+            columns, rows = _without_family(columns), [_without_family(row) for row in rows]
+        print_table(columns, rows)
     echo(f"registry {snapshot.version}, {settings.registry}")
+
+
+def _without_family(row: tuple[str, ...]) -> tuple[str, ...]:
+    return (*row[:2], *row[3:])
 
 
 def _withheld(snapshot: Snapshot, settings: Settings) -> dict[str, str]:
@@ -99,6 +119,7 @@ def _row(tool: FrozenTool, withheld: str | None) -> tuple[str, ...]:
     return (
         manifest.tool_id,
         manifest.version,
+        tool.family or "",
         manifest.category,
         manifest.side_effects,
         ", ".join(manifest.allowed_modes),
@@ -113,7 +134,7 @@ def _row(tool: FrozenTool, withheld: str | None) -> tuple[str, ...]:
 @with_registry
 @as_json
 def describe(settings: Settings, tool: str, as_json: bool) -> None:
-    """Show everything the registry contains about one TOOL."""
+    """Show everything the registry contains about TOOL."""
     snapshot: Snapshot = load_snapshot(settings.registry)
     frozen = snapshot.tools.get(tool)
     if frozen is None:
@@ -130,6 +151,7 @@ def describe(settings: Settings, tool: str, as_json: bool) -> None:
     echo(manifest.description)
     echo()
     facts = {**manifest.metadata(), "handler": frozen.handler, "content": frozen.content_hash[:23]}
+    facts["family"] = frozen.family
     facts["distribution"] = f"{frozen.distribution} {frozen.distribution_version}"
     facts["declared for"] = ", ".join(frozen.provider_schemas) or "no provider yet"
     for name, value in facts.items():
@@ -312,6 +334,9 @@ def _prompts(snapshot: Snapshot, settings: Settings, withheld: Mapping[str, str]
         components = PluginComponents.of(snapshot, settings)
         components.faults.check()
         transport = components.transport()
+        if not transport.modes:
+            choice = components.provider_choice
+            raise SettingsError(f"provider: {choice.reason}; {'; or '.join(choice.hints)}")
         where, budget = folders(settings.prompts), token_budget(settings, transport)
         offered = [tool for tool_id, tool in snapshot.tools.items() if tool_id not in withheld]
         return [

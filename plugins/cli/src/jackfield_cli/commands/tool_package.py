@@ -1,4 +1,4 @@
-"""`jackfield new-tool`, `validate` and `schema`: create and check a tool package."""
+"""`jackfield new-tool` and `validate`: create and check a tool package."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ _EXAMPLE_ARGUMENTS = '{"text": "one two three"}'
 
 
 @click.command("new-tool")
-@click.argument("name")
+@click.argument("names", metavar="NAME...", nargs=-1, required=True)
+@click.option("--family", metavar="FAMILY", help="Create a family with these tools, or add them to it.")
 @click.option(
     "--in",
     "parent",
@@ -30,20 +31,30 @@ _EXAMPLE_ARGUMENTS = '{"text": "one two three"}'
     type=click.Path(path_type=Path),
     help="The parent folder.",
 )
-def new_tool(name: str, parent: Path) -> None:
+def new_tool(names: tuple[str, ...], family: str | None, parent: Path) -> None:
     """Create a working tool package called NAME (e.g. book_table) as a starting point.
 
-    The folder is the name with dashes. The new package can be installed and built, and its tests pass.
+    The folder name is NAME with dashes. The new package can be installed and built, and its tests pass. With
+    --family, the package is called FAMILY and contains all the named tools; if the folder already contains
+    the family, the tools are added to its files.
     """
     from jackfield_builder.discovery import discover
 
+    from jackfield_cli.family_scaffold import scaffold_family
     from jackfield_cli.scaffold import ScaffoldError, scaffold
 
+    if len(names) > 1 and not family:
+        raise click.UsageError("several tools in one package are a family; name it with --family")
     taken = {entry.name: str(entry.distribution) for entry in discover().tools}
     try:
-        folder = scaffold(name, parent, taken)
+        if family:
+            folder = scaffold_family(family, list(names), parent, taken)
+        else:
+            folder = scaffold(names[0], parent, taken)
     except ScaffoldError as error:
         raise click.UsageError(str(error)) from None
+    if family:
+        echo(f"The tests of the family need an example for each tool: {', '.join(names)}.")
     findings, _ = _check([folder], no_import=True)
     print_findings([finding for finding in findings if finding.severity.value != "note"])
     echo(f"{folder} is ready. Next:")
@@ -52,7 +63,7 @@ def new_tool(name: str, parent: Path) -> None:
         f"pytest {folder}": "run the contract tests",
         f"jackfield validate {folder}": "check it without installing",
         "jackfield build": "freeze it into the registry",
-        f"jackfield call {folder.name.replace('-', '_')} '{_EXAMPLE_ARGUMENTS}'": "run it under every policy",
+        f"jackfield call {names[0].replace('-', '_')} '{_EXAMPLE_ARGUMENTS}'": "run it under every policy",
     }
     width = max(map(len, steps))
     for command, what in steps.items():
@@ -61,14 +72,18 @@ def new_tool(name: str, parent: Path) -> None:
 
 @click.command()
 @click.argument("paths", metavar="PATH...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("--fix", is_flag=True, help="Fix faults that have one right correction, and show the changes.")
+@click.option("--dry-run", is_flag=True, help="With --fix: show the changes without writing them.")
 @with_settings
 @no_import
 @as_json
-def validate(paths: tuple[Path, ...], settings: Settings, no_import: bool, as_json: bool) -> None:
+def validate(
+    paths: tuple[Path, ...], settings: Settings, *, fix: bool, dry_run: bool, no_import: bool, as_json: bool
+) -> None:
     """Check tool packages that are not installed.
 
-    PATH is the folder of a package, or a folder of such folders. Runs every check of the build. Handlers are
-    imported in a separate process, so their dependencies must be installed.
+    PATH is the folder of a package or family, or a folder that contains such folders. Runs all build checks.
+    Handlers are imported in a separate process, so their dependencies must be installed.
     """
     from jackfield_builder.tool_sources import NoProjectError, find_projects
 
@@ -76,6 +91,10 @@ def validate(paths: tuple[Path, ...], settings: Settings, no_import: bool, as_js
         projects = [project for path in paths for project in find_projects(path)]
     except NoProjectError as error:
         raise click.UsageError(str(error)) from None
+    if dry_run and not fix:
+        raise click.UsageError("--dry-run only has a meaning with --fix")
+    if fix:
+        _fix(projects, dry_run=dry_run)
     findings, tools = _check(projects, no_import=no_import, settings=settings)
     failed = any(finding.is_error for finding in findings)
     if as_json:
@@ -89,12 +108,26 @@ def validate(paths: tuple[Path, ...], settings: Settings, no_import: bool, as_js
     sys.exit(1 if failed else 0)
 
 
-@click.command()
-def schema() -> None:
-    """Print the JSON Schema of schema.json, for `$schema` in an editor."""
-    from jackfield.contract.manifest import tool_schema
+def _fix(projects: list[Path], *, dry_run: bool) -> None:
+    """Fix the files of projects, and print the changes as a diff, to stderr because of --json."""
+    from difflib import unified_diff
 
-    print_json(tool_schema())
+    from jackfield.files import write_atomically
+    from jackfield_builder.mechanical_fixes import fix_project
+    from jackfield_builder.tool_sources import locate_project
+
+    for fixed in (fixed for project in projects for fixed in fix_project(locate_project(project))):
+        for line in unified_diff(
+            fixed.before.splitlines(), fixed.after.splitlines(), f"{fixed.path}", f"{fixed.path}", lineterm=""
+        ):
+            colour = {"+": "green", "-": "red"}.get(line[0]) if line[:3] not in {"+++", "---"} else None
+            echo(click.style(line, fg=colour) if colour else line, err=True)
+        for what in fixed.fixes:
+            echo(f"{fixed.path}: {what}", err=True)
+        if not dry_run:
+            mode = fixed.path.stat().st_mode
+            write_atomically(fixed.path, fixed.after.encode())
+            fixed.path.chmod(mode)
 
 
 def _duplicate_ids(sources: list[ToolSource]) -> list[Finding]:
@@ -120,16 +153,20 @@ def _check(
     from jackfield_builder.discovery import Selection, discover, plugin_findings
     from jackfield_builder.findings import sort_findings
     from jackfield_builder.pipeline import check_tools
-    from jackfield_builder.tool_sources import locate_project_tools
+    from jackfield_builder.tool_sources import locate_offered_tools, locate_project
 
     selection = Selection(settings.allow, settings.deny) if settings else Selection()
-    plugins = load(discover(selection).plugins)
+    located = [locate_project(project) for project in projects]
+    own = {project.distribution.name for project in located}
+    # The plugins of a project replace those of an installed copy.
+    entries = [entry for entry in discover(selection).plugins if entry.distribution.name not in own]
+    sys.path[:0] = [folder for project in located if project.plugins for folder in project.import_path]
+    plugins = load([*entries, *(entry for project in located for entry in project.plugins)])
+    for project in located:
+        locate_offered_tools(project, plugins)
     findings = list(plugin_findings(plugins))
-    sources = []
-    for project in projects:
-        located, project_findings = locate_project_tools(project)
-        sources += located
-        findings += project_findings
+    findings += [finding for project in located for finding in project.findings]
+    sources = [source for project in located for source in project.tools]
     findings += _duplicate_ids(sources)
     checked = check_tools(sources, plugins, import_handlers=not no_import)
     findings += [finding for each in checked for finding in each.draft.findings]

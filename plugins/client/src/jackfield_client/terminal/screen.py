@@ -198,11 +198,11 @@ def describe_tool_complete(event: ToolComplete) -> str:
 
 
 _CALL_STATES = {
-    "waiting": "waits for your decision",
+    "waiting": "is waiting for your decision",
     "declined": "was declined and not run",
     "expired": "was not run: the confirmation expired",
     "running": "is still running",
-    "in_doubt": "is in doubt: it may or may not have taken effect. It is not run again",
+    "in_doubt": "is in doubt: it may or may not have taken effect. It will not be run again automatically",
     "never_run": "was not run: the host stopped before it took effect",
     "unknown": "could not be looked up: the host's store is unavailable. Ask again in a few seconds",
 }

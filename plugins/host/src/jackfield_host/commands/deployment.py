@@ -33,8 +33,15 @@ class DeploymentSettings:
     """The file that was read."""
     document: Mapping[str, Any]
     """The content of the file."""
-    flags: frozenset[str]
+    config: str | None
+    """The settings file that the flag names."""
+    given: Mapping[str, Any]
     """The settings that were given as flags."""
+
+    @property
+    def flags(self) -> frozenset[str]:
+        """The names of the settings that were given as flags."""
+        return frozenset(self.given)
 
     def origin(self, key: str) -> str:
         """Return where a setting of the kernel comes from."""
@@ -86,7 +93,7 @@ def with_deployment(command: Callable[..., Any]) -> Callable[..., Any]:
         return command(lambda **flags: load_deployment(config, registry=registry, **flags), **given)
 
     for option in (
-        click.option("--config", metavar="FILE", help="Settings file (default: jackfield.toml)."),
+        click.option("--config", metavar="FILE", help="The settings file (default: jackfield.toml)."),
         click.option("--registry", metavar="FILE", help="The registry file (default: tool_registry.json)."),
     ):
         wrapped = option(wrapped)
@@ -114,4 +121,4 @@ def load_deployment(config: str | None = None, **flags: Any) -> DeploymentSettin
         document = {}
     path = config_path(named)
     file = path if path.exists() else None
-    return DeploymentSettings(settings, host, faults, certain, file, document, frozenset(given))
+    return DeploymentSettings(settings, host, faults, certain, file, document, config, given)

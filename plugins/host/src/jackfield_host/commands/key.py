@@ -7,8 +7,8 @@ import click
 
 @click.command()
 @click.argument("name")
-@click.option("--user", required=True, metavar="USER", help="The user whom the key identifies.")
-@click.option("--role", "roles", multiple=True, metavar="ROLE", help="A role of the user; repeatable.")
+@click.option("--user", required=True, metavar="USER", help="The user that the key identifies.")
+@click.option("--role", "roles", multiple=True, metavar="ROLE", help="A role for the user; repeatable.")
 def key(name: str, user: str, roles: tuple[str, ...]) -> None:
     """Create an API key called NAME. It is shown only once and stored nowhere.
 

@@ -46,8 +46,8 @@ def sessions() -> None:
 
 
 @sessions.command("list")
-@click.option("--user", metavar="USER", help="Only sessions of this user.")
-@click.option("--active", is_flag=True, help="Only sessions that can be resumed.")
+@click.option("--user", metavar="USER", help="List only this user's sessions.")
+@click.option("--active", is_flag=True, help="List only sessions that can be resumed.")
 @click.option(
     "--limit", type=click.IntRange(min=1), default=50, show_default=True, metavar="N",
     help="Maximum number of sessions to list.",
@@ -118,9 +118,12 @@ def export(settings: Settings, session_id: str, form: str, output: str | None) -
 
 @sessions.command()
 @click.option(
-    "--older-than", type=Age(), metavar="AGE", help="Sessions without a message for this long, such as 3d."
+    "--older-than",
+    type=Age(),
+    metavar="AGE",
+    help="Delete sessions without a message for this long, such as 3d.",
 )
-@click.option("--session", "session_id", metavar="ID", help="Only this session.")
+@click.option("--session", "session_id", metavar="ID", help="Delete only this session.")
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 @with_registry
 def prune(settings: Settings, older_than: float | None, session_id: str | None, yes: bool) -> None:
@@ -207,7 +210,7 @@ def _write_private(path: Path, text: str) -> None:
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     except FileExistsError:
-        raise click.ClickException(f"{path} already exists; choose another name") from None
+        raise click.ClickException(f"{path} already exists; choose a different name") from None
     except OSError as error:
         raise click.ClickException(f"{path}: {error.strerror}") from None
     with os.fdopen(descriptor, "w", encoding="utf-8") as file:

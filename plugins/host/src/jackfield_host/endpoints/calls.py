@@ -101,7 +101,11 @@ async def execute(context: RequestContext) -> Response:
 def _idempotency_key(context: RequestContext, body: ExecuteBody) -> str | None:
     given = _key_header(context, IDEMPOTENCY_KEY)
     if given is not None and body.call_id not in (None, given):
-        raise HttpError(400, "invalid", f"`call_id` and {IDEMPOTENCY_KEY} differ; send one, or both alike.")
+        raise HttpError(
+            400,
+            "invalid",
+            f"`call_id` and {IDEMPOTENCY_KEY} differ; send only one, or the same value in both.",
+        )
     return body.call_id if given is None else given
 
 
@@ -133,6 +137,7 @@ async def _session(context: RequestContext, key: str | None) -> Session:
     if stored is None:
         return await _create_session(context, session_id=session_id, secret=secret)
     check_access(stored, secret, identity)
+    sessions.runtime.repin(stored)
     return stored
 
 
@@ -210,7 +215,7 @@ def _confirmation_card(pending: PendingConfirmation, session: Session) -> dict[s
 
 
 async def decide(context: RequestContext) -> Response:
-    """Carry out the user's decision about a waiting call, and return the outcome of the call."""
+    """Carry out the user's decision on a waiting call, and return the outcome of the call."""
     body = await context.body(DecisionBody)
     session = await context.session()
     answer = await context.sessions.resolve_confirmation(
@@ -350,7 +355,7 @@ EXECUTE = Endpoint(
             IDEMPOTENCY_KEY,
             "header",
             "Identifies the call: the same key returns the same outcome, or the same confirmation while the "
-            "call waits.",
+            "call is waiting.",
             {"type": "string", "pattern": f"^{_KEY_PATTERN}$"},
         ),
         EndpointParameter(
@@ -363,14 +368,16 @@ EXECUTE = Endpoint(
     responses={
         200: (ResponseForm("The call succeeded.", ExecuteResponse),),
         202: (
-            ResponseForm("The call waits for confirmation: POST /confirmations/{token}.", ExecuteResponse),
+            ResponseForm(
+                "The call is waiting for confirmation: POST /confirmations/{token}.", ExecuteResponse
+            ),
         ),
     },
     errors={
         400: "The arguments or the body are invalid.",
         404: "There is no such tool, or no such session.",
         408: "The tool timed out, or the body did not arrive.",
-        409: "The key was used before for another call, or the tool reports a conflict.",
+        409: "The key was used before for a different call, or the tool reports a conflict.",
         410: "The session has ended.",
         422: "The tool cannot do this with these arguments; trying again does not help.",
         500: "The tool or the host failed with an internal error.",
@@ -380,7 +387,7 @@ EXECUTE = Endpoint(
 CONFIRMATIONS = Endpoint(
     "POST",
     "/confirmations/{token}",
-    "Approve or decline a call that waits for confirmation.",
+    "Approve or decline a call that is waiting for confirmation.",
     decide,
     body=DecisionBody,
     parameters=(
@@ -401,7 +408,8 @@ CONFIRMATIONS = Endpoint(
         ),
         409: (
             ResponseForm(
-                "The decision was different before, or came too late: `state` gives the outcome.",
+                "A different decision had already been made, or this one came too late; `state` "
+                "gives the outcome.",
                 DecisionResponse,
             ),
         ),

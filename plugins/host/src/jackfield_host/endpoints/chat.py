@@ -1,4 +1,4 @@
-"""`POST /chat`: sends one message of the user, and returns the turn that answers it."""
+"""`POST /chat`: sends one message from the user, and returns the turn that answers it."""
 
 from __future__ import annotations
 

@@ -23,6 +23,7 @@ from jackfield_host.endpoint import Endpoint, RequestContext, ResponseForm
 from jackfield_host.endpoints.browser_calls import SDP, SESSION
 from jackfield_host.endpoints.calls import CONFIRMATIONS, EXECUTE, TASKS
 from jackfield_host.endpoints.chat import CHAT
+from jackfield_host.endpoints.development import DEVELOPMENT
 from jackfield_host.endpoints.downloads import DOWNLOADS, START_DOWNLOAD
 from jackfield_host.endpoints.events import EVENTS
 from jackfield_host.endpoints.health import HEALTH, STATUS
@@ -84,7 +85,7 @@ OPENAPI = Endpoint(
 
 ENDPOINTS = (
     SESSION, SDP, CHAT, EXECUTE, CONFIRMATIONS, TASKS, EVENTS, TOOLS, TOOL, REGISTRY, HEALTH, STATUS, METRICS,
-    SESSIONS, TRANSCRIPT, AUDIT, CALLS, SETTLE, STATS, REGISTRY_DIFF, DOWNLOADS,
+    SESSIONS, TRANSCRIPT, AUDIT, CALLS, SETTLE, STATS, REGISTRY_DIFF, DEVELOPMENT, DOWNLOADS,
     START_DOWNLOAD, OPENAPI,
 )  # fmt: skip
 """Every HTTP endpoint of the host."""

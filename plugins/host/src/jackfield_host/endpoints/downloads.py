@@ -183,7 +183,7 @@ DOWNLOADS = Endpoint(
 START_DOWNLOAD = Endpoint(
     "POST",
     "/downloads/start",
-    "Start a download. Starting one that runs or is complete changes nothing.",
+    "Start a download. Starting one that is running or complete has no effect.",
     start,
     body=DownloadBody,
     responses={

@@ -78,12 +78,16 @@ async def health(context: RequestContext) -> Response:
     """Return whether the host accepts sessions; nothing in the response is private."""
     host = context.host
     health = await host.health_check.run()
-    provider = health.parts["provider"] and context.sessions.model_reachable
+    conversations = bool(context.sessions.transport.modes)
+    provider = health.parts["provider"] and conversations and context.sessions.model_reachable
+    # A host that is meant to have no provider lacks nothing.
+    degraded = not provider and not context.sessions.factory.conversations_disabled
     body = {
-        "status": "unhealthy" if not health.ready else "healthy" if provider else "degraded",
+        "status": "unhealthy" if not health.ready else "degraded" if degraded else "healthy",
         "registry": health.parts["registry"],
         "store": health.parts["store"],
         "provider": provider,
+        "conversations": "on" if conversations else "off",
         "active_sessions": len(context.sessions.live),
         "uptime": host.uptime,
     }
@@ -100,6 +104,7 @@ async def status(context: RequestContext) -> Response:
             "user": user,
             "provider": sessions.factory.provider,
             "providerChoice": _provider(sessions.factory.provider_choice) if context.is_operator else None,
+            "conversations": "on" if sessions.transport.modes else "off",
             "modes": sorted(sessions.transport.modes),
             "browserCalls": has_browser_calls(sessions.transport),
             "registry": registry.version,
@@ -110,6 +115,7 @@ async def status(context: RequestContext) -> Response:
             },
             "uptime": host.uptime,
             "draining": sessions.draining,
+            "development": host.development is not None,
             "sessions": {
                 "active": len(live),
                 "yours": sum(each.session.user == user for each in live),
@@ -141,7 +147,8 @@ HEALTH = Endpoint(
     responses={
         200: (
             ResponseForm(
-                "It does; `degraded` if the last attempt to reach the model failed.", HealthResponse
+                "It does; `degraded` if the last attempt to reach the model failed or no provider was found.",
+                HealthResponse,
             ),
         ),
         503: (ResponseForm("It does not, or it is stopping.", HealthResponse),),

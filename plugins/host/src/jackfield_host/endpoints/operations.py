@@ -42,7 +42,7 @@ MAX_SAMPLES = 360
 PROMETHEUS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 _NOT_REFUSALS = ("loops", "validation")
-"""Loops are counted separately, and invalid arguments are not refused by a policy."""
+"""Loops are counted separately, and invalid arguments are not rejected by a policy."""
 
 _INSTALL = "Install jackfield-observability and run `jackfield build`."
 
@@ -69,7 +69,7 @@ class AuditPage(Protocol):
 
     @property
     def complete(self) -> bool:
-        """Whether there are no older lines that match."""
+        """True if there are no older matching lines."""
 
 
 @runtime_checkable
@@ -278,8 +278,8 @@ AUDIT = Endpoint(
     audit,
     parameters=(
         LIMIT,
-        EndpointParameter("tool", "query", "Only calls of this tool.", {"type": "string"}),
-        EndpointParameter("session", "query", "Only calls of this session, by its id.", {"type": "string"}),
+        EndpointParameter("tool", "query", "Only calls to this tool.", {"type": "string"}),
+        EndpointParameter("session", "query", "Only calls in this session, by its id.", {"type": "string"}),
         EndpointParameter("ok", "query", "Only calls that succeeded, or that failed.", {"type": "boolean"}),
     ),
     responses={200: (ResponseForm("Lines of the audit log, the latest first.", AuditResponse),)},
@@ -299,10 +299,11 @@ CALLS = Endpoint(
 SETTLE = Endpoint(
     "POST",
     "/calls/settle",
-    "Record whether a call in doubt took effect. Of several operators, the first one succeeds.",
+    "Record whether a call in doubt took effect. If several operators settle the same call, the "
+    "first one wins.",
     settle,
     body=SettleBody,
-    responses={200: (ResponseForm("The call, with its outcome from now on.", SettledCall),)},
+    responses={200: (ResponseForm("The settled call, with its outcome.", SettledCall),)},
     errors={
         400: "The body is invalid; the message says where.",
         404: "No call in doubt has this key; another operator may have settled it.",

@@ -64,6 +64,7 @@ async def tool(context: RequestContext) -> Response:
             "providerSchemas": dict(frozen.provider_schemas),
             "distribution": frozen.distribution,
             "distributionVersion": frozen.distribution_version,
+            "family": frozen.family,
         }
     )
 
@@ -90,6 +91,7 @@ async def registry(context: RequestContext) -> Response:
             "distribution": frozen.distribution,
             "distributionVersion": frozen.distribution_version,
             "contentHash": frozen.content_hash,
+            "family": frozen.family,
         }
         for tool_id, frozen in snapshot.tools.items()
     ]
@@ -129,7 +131,7 @@ async def registry_diff(context: RequestContext) -> Response:
             404,
             "no_previous",
             "There is no other registry to compare with.",
-            suggestion="`jackfield build` keeps the previous registry when something has changed.",
+            suggestion="`jackfield build` keeps the previous registry when something changes.",
         )
     return JSONResponse(found)
 
@@ -169,7 +171,7 @@ TOOLS = Endpoint(
     tools,
     parameters=(
         EndpointParameter(
-            "mode", "query", "Only tools of this mode.", {"type": "string", "enum": list(MODES)}
+            "mode", "query", "Only tools for this mode.", {"type": "string", "enum": list(MODES)}
         ),
     ),
     responses={200: (ResponseForm("The tools, with the main facts about each.", ToolList),)},

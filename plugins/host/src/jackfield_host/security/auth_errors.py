@@ -1,4 +1,4 @@
-"""The reasons why the host refuses a request or handshake before serving it."""
+"""The reasons why the host rejects a request or handshake before serving it."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ AUTH_ERRORS: MappingProxyType[AuthErrorCode, tuple[int, str]] = MappingProxyType
         "expired_token": (401, "The token has expired; get a new one."),
         "early_token": (
             401,
-            "The token is not valid yet; compare the clocks of its issuer and of this host.",
+            "The token is not valid yet; compare the issuer's clock with this host's clock.",
         ),
-        "wrong_audience": (401, "The token was issued for another audience than this host."),
+        "wrong_audience": (401, "The token was issued for a different audience, not for this host."),
         "wrong_issuer": (401, "The token comes from an issuer that this host does not trust."),
-        "foreign_origin": (403, "Pages of this origin may not use this host."),
+        "foreign_origin": (403, "Pages from this origin may not use this host."),
         "missing_origin": (403, "A WebSocket handshake without a token must send an `Origin` header."),
         "foreign_host": (403, "This host does not accept the name in the `Host` header."),
         "not_local": (
@@ -44,7 +44,7 @@ AUTH_ERRORS: MappingProxyType[AuthErrorCode, tuple[int, str]] = MappingProxyType
 
 
 class AuthError(Exception):
-    """A request is refused; the message reveals nothing about the host's internals."""
+    """A request is rejected; the message reveals nothing about the host's internals."""
 
     def __init__(self, code: AuthErrorCode) -> None:
         self.code: AuthErrorCode = code

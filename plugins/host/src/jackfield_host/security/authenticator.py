@@ -103,7 +103,7 @@ class Authenticator:
         self.requires_token = bool(settings.keys or settings.jwt)
 
     def authenticate(self, request: RequestInfo) -> Identity:
-        """Return the user who sends a request; raise `AuthError` if the request is refused."""
+        """Return the user who sends a request; raise `AuthError` if the request is rejected."""
         self.check_origin(request)
         if not self.requires_token:
             self._check_local(request)
@@ -202,7 +202,7 @@ def _token(request: RequestInfo) -> str:
     if not found:
         raise AuthError("missing_token")
     token = found.pop()
-    # Two different tokens are refused, because it is not clear which one counts.
+    # Two different tokens are rejected, because it is not clear which one counts.
     if found or not 0 < len(token) <= MAX_TOKEN or not token.isascii():
         raise AuthError("bad_token")
     return token

@@ -165,7 +165,7 @@ def _public_keys(settings: JwtSettings) -> Key | KeySet:
     raw = _content(where, path)
     try:
         with warnings.catch_warnings():
-            # Short RSA keys are refused.
+            # Short RSA keys are rejected.
             warnings.simplefilter("error", SecurityWarning)
             if raw.lstrip().startswith(b"{"):
                 return _key_set(where, raw, settings.algorithms)

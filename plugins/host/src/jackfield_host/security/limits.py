@@ -93,7 +93,7 @@ def encode_error(code: str, message: str) -> bytes:
 
 
 class TooLarge(NamedTuple):
-    """Why a request is refused for its size."""
+    """Why a request is rejected for its size."""
 
     status: int
     code: str
@@ -105,7 +105,7 @@ class _BodyTooLarge(HTTPException):
 
 
 class SizeLimits:
-    """ASGI middleware that refuses requests with a target, headers or a body that are too large."""
+    """ASGI middleware that rejects requests with a target, headers or a body that are too large."""
 
     def __init__(
         self,

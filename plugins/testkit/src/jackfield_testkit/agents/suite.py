@@ -99,7 +99,7 @@ class AgentsContractTests(ContractTests, suite=True):
         expect(all(sessions), "a report has no session")
         expect(
             not any(each.startswith(USER_SESSION) for each in sessions),
-            "an agent worked in the session of the user",
+            "an agent worked in the user's session",
         )
         expect(len(set(sessions)) == len(sessions), f"two tasks have the session {sessions[0]!r}")
 

@@ -62,7 +62,7 @@ class Radicale:
     @staticmethod
     def _expect(status: int, response: RadicaleResponse) -> None:
         if response.status != status:
-            raise AssertionError(f"Radicale responseed {response.status}: {response.text}")
+            raise AssertionError(f"Radicale responded with {response.status}: {response.text}")
 
 
 @contextmanager
@@ -107,4 +107,4 @@ def _wait(server: Radicale, process: subprocess.Popen[bytes], log: Path) -> None
             time.sleep(0.05)
         else:
             return
-    raise RuntimeError(f"Radicale did not start: {log.read_text(errors='refolder')[-500:]}")
+    raise RuntimeError(f"Radicale did not start: {log.read_text(errors='replace')[-500:]}")

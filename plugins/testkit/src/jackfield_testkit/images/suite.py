@@ -59,7 +59,7 @@ class ImagesContractTests(ContractTests, suite=True):
     async def create_images(
         self, folder: Path, provider: Literal["drawing", "refusing", "unreachable"]
     ) -> Images:
-        """Create the capability over a provider that draws, refuses every subject, or is unreachable.
+        """Create the capability over a provider that draws, rejects every subject, or is unreachable.
 
         It stores its images in `folder`, and finds them again when it is created again.
         """
@@ -189,7 +189,7 @@ class ImagesContractTests(ContractTests, suite=True):
 
     @async_test
     async def test_provider_refusal_is_permanent(self, harness: ImagesHarness) -> None:
-        """A refused subject is a permanent error that is not retryable and has a suggestion."""
+        """A rejected subject is a permanent error that is not retryable and has a suggestion."""
         error = await _generation_error(harness, "refusing")
         expect_equal(error.type, ErrorType.PERMANENT, "the type of the error")
         expect_equal(error.retryable, False, "retryable")

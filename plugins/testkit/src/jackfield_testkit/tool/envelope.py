@@ -20,6 +20,7 @@ from jackfield import (
     suppress_transcript,
 )
 from jackfield.contract.manifest import ToolManifest
+from jackfield.handler_types import ArgumentsRefusedError
 from jackfield.strict_json import pointer
 
 from jackfield_testkit.json_values import json_faults, same_json, strings
@@ -52,7 +53,7 @@ _MARKUP = {
 
 def envelope_problems(run: Run, manifest: ToolManifest) -> list[str]:
     """Return everything that is wrong with the response of a run."""
-    if not run.reached or run.crashed:
+    if not run.reached or run.crashed or isinstance(run.raised, ArgumentsRefusedError):
         return []  # There is no response of the handler; test_examples checks whether that was expected.
     found = list(_response_problems(run, manifest))
     if run.changed_arguments:
@@ -64,8 +65,8 @@ def envelope_problems(run: Run, manifest: ToolManifest) -> list[str]:
 
 
 def _response_problems(run: Run, manifest: ToolManifest) -> Iterator[str]:
-    if run.raised is None and not isinstance(run.returned, ToolResponse):
-        yield f"the handler returned {type(run.returned).__name__} instead of ok(...) or fail(...)"
+    if run.raised is None and run.returned is None:
+        yield "the handler returned None; return data, ok(...) or fail(...)"
         return
     response = run.response
     found = [

@@ -7,7 +7,7 @@ from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import orjson
-from jackfield import ErrorType, Mode, ToolResponse
+from jackfield import ErrorType, Mode
 
 from jackfield_testkit.context import ToolTestContext
 from jackfield_testkit.json_values import json_faults, same_json
@@ -65,7 +65,7 @@ class Example:
                 f"the arguments of an example have to be a dict, not {type(self.arguments).__name__}"
             )
         if faults := list(json_faults(self.arguments)):
-            raise TypeError(f"the arguments of an example have to be JSON: {'; '.join(faults)}")
+            raise TypeError(f"the arguments of an example must be JSON: {'; '.join(faults)}")
         if self.error is not None:
             self._check_error(self.error)
         if self.mode not in (None, "text", "voice"):
@@ -127,9 +127,8 @@ def _outcome_problems(example: Example, run: Run) -> Iterator[str]:
             yield "the schema accepts these arguments, but the example expects that it rejects them"
         elif example.error:
             yield f"expected a failure of type {example.error}, got {report.response(run.response)}"
-    elif run.reached and run.raised is None and not isinstance(run.returned, ToolResponse):
-        returned = type(run.returned).__name__
-        yield f"the handler returned {returned}, not ok(...) or fail(...), and the model gets INTERNAL"
+    elif run.reached and run.raised is None and run.returned is None:
+        yield "the handler returned None, and the model gets INTERNAL"
     elif failure.type != example.error:
         expected = f"a failure of type {example.error}" if example.error else "success"
         yield f"expected {expected}, got {report.response(run.response)}"

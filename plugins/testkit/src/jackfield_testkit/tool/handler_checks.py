@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from typing import Any, NamedTuple
 
-from jackfield import ToolError, ToolResponse
+from jackfield import ToolError, ToolResponse, ok
 from jackfield.contract.tool import fail_from
 from jackfield.strict_json import pointer
 
@@ -90,7 +90,9 @@ async def _own_response(case: ExampleCase, arguments: dict[str, Any]) -> ToolRes
         return fail_from(error)
     except Exception:  # noqa: BLE001 - any failure means that there is no response
         return None
-    return response if isinstance(response, ToolResponse) else None
+    if response is None or isinstance(response, ToolResponse):
+        return response
+    return ok(response)
 
 
 def _same(one: ToolResponse, other: ToolResponse) -> bool:

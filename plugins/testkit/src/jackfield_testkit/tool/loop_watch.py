@@ -82,7 +82,7 @@ class LoopWatch:
         self._folder = f"{folder.resolve()}{os.sep}"
         self._computed = LoopBlock(0.0, "computing")
         self._waited = LoopBlock(0.0, "waiting")
-        self._starved = LoopBlock(0.0, "by a thread that let no other run")
+        self._starved = LoopBlock(0.0, "by a thread that blocked all others")
         self._seen = ""
         self._sampling = False
         self._ended = threading.Event()

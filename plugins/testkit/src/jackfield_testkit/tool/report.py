@@ -23,7 +23,7 @@ def failure(message: str) -> BaseException:
 
 def findings(tool_id: str, errors: Iterable[Finding]) -> str:
     """Return the findings of the build, each with its code, its place and how to fix it."""
-    lines = [f"{tool_id} does not pass the checks of the build"]
+    lines = [f"{tool_id} does not pass the build checks"]
     for error in errors:
         place = " ".join(filter(None, (error.file, error.path)))
         what = f"{place}: {error.message}" if place else error.message
@@ -64,7 +64,7 @@ def item(text: str) -> str:
 
 def shorten(text: str) -> str:
     """Return a text, shortened if it is very long."""
-    return text if len(text) <= _MAX_SHOWN else f"{text[:_MAX_SHOWN]}... ({len(text)} characters in all)"
+    return text if len(text) <= _MAX_SHOWN else f"{text[:_MAX_SHOWN]}... ({len(text)} characters in total)"
 
 
 def _pretty(value: Any) -> str:

@@ -1,4 +1,4 @@
-"""Runs a tool as the registry does: finds it by its entry point, validates arguments, calls the handler."""
+"""Runs a tool as the registry does: finds it by its id, validates arguments, calls the handler."""
 
 from __future__ import annotations
 
@@ -24,10 +24,12 @@ from jackfield.plugins import Plugins
 from jackfield.registry.arguments import Arguments, compile_schema
 from jackfield.registry.returns import Returns
 from jackfield_builder import pipeline
+from jackfield_builder.checks import types
 from jackfield_builder.discovery import Discovery, discover
 from jackfield_builder.findings import Finding, sort_findings
 from jackfield_builder.tool_draft import read_tool
 from jackfield_builder.tool_sources import ToolSource, locate_tools
+from jackfield_builder.type_schemas import handler_schemas
 
 from jackfield_testkit.json_values import same_json
 from jackfield_testkit.tool import report
@@ -66,16 +68,22 @@ def load_tool(tool_id: str) -> InstalledTool:
     source = _locate(tool_id, discover())
     draft = read_tool(source)
     broken = f"{tool_id} cannot be run; test_contract or `jackfield build` shows why"
-    if draft.schema is None or not compile_schema(tool_schema()).is_valid(draft.schema):
-        raise ToolUnusableError(broken)
-    manifest = ToolManifest.from_wire(draft.schema)
     try:
+        module, _, function = source.handler.partition(":")
+        execute = getattr(importlib.import_module(module), function)
+        draft.types = handler_schemas(execute)
+        types.check(draft)
+        if draft.schema is None or not compile_schema(tool_schema()).is_valid(draft.schema):
+            raise ToolUnusableError(broken)
+        manifest = ToolManifest.from_wire(draft.schema)
         arguments = Arguments(manifest.parameters)
         returns = None if manifest.returns is None else Returns(manifest.returns)
-        execute = importlib.import_module(source.handler.partition(":")[0]).execute
+        handler = as_handler(execute)
+    except ToolUnusableError:
+        raise
     except (Exception, SystemExit) as error:
         raise ToolUnusableError(f"{broken}: {type(error).__name__}: {error}") from error
-    return InstalledTool(source, manifest, arguments, returns, as_handler(execute))
+    return InstalledTool(source, manifest, arguments, returns, handler)
 
 
 def build_findings(tool_id: str) -> tuple[Finding, ...]:
@@ -90,11 +98,31 @@ def _locate(tool_id: str, discovery: Discovery) -> ToolSource:
     announced = [entry for entry in discovery.tools if entry.name == tool_id]
     # Plugins are imported only for a tool without an entry point of its own.
     offered = () if announced else plugins(discovery.plugins).of("jackfield_tools")
-    found, unlocated = locate_tools(announced, (each for each in offered if each.name == tool_id))
+    found, unlocated = locate_tools(
+        announced, (each for each in offered if each.name == tool_id), discovery.families
+    )
     if found:
         return found[0]
     faults = [each for each in (*discovery.findings, *unlocated) if each.subject == tool_id]
     raise ToolUnusableError(_not_found(tool_id, faults, discovery))
+
+
+def family_tools(family: str) -> tuple[str, ...]:
+    """Return the ids of the tools of an installed family; raises `ToolUnusableError`."""
+    discovery = discover()
+    for each in discovery.families:
+        if each.name == family:
+            return each.tool_ids
+    faults = [each for each in discovery.findings if each.subject == family]
+    if faults:
+        reasons = "; ".join(f"{each.code.id} {each.code.title}: {each.message}" for each in faults)
+        raise ToolUnusableError(f"the family {family} cannot be used: {reasons}")
+    close = get_close_matches(family, [each.name for each in discovery.families], 1)
+    hint = f"did you mean {close[0]!r}? Otherwise install it" if close else "install it"
+    raise ToolUnusableError(
+        f"no installed distribution has an entry point {family!r} in the group jackfield.families; "
+        f"{hint}, e.g. with `pip install -e .` in its folder, into the environment that runs pytest"
+    )
 
 
 @cache
@@ -117,14 +145,14 @@ def _not_found(tool_id: str, faults: list[Finding], discovery: Discovery) -> str
     close = get_close_matches(tool_id, [entry.name for entry in discovery.tools], 1)
     hint = f"did you mean {close[0]!r}? Otherwise install it" if close else "install it"
     return (
-        f"no installed distribution has an entry point {tool_id!r} in the group jackfield.tools; "
+        f"no installed distribution, family or plugin declares the tool {tool_id!r}; "
         f"{hint}, e.g. with `pip install -e .` in its folder, into the environment that runs pytest"
     )
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One call of a tool and its result."""
+    """One call to a tool and its result."""
 
     response: ToolResponse
     context: ToolContext

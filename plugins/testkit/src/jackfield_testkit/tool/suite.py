@@ -32,10 +32,10 @@ class ToolContractTests(ContractTests, suite=True):
     overridable = frozenset(
         {"tool_id", "examples", "waived", "context", "best_of", "max_block_ms", "cancel_grace_ms"},
     )
-    override_hint = "give your own another name, and override context() to change the handler's context"
+    override_hint = "give your own a different name, and override context() to change the handler's context"
 
     tool_id: ClassVar[str] = ""
-    """The name of the tool's entry point."""
+    """The id of the tool, under which it is installed."""
 
     examples: ClassVar[Sequence[Example]] = ()
     """Calls and their expected results; the tool gets no other input."""
@@ -55,7 +55,7 @@ class ToolContractTests(ContractTests, suite=True):
         if not (cls.tool_id and isinstance(cls.tool_id, str)):
             raise TypeError(
                 f"{cls.__name__} does not name the tool that it tests; "
-                'set tool_id = "..." to the name of its entry point'
+                'set tool_id = "..." to the id of the tool'
             )
         check_examples(cls.__name__, cls.examples)
 
@@ -143,7 +143,7 @@ class ToolContractTests(ContractTests, suite=True):
         chosen = [
             pytest.param(example, id=example.label(position))
             for position, example in enumerate(self.examples)
-            if _applies(test, example)
+            if applies(test, example)
         ]
         yield from chosen or [pytest.param(None, id="none")]
 
@@ -159,7 +159,8 @@ class ToolContractTests(ContractTests, suite=True):
             yield ExampleCase(tool, example, mode, self.context)
 
 
-def _applies(test: str, example: Example) -> bool:
+def applies(test: str, example: Example) -> bool:
+    """Return whether a contract test uses an example."""
     match test:
         case "test_time_budget":
             return example.succeeds

@@ -121,7 +121,7 @@ class TurnTests:
 
     @async_test
     async def test_context_can_request_a_response(self, harness: TransportHarness) -> None:
-        """With `respond` the model responds without a message of the user."""
+        """With `respond` the model responds without a message from the user."""
         async with harness.connect(_answers) as link:
             await link.connection.send_context("The photo has been uploaded.", respond=True)
             await link.collector.next(TurnComplete)

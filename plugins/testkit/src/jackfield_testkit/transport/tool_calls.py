@@ -109,7 +109,7 @@ class ToolCallTests:
 
     @async_test
     async def test_unknown_tools_are_delivered(self, harness: TransportHarness) -> None:
-        """A call of an undeclared tool is delivered under its name, and its result reaches the model."""
+        """A call to an undeclared tool is delivered under its name, and its result reaches the model."""
         got: dict[str, Any] = {}
 
         async def script(model: ScriptedModel) -> None:

@@ -149,7 +149,7 @@ class WebContractTests(ContractTests, suite=True):
 
     @async_test
     async def test_requests_share_no_cookies(self, harness: WebHarness) -> None:
-        """A cookie of one response is not sent with another request."""
+        """A cookie from one response is not sent with another request."""
         url = harness.site.page("/", "Hello.", "text/plain", headers={"Set-Cookie": "who=ann"})
         async with harness.open() as web:
             await web.fetch(url)
@@ -294,7 +294,7 @@ class WebContractTests(ContractTests, suite=True):
 
     @async_test
     async def test_redirect_targets_are_checked(self, harness: WebHarness) -> None:
-        """A redirect to an internal address or another scheme is rejected."""
+        """A redirect to an internal address or a different scheme is rejected."""
         harness.network.names["internal.example"] = [("192.168.1.1",)]
         async with harness.open() as web:
             for target in (*_REDIRECT_TARGETS, harness.site.url("/secret", "localhost")):

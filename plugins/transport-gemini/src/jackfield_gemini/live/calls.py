@@ -83,7 +83,7 @@ class LiveCalls:
                 if _had_effect(response):
                     text = result.envelope.decode()
                     notes.append(
-                        f"[Note: the call of {result.tool_id} was cancelled too late; it ran. {text}]"
+                        f"[Note: the call to {result.tool_id} was cancelled too late; it ran. {text}]"
                     )
                 continue
             answer = {"id": call_id, "name": self._names.provider_name(result.tool_id), "response": response}

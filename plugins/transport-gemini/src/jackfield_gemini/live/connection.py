@@ -167,8 +167,8 @@ class LiveConnection:
                 except TimeoutError:
                     events = list(reader.settle())
                 except (ValueError, TypeError, AttributeError, KeyError) as error:
-                    _log.warning("a message of Gemini could not be read: %s", type(error).__name__)
-                    events = [ProviderError("server_error", "a message of the provider could not be read")]
+                    _log.warning("a message from Gemini could not be read: %s", type(error).__name__)
+                    events = [ProviderError("server_error", "a message from the provider could not be read")]
                 for event in events:
                     queue.put_nowait(event)
                 await queue.room()

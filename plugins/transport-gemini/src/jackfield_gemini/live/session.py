@@ -24,7 +24,7 @@ def live_config(opening: ConnectionConfig, settings: GeminiSettings) -> LiveConn
     try:
         return LiveConnectConfig.model_validate(_fields(opening, settings))
     except ValueError as error:
-        detail = f"the SDK does not take what the session begins with: {error}"
+        detail = f"the SDK rejects the session's configuration: {error}"
         raise TransportError("invalid_request_error", detail[:MAX_DETAIL]) from None
 
 

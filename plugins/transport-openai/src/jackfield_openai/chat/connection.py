@@ -173,18 +173,16 @@ class ChatConnection:
         if reply.usage:
             self._events.put_nowait(reply.usage)
         if reply.finish is None:
-            self._fail(reply, TransportError("network", "the answer broke off"))
+            self._fail(reply, TransportError("network", "the answer ended unexpectedly"))
         elif reply.finish == "content_filter":
             self._fail(reply, TransportError("content_refused", "the answer was cut by the content filter"))
         elif self._answer_tokens and reply.finish == "length" and (reply.calls or not reply.text):
             # A reasoning model may exhaust the limit before its first word.
-            detail = f"the answer ran into answer_tokens = {self._answer_tokens} before it could be used"
+            detail = f"the answer reached answer_tokens = {self._answer_tokens} before it could be used"
             self._fail(reply, TransportError("server_error", detail))
         elif reply.calls and reply.finish == "length":
             # The last call is probably cut off, and the others may depend on it.
-            self._fail(
-                reply, TransportError("context_length_exceeded", "the calls ran into the length limit")
-            )
+            self._fail(reply, TransportError("context_length_exceeded", "the calls reached the length limit"))
         elif reply.calls:
             calls = tuple(self._tools.call(each.name, each.arguments, each.id) for each in reply.calls)
             self._history.add_calls(reply, [call.tool_id for call in calls])

@@ -79,7 +79,8 @@ class Reply:
             known = next((call for call in reversed(self.calls) if call.index == number), None)
         elif known is None and self.calls:
             known = self.calls[-1]
-        if known is not None and not _begins_another(known, call_id, name):
+        # Most fragments have neither an id nor a name, and continue a call.
+        if known is not None and not ((call_id or name) and _begins_another(known, call_id, name)):
             return known
         self.calls.append(PartialCall(index=number))
         return self.calls[-1]

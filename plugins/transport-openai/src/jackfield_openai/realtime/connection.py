@@ -341,7 +341,7 @@ async def _open(
                 await asyncio.shield(connection.close())
                 raise
     except TimeoutError:
-        detail = f"the session did not stand within {settings.connect_timeout:g} s"
+        detail = f"the session was not ready within {settings.connect_timeout:g} s"
         raise TransportError("network", detail) from None
     except (OpenAIError, WebSocketException, OSError, ValueError) as error:
         raise _socket_error(error) from None

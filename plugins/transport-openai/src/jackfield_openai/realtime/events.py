@@ -91,9 +91,9 @@ def _failure(response: Mapping[str, Any], *, cut_calls: bool, limited: bool) -> 
         return ProviderError("content_refused", "the answer was cut by the content filter")
     if cut_calls and limited:
         # A new connection with a summary would reach the same limit.
-        return ProviderError("server_error", "the calls ran into the limit of answer_tokens")
+        return ProviderError("server_error", "the calls reached the answer_tokens limit")
     if cut_calls:
-        return ProviderError("context_length_exceeded", "the calls ran into the length limit")
+        return ProviderError("context_length_exceeded", "the calls reached the length limit")
     return TurnComplete()
 
 

@@ -72,7 +72,7 @@ def history_item(said: Utterance, item_id: str) -> dict[str, Any]:
 
 
 def user_item(text: str, item_id: str) -> dict[str, Any]:
-    """Return an item for a text message of the user."""
+    """Return an item for a text message from the user."""
     return _message("user", "input_text", text, item_id)
 
 

@@ -31,7 +31,7 @@ def realtime(tool_id: str, description: str, parameters: Mapping[str, Any]) -> A
 def strict(tool_id: str, description: str, parameters: Mapping[str, Any]) -> Adapted:
     """Declare a function for chat completions whose arguments the service forces into the schema.
 
-    Where strict mode would refuse arguments that the schema accepts, the function is declared without it.
+    Where strict mode would reject arguments that the schema accepts, the function is declared without it.
     """
     report = LoweringReport()
     try:

@@ -76,7 +76,7 @@ _ANY_TYPE = "it accepts values of any type, and strict mode needs a type"
 
 
 class NotStrictError(Exception):
-    """Strict mode would refuse arguments that the schema accepts; `path` is the construct that causes it."""
+    """Strict mode would reject arguments that the schema accepts; `path` is the construct that causes it."""
 
     def __init__(self, path: Path, why: str) -> None:
         super().__init__(why)

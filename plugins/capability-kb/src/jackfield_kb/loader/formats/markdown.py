@@ -57,7 +57,7 @@ def _loader() -> Any:
         def compose_node(self, parent: Any, index: Any) -> Any:
             if self.check_event(yaml.AliasEvent):
                 event = self.peek_event()  # type: ignore[no-untyped-call]
-                raise yaml.composer.ComposerError(None, None, "aliases are not read", event.start_mark)
+                raise yaml.composer.ComposerError(None, None, "aliases are not supported", event.start_mark)
             return super().compose_node(parent, index)
 
     return Plain

@@ -57,7 +57,7 @@ def _columns(header: list[str], delimiter: str) -> list[str]:
 def _entry(columns: list[str], cells: list[str], line: int) -> DraftOrError:
     if len(cells) > len(columns):
         return UnreadableFileError(
-            f"the row has {len(cells)} cells and the table {len(columns)} columns",
+            f"the row has {len(cells)} cells, but the table has {len(columns)} columns",
             "put a cell that contains the delimiter in quotation marks",
             line,
         )

@@ -20,7 +20,7 @@ export function hostUrl(path) {
 
 /**
  * The HTTP interface of the host. Events: `unauthorized` (a token is missing or not accepted), `banned` (detail:
- * message, retryAfter) and `token` (it has changed).
+ * message, retryAfter), `token` (it has changed) and `registry` (a development host has reloaded its tools).
  */
 export class Api extends EventTarget {
   /** The token of the session that requests belong to, if there is one. */

@@ -3,6 +3,7 @@
 import { Api } from "./api.js";
 import { element, replace } from "./dom.js";
 import { SessionSocket } from "./session-socket.js";
+import { BuildStatus } from "./parts/build-status.js";
 import { BanBanner } from "./parts/countdown.js";
 import { askForToken } from "./parts/token-dialog.js";
 import { startTheme } from "./theme.js";
@@ -79,6 +80,7 @@ socket.addEventListener("session", ({ detail }) => {
   api.session = detail.token;
   banner.hide();
 });
+new BuildStatus(api, document.getElementById("build")).start();
 startTheme(document.getElementById("theme"));
 watchToken();
 addEventListener("hashchange", show);

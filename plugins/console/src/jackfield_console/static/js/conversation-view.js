@@ -77,7 +77,7 @@ export class ConversationView {
     return node;
   }
 
-  /** Handles a message of the host. */
+  /** Handles a message from the host. */
   handle(message, socket) {
     if (message.at !== undefined) this.#clockSkew = Math.min(this.#clockSkew, Date.now() / 1000 - message.at);
     this.#handlers[message.type]?.(message, socket);

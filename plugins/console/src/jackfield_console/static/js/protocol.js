@@ -5,7 +5,7 @@ export const PROTOCOL = "jackfield.1";
 export const MAX_TEXT_LENGTH = 8000;
 export const MAX_CONTEXT_LENGTH = 4000;
 
-/** The members of each message of the client, besides `type`. */
+/** The members of each message from the client, besides `type`. */
 export const CLIENT_MESSAGES = {
   start: ["timeZone", "language", "forms", "handover"],
   resume: ["timeZone", "language", "forms", "token", "lastEvent"],
@@ -21,7 +21,7 @@ export const CLIENT_MESSAGES = {
   end: [],
 };
 
-/** The members of each message of the host, besides `type`. */
+/** The members of each message from the host, besides `type`. */
 export const HOST_MESSAGES = {
   session: ["protocol", "session", "token", "mode", "user", "provider", "providerReason", "providerHints", "registry", "tools", "resumed", "state", "lastEvent", "partial"],
   reset: ["reason"],
@@ -46,7 +46,7 @@ export const HOST_MESSAGES = {
   form_request: ["id", "at", "formId", "tool", "values", "description", "parameters"],
   form_closed: ["id", "at", "formId", "submitted", "values"],
   session_status: ["id", "at", "state", "active", "tokensUsed", "ageSeconds"],
-  notification: ["id", "at", "code", "text", "suggestion"],
+  notification: ["id", "at", "code", "text", "suggestion", "registry", "tools"],
   custom: ["id", "at", "name", "fields"],
 };
 
@@ -64,6 +64,7 @@ export const CLOSE_CODES = {
   providerUnavailable: 4009,
   expiredToken: 4010,
   abandoned: 4011,
+  conversationsOff: 4012,
   restarting: 1012,
   internal: 1011,
 };

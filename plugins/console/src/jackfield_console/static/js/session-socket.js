@@ -14,14 +14,15 @@ const CLOSE_TEXTS = {
   [CLOSE_CODES.ended]: "The session has ended.",
   [CLOSE_CODES.idle]: "The connection was closed because the session was idle.",
   [CLOSE_CODES.maxDuration]: "The session reached its maximum duration.",
-  [CLOSE_CODES.invalidMessage]: "Protocol mismatch between page and host. Reload the page.",
+  [CLOSE_CODES.invalidMessage]: "The page and the host use different protocol versions. Reload the page.",
   [CLOSE_CODES.banned]: "You are temporarily banned.",
-  [CLOSE_CODES.replaced]: "The session continues in another window.",
+  [CLOSE_CODES.replaced]: "The session is open in another window.",
   [CLOSE_CODES.expiredToken]: "Your token has expired.",
+  [CLOSE_CODES.conversationsOff]: "Conversations are off on this host.",
 };
 
 /**
- * One session. Events: `message` (detail: a message of the host), `audio` (detail: ArrayBuffer), `state`, `session`
+ * One session. Events: `message` (detail: a message from the host), `audio` (detail: ArrayBuffer), `state`, `session`
  * (detail: the first message), `banned` (detail: message, retryAfter), `full` (detail: message), `closed` (detail:
  * code, text).
  *
@@ -29,7 +30,7 @@ const CLOSE_TEXTS = {
  */
 export class SessionSocket extends EventTarget {
   state = "closed";
-  /** The first message of the host: provider, tools, user. */
+  /** The first message from the host: provider, tools, user. */
   session = null;
   /** Texts and forms of the user that the host has not echoed yet. */
   unacknowledged = [];

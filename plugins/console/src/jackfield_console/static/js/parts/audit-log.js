@@ -4,7 +4,7 @@ import { element, replace } from "../dom.js";
 import { decisionList } from "./policies.js";
 import { formatDuration } from "./format.js";
 
-const NUMBERS = new Set(["Took", "Turn"]);
+const NUMBERS = new Set(["Duration", "Turn"]);
 
 /** A table that is updated, except while a row is expanded. */
 export class AuditLog {
@@ -27,7 +27,7 @@ export class AuditLog {
         element("option", { value: "false" }, "failed")),
     };
     const labels = { tool: "Tool", session: "Session", ok: "Outcome" };
-    const headers = ["Time", "Tool", "Outcome", "Took", "User", "Session", "Turn", "Policies"];
+    const headers = ["Time", "Tool", "Outcome", "Duration", "User", "Session", "Turn", "Policies"];
     this.root = element("section", { class: "card stack", "aria-labelledby": "audit-title" },
       element("h2", { id: "audit-title" }, "Audit"),
       element("form", { class: "row filters", on: { submit: (event) => { event.preventDefault(); refresh(); } } },
@@ -52,7 +52,7 @@ export class AuditLog {
       this.refresh({ forced: true });
     })));
     this.#note.textContent = lines.length
-      ? `${lines.length} ${lines.length === 1 ? "call" : "calls"}, latest first${complete ? "" : "; there are older ones"}.`
+      ? `Latest ${lines.length === 1 ? "call" : `${lines.length} calls`}${complete ? "" : "; older calls are not shown"}.`
       : "No matching calls.";
   }
 
@@ -69,7 +69,7 @@ const CONFIRMATION_REQUIRED = "CONFIRMATION_REQUIRED";
 function row(line, selectSession) {
   const time = new Date(line.time).toLocaleTimeString();
   if (line.event === "dropped") {
-    return element("tr", {}, element("td", {}, time), element("td", { colspan: "7" }, `${line.lines} lines are missing here.`));
+    return element("tr", {}, element("td", {}, time), element("td", { colspan: "7" }, `${line.lines} audit lines are missing here.`));
   }
   const tone = line.ok ? "good" : line.error === CONFIRMATION_REQUIRED ? "warn" : "bad";
   const outcome = element("span", { class: `tag ${tone}` }, line.ok ? "ok" : line.error);
@@ -79,7 +79,7 @@ function row(line, selectSession) {
     element("td", {}, outcome, line.stopped ? ` ${line.stopped}` : null),
     element("td", { class: "number" }, formatDuration(line.durationMs)), element("td", {}, line.user ?? "anonymous"),
     element("td", {}, element("button", {
-      type: "button", class: "link", title: line.session, "aria-label": `Only session ${line.session.slice(0, 8)}`,
+      type: "button", class: "link", title: line.session, "aria-label": `Show only session ${line.session.slice(0, 8)}`,
       on: { click: () => selectSession(line.session) },
     }, element("code", {}, line.session.slice(0, 8)))),
     element("td", { class: "number" }, line.turn),

@@ -6,13 +6,13 @@ import { formatValue } from "./format.js";
 
 /** The text of a closed card, by the state of its call. */
 const OUTCOMES = {
-  declined: ["declined", "This was declined. Nothing was run."],
-  expired: ["expired", "This has expired, and nothing was run. Ask again if you still want it."],
-  in_doubt: ["approved", "This was approved. It may or may not have taken effect."],
-  never_run: ["approved", "This was approved, but the host stopped before it took effect."],
+  declined: ["declined", "The call was declined. Nothing was run."],
+  expired: ["expired", "The confirmation has expired. Nothing was run. Ask again if you still want it."],
+  in_doubt: ["approved", "The call was approved. It may or may not have taken effect."],
+  never_run: ["approved", "The call was approved, but the host stopped before it took effect."],
 };
 
-const APPROVED = ["approved", "This was approved. It runs once."];
+const APPROVED = ["approved", "The call was approved. It runs once."];
 
 /** One confirmation; only a click calls `decide`. */
 export class ConfirmationCard {
@@ -45,7 +45,7 @@ export class ConfirmationCard {
   settle(approved) {
     this.#awaitingHost = false;
     this.#end(approved ? "approved" : "declined",
-      approved ? "You approved this. It runs once." : "You declined this. Nothing was run.");
+      approved ? "You approved this call. It runs once." : "You declined this call. Nothing was run.");
   }
 
   /** The call has an outcome. A decision that the user made here stays visible. */
@@ -72,7 +72,7 @@ export class ConfirmationCard {
   #send(approve) {
     if (this.state !== "open") return;
     if (!this.#decide(approve)) {
-      this.#footer.append(element("p", { class: "hint", role: "status" }, "No connection. Decide again when it is restored."));
+      this.#footer.append(element("p", { class: "hint", role: "status" }, "Your decision was not sent because there is no connection. Try again when you are reconnected."));
       return;
     }
     this.state = "sent";

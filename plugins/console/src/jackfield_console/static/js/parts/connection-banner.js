@@ -9,13 +9,13 @@ export class ConnectionBanner {
 
   /** The socket is reconnecting. */
   showLost(retry) {
-    if (!this.#kind) this.#show("lost", "Connection lost. Reconnecting; your messages are kept.", "Try now", retry);
+    if (!this.#kind) this.#show("lost", "Connection lost. Reconnecting … Your messages are saved.", "Try now", retry);
   }
 
   /** The host has no free session: shown once, however often the socket retries. */
   showFull(message, retry) {
     if (this.#kind === "full") return;
-    const advice = "Close another window of this console, or wait: this one connects as soon as a session is free.";
+    const advice = "Close another console window, or wait: this one connects as soon as a session is free.";
     this.#show("full", `${message} ${advice}`, "Try now", retry);
   }
 

@@ -116,7 +116,7 @@ class DownloadCard {
     if (download.state !== this.state || download.state === "failed") {
       this.state = download.state;
       this.root.setAttribute("role", "group");
-      this.root.setAttribute("aria-label", `Download of ${download.label}`);
+      this.root.setAttribute("aria-label", `Downloading ${download.label}`);
       replace(this.root, this.#content(download));
     }
     if (this.state === "running") this.#showProgress(download);
@@ -130,7 +130,7 @@ class DownloadCard {
 
   #content({ state, label, sizeBytes, error }) {
     if (state === "running") {
-      this.#bar = element("progress", { max: sizeBytes, "aria-label": `Download of ${label}` });
+      this.#bar = element("progress", { max: sizeBytes, "aria-label": `Downloading ${label}` });
       this.#progressText = element("span", { class: "progress-text" });
       return [
         element("p", { role: "status" }, `Downloading ${label}. It continues if you leave this page.`),
@@ -143,17 +143,17 @@ class DownloadCard {
         element("p", { class: "problem", role: "alert" },
           `The download of ${label} failed: ${first.replace(/[.:]$/, "")}.`),
         rest.length > 0 && element("details", {}, element("summary", {}, "Details"),
-          element("pre", { tabindex: "0", "aria-label": "Details of the failure" }, rest.join("\n"))),
+          element("pre", { tabindex: "0", "aria-label": "Error details" }, rest.join("\n"))),
         this.#button("Try again", this.#start),
       ];
     }
     if (state === "ready") {
       return [
-        element("p", { role: "status" }, `Ready: new conversations use ${label}.`),
+        element("p", { role: "status" }, `Download complete. New conversations use ${label}.`),
         this.#button("Start a new conversation", this.#startOver),
       ];
     }
-    if (state === "restart") return element("p", { role: "status" }, `Ready: restart the host to use ${label}.`);
+    if (state === "restart") return element("p", { role: "status" }, `Download complete. Restart the host to use ${label}.`);
     return this.#button(`Download ${label} (${size(sizeBytes)})`, this.#start);
   }
 

@@ -46,6 +46,20 @@ export class EmptyState {
       howToAdd());
   }
 
+  /** Conversations are off; `choice` says why and how to turn them on, for operators. */
+  showOff(choice, tools) {
+    replace(this.root,
+      element("h1", {}, "Conversations are off"),
+      element("p", { class: "lead" }, "This host has no model provider, so nobody can answer here. ",
+        element("a", { href: "#/registry" }, tools === 1 ? "Its tool can be called" : `Its ${tools} tools can be called`),
+        " in the registry and over HTTP."),
+      choice && element("section", { class: "card provider", "aria-label": "Provider", data: { testid: "provider" } },
+        element("p", {}, "The reason: ", withCode(choice.reason), "."),
+        element("p", { class: "hint" }, "To turn conversations on, do one of these and restart the host:"),
+        element("ul", { class: "hint" }, choice.hints.map((text) => element("li", {}, withCode(text))))),
+      howToAdd());
+  }
+
   /** The provider, why it was chosen, and how to get a better one. */
   #providerCard(provider, reason, hints = []) {
     this.#hints = hints.map((text) => ({ text, item: element("li", {}, withCode(text)) }));
@@ -79,7 +93,8 @@ function howToAdd() {
     ["Install a published tool", "pip install NAME"],
     ["Or write your own, and install it from its folder", "jackfield new-tool my_tool\npip install -e my-tool"],
     ["Build the registry", "jackfield build"],
-    ["Restart the host; conversations are resumed", "jackfield serve"],
+    ["Restart the host; conversations resume", "jackfield serve"],
+    ["While you write it, save and try: this builds and serves every change", "jackfield dev"],
   ];
   return element("details", { class: "card" },
     element("summary", {}, "How to add a tool"),

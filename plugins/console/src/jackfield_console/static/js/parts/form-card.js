@@ -36,7 +36,7 @@ export class FormCard {
       },
     }, this.#form.root, element("div", { class: "row" }, sendButton, dismissButton));
     replace(this.#body, description && element("p", { class: "preview" }, description), this.#fields, this.#status);
-    this.#card = element("div", { class: "form-card card", role: "group", "aria-label": `Form of ${tool}` },
+    this.#card = element("div", { class: "form-card card", role: "group", "aria-label": `Form for ${tool}` },
       element("div", { class: "row spread" }, this.#hint, element("code", {}, tool)),
       this.#body);
     this.#setState("open");
@@ -80,7 +80,7 @@ export class FormCard {
   #dismiss(dismiss) {
     if (this.state !== "open") return;
     // The form stays open until the host confirms: the message may be lost with the connection.
-    this.#status.textContent = dismiss() ? "Closing …" : "No connection. Close the form again when it is restored.";
+    this.#status.textContent = dismiss() ? "Closing …" : "The form was not closed because there is no connection. Try again when you are reconnected.";
   }
 
   #setState(state) {

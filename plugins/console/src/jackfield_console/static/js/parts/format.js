@@ -12,6 +12,7 @@ export const STATE_LABELS = {
   terminated: "ended",
   full: "waiting for a free session",
   banned: "banned",
+  off: "off",
 };
 
 /** The labels in a text session. */
@@ -20,10 +21,10 @@ export const TEXT_STATE_LABELS = { ...STATE_LABELS, listening: "ready", speaking
 /** The outcomes of calls that did not simply fail, by state. */
 export const OUTCOME_TEXTS = {
   running: "Still running.",
-  declined: "Declined: it was not run.",
-  expired: "Expired: it was not confirmed in time and was not run.",
-  in_doubt: "In doubt: it may or may not have taken effect.",
-  never_run: "Not run: the host stopped before it took effect.",
+  declined: "Declined: the call was not run.",
+  expired: "Expired: the call was not confirmed in time, so it was not run.",
+  in_doubt: "In doubt: the call may or may not have taken effect.",
+  never_run: "Not run: the host stopped before the call took effect.",
   unknown: "Unknown: the host's store is unavailable.",
 };
 

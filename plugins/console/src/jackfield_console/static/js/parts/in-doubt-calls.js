@@ -4,8 +4,8 @@ import { ApiError } from "../api.js";
 import { element, replace } from "../dom.js";
 import { formatJson, formatTime } from "./format.js";
 
-const EXPLANATION = "The host stopped while these calls were running, so they may or may not have taken effect. They are "
-  + "not run again. Find out what happened, for example in the system that the tool writes to, and record it here.";
+const EXPLANATION = "The host stopped while these calls were running, so they may or may not have taken effect. They will "
+  + "not be run again automatically. Find out what happened, for example in the system that the tool writes to, and record it here.";
 
 const OUTCOMES = {
   true: { button: "It ran", question: "ran", result: "it ran" },
@@ -35,7 +35,7 @@ export class InDoubtCalls {
     const { calls, complete } = await this.#api.get("calls");
     if (!forced && this.#dialog.open) return;
     replace(this.#items, calls.map((call) => this.#item(call)));
-    this.#note.textContent = complete ? "" : `Only the oldest ${calls.length} are shown.`;
+    this.#note.textContent = complete ? "" : `Only the ${calls.length} oldest calls are shown.`;
     this.#note.hidden = complete;
     replace(this.root, calls.length > 0 && this.#section, this.#result);
   }
@@ -61,8 +61,8 @@ export class InDoubtCalls {
     replace(this.#dialog, element("div", { class: "stack" },
       element("h2", { id: "settle-title" }, "Record that ", element("code", {}, call.tool), ` ${question}?`),
       callArguments(call),
-      element("p", {}, "This becomes the outcome of the call, including for the assistant. "
-        + "The audit log records it with your name. It cannot be changed."),
+      element("p", {}, "This becomes the call's outcome, and the assistant sees it too. "
+        + "The audit log records it under your name. You cannot change it later."),
       element("div", { class: "row end" },
         element("button", { type: "button", on: { click: () => this.#dialog.close() } }, "Cancel"), record)));
     this.#dialog.showModal();

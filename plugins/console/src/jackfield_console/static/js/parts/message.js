@@ -4,7 +4,7 @@ import { element, replace, showSanitised } from "../dom.js";
 
 const SPEAKER_NAMES = { user: "You", assistant: "Assistant" };
 
-/** One message of either speaker. */
+/** One message from either speaker. */
 export class MessageEntry {
   /** `decorate` receives the complete message's element, to add citations. */
   constructor(api, speaker, { mode = "text", decorate = () => {} } = {}) {

@@ -1,4 +1,4 @@
-// The order of the policies, and their decisions about a call.
+// The order of the policies, and their decisions on a call.
 
 import { element } from "../dom.js";
 

@@ -7,8 +7,8 @@ const TONES = { major: "bad", minor: "warn", patch: "" };
 /** Shows the changes; `diff` is null if there is no other registry. */
 export function registryDiff(diff) {
   if (!diff) {
-    return element("p", { class: "hint" }, "There is no earlier registry. ",
-      element("code", {}, "jackfield build"), " keeps the previous registry when something has changed.");
+    return element("p", { class: "hint" }, "There is no previous registry. ",
+      element("code", {}, "jackfield build"), " keeps the previous registry when something changes.");
   }
   const explanation = diff.waiting
     ? "A newer registry has been built. These changes take effect when the host restarts."
@@ -17,7 +17,7 @@ export function registryDiff(diff) {
     element("p", {}, element("code", {}, diff.from), " → ", element("code", {}, diff.to)),
     element("p", { class: "hint" }, explanation),
     element("ul", { class: "changes" }, diff.changes.map(change)),
-    diff.changes.length ? null : element("p", {}, "No changes that affect sessions."));
+    diff.changes.length ? null : element("p", {}, "There are no changes that affect sessions."));
 }
 
 function change({ subject, what, bump }) {

@@ -61,7 +61,7 @@ export class ChoiceField extends Field {
   constructor(schema, options) {
     super(schema, options);
     this.values = schema.const !== undefined ? [schema.const] : (schema.enum ?? [true, false]);
-    const omitted = schema.default === undefined ? "not set" : `not set: ${displayValue(schema.default)}`;
+    const omitted = schema.default === undefined ? "not set" : `default: ${displayValue(schema.default)}`;
     const none = this.required && schema.default === undefined ? "choose" : omitted;
     this.addLabel(element("select", {}, element("option", { value: "" }, `(${none})`),
       this.values.map((value, index) => element("option", { value: String(index) }, displayValue(value)))));

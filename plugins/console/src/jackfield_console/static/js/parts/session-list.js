@@ -30,7 +30,7 @@ export class SessionList {
     const scope = allUsers ? "All users" : "Your conversations";
     const limit = complete ? "" : `, the latest ${sessions.length}`;
     this.#note.textContent = sessions.length
-      ? `${scope}${limit}. Transcripts are kept for 7 days.` : "No conversations yet. Start one under Chat.";
+      ? `${scope}${limit}. Transcripts are kept for seven days.` : "There are no conversations yet. Start one in the Chat view.";
     // Not updated while it has the focus: a rebuilt button would lose it.
     if (this.#rows.contains(document.activeElement)) return;
     replace(this.#rows, sessions.map((each) => this.#row(each)));
@@ -102,17 +102,17 @@ function state(session) {
 const STORED_STATES = { open: "can be resumed", ended: "ended", expired: "transcript only" };
 
 const EVENT_TEXTS = {
-  tool_start: ({ tool, arguments: args }) => `calls ${tool} ${args}`,
+  tool_start: ({ tool, arguments: args }) => `called ${tool} ${args}`,
   tool_progress: ({ tool, message }) => `${tool}: ${message}`,
   tool_complete: ({ tool, durationMs }) => `${tool} finished after ${Math.round(durationMs)} ms`,
   tool_error: ({ tool, message, errorType, state, expired, inDoubt }) => {
     if (errorType === "CONFIRMATION_REQUIRED") {
-      return `${tool} ${expired ? "was not approved in time" : inDoubt ? "is in doubt" : "waits for approval"}`;
+      return `${tool} ${expired ? "was not approved in time" : inDoubt ? "is in doubt" : "is waiting for approval"}`;
     }
     return OUTCOME_TEXTS[state] ? `${tool}: ${OUTCOME_TEXTS[state]}` : `${tool} failed: ${message}`;
   },
   confirmation_required: ({ preview, expired, inDoubt }) =>
-    `asks: ${preview}${expired ? " (expired)" : inDoubt ? " (in doubt)" : ""}`,
+    `asked for approval: ${preview}${expired ? " (expired)" : inDoubt ? " (in doubt)" : ""}`,
   confirmation_settled: ({ tool, approved }) => `${approved ? "approved" : "declined"} ${tool}`,
   notification: ({ text }) => text,
 };

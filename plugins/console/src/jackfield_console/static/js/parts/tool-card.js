@@ -9,15 +9,15 @@ const ERROR_TEXTS = {
   VALIDATION: "The arguments were invalid; the model received the reasons.",
   NOT_FOUND: "The tool does not exist.",
   INTERNAL: "The tool failed.",
-  MODE_RESTRICTED: "The mode policy rejected it: the tool is not available in this mode.",
-  BUDGET_EXCEEDED: "The budget policy rejected it: this turn has used up its calls.",
-  CONFIRMATION_REQUIRED: "The call waits for your confirmation.",
-  LOOP_DETECTED: "The loop policy rejected it: the model repeated a call.",
-  SESSION_INACTIVE: "The session that it needs has ended.",
-  SESSION_ACTIVE: "The session that it would start already exists.",
+  MODE_RESTRICTED: "The mode policy rejected the call: the tool is not available in this mode.",
+  BUDGET_EXCEEDED: "The budget policy rejected the call: this turn has used up its calls.",
+  CONFIRMATION_REQUIRED: "The call is waiting for your confirmation.",
+  LOOP_DETECTED: "The loop policy rejected the call: the model had already made it.",
+  SESSION_INACTIVE: "The session that the tool needs has ended.",
+  SESSION_ACTIVE: "The session that the tool would start already exists.",
   TRANSIENT: "The tool failed temporarily; try again later.",
   PERMANENT: "The request cannot succeed.",
-  CONFLICT: "The data has changed in the meantime.",
+  CONFLICT: "The data has changed since it was read.",
   AUTH: "Access was denied.",
   RATE_LIMIT: "The tool was called too often.",
 };
@@ -35,7 +35,7 @@ const STATES = {
 };
 
 /** What happens to a call in doubt. */
-const IN_DOUBT_HINT = "The host stopped while the call ran. It is not repeated; an operator can check what happened and settle it.";
+const IN_DOUBT_HINT = "The host stopped while the call was running. It will not be run again automatically; an operator can find out what happened and record the outcome.";
 
 /** The state of a call, shown as a card in the conversation and as a row of the timeline. */
 export class Call extends EventTarget {

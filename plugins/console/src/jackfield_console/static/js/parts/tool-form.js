@@ -76,7 +76,7 @@ export class ToolForm {
       headline(envelope, result.duration, this.#tool.latencyBudgetMs),
       result.confirmation ? this.#confirmationCard(result.confirmation) : resultView(envelope),
       element("h3", {}, "Policy decisions"), decisionList(result.decisions),
-      element("details", {}, element("summary", {}, "The envelope, as the model receives it"),
+      element("details", {}, element("summary", {}, "Envelope as the model receives it"),
         element("pre", { tabindex: "0" }, formatValue(envelope))));
     const faults = envelope.error?.details?.errors;
     if (envelope.error?.type === "VALIDATION" && faults) this.#form.showFaults(faults);

@@ -30,7 +30,7 @@ class ChatView {
   #call = null;
   #callStartIndex = 0;
   #state = "initializing";
-  /** Why the host accepts no input: `banned`, `full`, or null. */
+  /** Why the host accepts no input: `banned`, `full`, `off` (it has no provider), or null. */
   #blockedBy = null;
 
   #stateLabel = element("span", { class: "state", data: { testid: "state" }, role: "status" });
@@ -99,6 +99,8 @@ class ChatView {
   #listen(socket) {
     socket.addEventListener("message", ({ detail }) => {
       if (socket === this.#socket && ["session", "session_status"].includes(detail.type)) this.#state = detail.state;
+      // A development host reloads its tools under a session.
+      if (detail.type === "notification" && detail.registry && socket.session) socket.session.registry = detail.registry;
       this.conversation.handle(detail, socket);
       this.#update();
     });
@@ -175,9 +177,21 @@ class ChatView {
   }
 
   #showClosed({ code, text }) {
+    if (code === CLOSE_CODES.conversationsOff) {
+      this.#showOff();
+      return;
+    }
     // While the user is banned, another banner says so.
     if (!text || code === CLOSE_CODES.banned || this.#blockedBy === "banned") this.#banner.clear();
     else this.#banner.showClosed(text, this.#socket.token ? "Continue here" : "New conversation", () => this.#socket.retry());
+  }
+
+  /** The host has no provider: tools can be called, but nobody answers. */
+  async #showOff() {
+    this.#setBlocked("off");
+    this.#banner.clear();
+    const status = await this.#api.get("status", { session: null }).catch(() => null);
+    this.empty.showOff(status?.providerChoice ?? null, status?.tools ?? 0);
   }
 
   #tools = null;
@@ -257,7 +271,7 @@ class ChatView {
     }, "Start the call");
     this.conversation.add(element("li", { class: "card offer" },
       element("strong", {}, "Continue by voice?"),
-      request && element("p", {}, `The call starts with your request: “${request}”`),
+      request && element("p", {}, `The call will start with your request: “${request}”`),
       element("div", { class: "row" }, start)));
   }
 

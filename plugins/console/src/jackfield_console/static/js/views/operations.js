@@ -19,7 +19,7 @@ const CHARTS = [
   ["Conversations", "open", "open", false],
   ["Calls", "per minute", "calls", true],
   ["Errors", "per minute", "errors", true],
-  ["Refusals", "per minute", "refusals", true],
+  ["Rejections", "per minute", "refusals", true],
   ["Loops", "per minute", "loops", true],
   ["Answer tokens", "per minute", "tokens", true],
 ];
@@ -64,7 +64,7 @@ class OperationsView {
     this.#inDoubtCalls = new InDoubtCalls(api);
     this.#sessions = new SessionList(api);
     this.#audit = new AuditLog(api);
-    const headers = ["Tool", "Calls", "Errors", "Late", "P50", "P95", "P99", "Budget", "Compared with the budget"];
+    const headers = ["Tool", "Calls", "Errors", "Over budget", "P50", "P95", "P99", "Budget", "Latency relative to budget"];
     this.#metrics = element("div", { class: "stack" },
       element("div", { class: "metrics" }, this.#charts.map((chart) => chart.root)),
       element("section", { class: "card stack", "aria-labelledby": "latency-title" },
@@ -107,7 +107,7 @@ class OperationsView {
   async #showMetrics() {
     const stats = await this.#api.get("stats");
     const { sessions, turns } = stats.totals;
-    this.#uptime.textContent = `up for ${formatClock(stats.uptime)}, ${formatCount(sessions, "session")} and ${formatCount(turns, "turn")} since the start`;
+    this.#uptime.textContent = `up for ${formatClock(stats.uptime)}, ${formatCount(sessions, "session")} and ${formatCount(turns, "turn")} since startup`;
     CHARTS.forEach(([, , name, byMinute], index) => {
       const now = name === "open" ? stats.open : stats.totals[name];
       const points = byMinute ? rates(stats.samples, name) : stats.samples.map((each) => ({ at: each.at, value: each[name] }));
@@ -141,7 +141,7 @@ function toolRow(tool) {
     time(tool.budgetMs ?? undefined), element("td", { class: "bar-cell" }, tool.p50 === undefined ? null : percentileBar(tool)));
 }
 
-const NUMBERS = new Set(["Calls", "Late", "P50", "P95", "P99", "Budget", "Times"]);
+const NUMBERS = new Set(["Calls", "Over budget", "P50", "P95", "P99", "Budget", "Count"]);
 
 function heading(text) {
   return element("th", { scope: "col", class: NUMBERS.has(text) ? "number" : null }, text);
@@ -150,7 +150,7 @@ function heading(text) {
 function decisionTable(decisions) {
   if (!decisions.length) return element("p", { class: "hint" }, "No policy has intervened.");
   return element("table", {},
-    element("thead", {}, element("tr", {}, ["Policy", "Decision", "Times"].map(heading))),
+    element("thead", {}, element("tr", {}, ["Policy", "Decision", "Count"].map(heading))),
     element("tbody", {}, decisions.map(({ policy, decision, count }) => element("tr", {},
       element("td", {}, policy), element("td", {}, decision), element("td", { class: "number" }, count)))));
 }

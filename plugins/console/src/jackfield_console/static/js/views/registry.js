@@ -17,10 +17,12 @@ export function mount(root, { api }) {
   const reload = () => view.load();
   addEventListener("hashchange", showSelected);
   api.addEventListener("token", reload);
+  api.addEventListener("registry", reload);
   view.load();
   return () => {
     removeEventListener("hashchange", showSelected);
     api.removeEventListener("token", reload);
+    api.removeEventListener("registry", reload);
   };
 }
 
@@ -102,21 +104,21 @@ class RegistryView {
       element("h1", {}, "Registry ", element("code", {}, registry.version)),
       facts({
         Deployment: registry.deployment, Built: formatDate(registry.builtAt), Commit: registry.gitCommit?.slice(0, 12) ?? "none",
-        Kernel: registry.kernel, Content: registry.contentHash.slice(0, 23),
+        Kernel: registry.kernel, "Content hash": registry.contentHash.slice(0, 23),
       }),
       section("Changes", changes),
       section("Policies",
         element("p", { class: "hint" }, "Policies run in this order; any can reject the call."),
         policyOrder(registry.chain)),
-      section("Prompt of a session",
-        element("p", { class: "hint" }, "Estimated at four characters per token. A guide that is not in the prompt is sent with the first error of its tool."),
+      section("Session prompt",
+        element("p", { class: "hint" }, "Estimated at four characters per token. If a guide is not in the prompt, the model receives it with the tool's first error."),
         table(["Mode", "Tokens", "Budget", "Declarations", "Guides in the prompt"], this.#prompts.map((prompt) =>
           [prompt.mode, count(prompt.tokens), count(prompt.budget), count(prompt.declarations), `${prompt.guides} of ${prompt.tools}`])),
         table(["Tool", "Declaration", "Summary", "Guide", "Guide in the prompt"],
           this.#tools.filter((tool) => tool.tokens).map((tool) => [link(tool.toolId), count(tool.tokens.declaration),
             count(tool.tokens.summary), count(tool.tokens.guide), tool.tokens.guideInPrompt.join(", ") || "no"]))),
-      section("Tools and their distributions", table(["Tool", "Version", "Distribution", "Its version"],
-        registry.tools.map((tool) => [link(tool.toolId), tool.version, tool.distribution, tool.distributionVersion]))),
+      section("Tools by distribution", table(["Tool", "Version", "Family", "Distribution", "Distribution version"],
+        registry.tools.map((tool) => [link(tool.toolId), tool.version, tool.family ?? "", tool.distribution, tool.distributionVersion]))),
       section("Plugins", table(["Plugin", "Distribution", "Version", "Offers"],
         registry.plugins.map((plugin) => [plugin.name, plugin.distribution, plugin.distributionVersion, offers(plugin.offers)]))));
     replace(changes, await this.#loadChanges());
@@ -137,7 +139,7 @@ class RegistryView {
         element("p", {}, element("strong", {}, "Withheld. "), `It ${this.#registry.withheld[name]}.`),
         element("p", { class: "hint" }, "Models do not see it, and calls to it are rejected. ",
           "Install or configure what it needs, build the registry, and restart the host.")),
-      tool ? facts({ Version: tool.version, Distribution: `${tool.distribution} ${tool.distributionVersion}` }) : null);
+      tool ? facts({ Version: tool.version, Distribution: origin(tool) }) : null);
   }
 
   async #showTool(name) {
@@ -158,7 +160,7 @@ class RegistryView {
         element("section", { class: "card stack", "aria-labelledby": "guide-title" },
           element("h2", { id: "guide-title" }, "Guide"), guide)),
       section("Schemas", schema("Parameters", tool.parameters), tool.returns ? schema("Result", tool.returns) : null,
-        Object.entries(tool.providerSchemas).map(([adapter, declared]) => schema(`As declared to ${adapter}`, declared))));
+        Object.entries(tool.providerSchemas).map(([adapter, declared]) => schema(`As declared for ${adapter}`, declared))));
     this.#render(tool.guide, guide);
   }
 
@@ -188,17 +190,22 @@ function back() {
 }
 
 function tags(tool) {
-  const confirmation = { true: "needs confirmation", false: null, policy: "confirmation by policy" }[String(tool.requiresConfirmation)];
+  const confirmation = { true: "needs confirmation", false: null, policy: "confirmation depends on policy" }[String(tool.requiresConfirmation)];
   return element("div", { class: "row" },
     element("span", { class: "tag accent" }, tool.category),
     element("span", { class: `tag ${tool.sideEffects === "writes" ? "warn" : ""}` }, tool.sideEffects === "none" ? "no side effects" : tool.sideEffects.replace("_", " ")),
     confirmation ? element("span", { class: "tag warn" }, confirmation) : null,
     tool.allowedModes.map((mode) => element("span", { class: "tag" }, mode)),
     element("span", { class: "tag" }, tool.idempotent ? "idempotent" : "not idempotent"),
-    element("span", { class: "tag" }, `budget ${formatDuration(tool.latencyBudgetMs)}, at most ${formatDuration(tool.timeoutMs)}`),
+    element("span", { class: "tag" }, `latency budget ${formatDuration(tool.latencyBudgetMs)}, timeout ${formatDuration(tool.timeoutMs)}`),
     tool.requires.map((name) => element("span", { class: "tag" }, `needs ${name}`)),
     tool.tokens ? element("span", { class: "hint" }, cost(tool.tokens)) : null,
-    element("span", { class: "hint" }, `${tool.version}, from ${tool.distribution} ${tool.distributionVersion}`));
+    element("span", { class: "hint" }, `${tool.version}, from ${origin(tool)}`));
+}
+
+function origin(tool) {
+  const distribution = `${tool.distribution} ${tool.distributionVersion}`;
+  return tool.family ? `the family ${tool.family} of ${distribution}` : distribution;
 }
 
 function section(title, ...children) {
@@ -231,7 +238,7 @@ function count(number) {
 
 function cost(tokens) {
   const where = tokens.guideInPrompt.length ? `in the ${tokens.guideInPrompt.join(" and ")} prompt` : "not in the prompt";
-  return `${count(tokens.declaration)} tokens declared, guide of ${count(tokens.guide)} ${where}`;
+  return `declaration: ${count(tokens.declaration)} tokens; guide: ${count(tokens.guide)} tokens, ${where}`;
 }
 
 function formatDate(text) {

@@ -1,0 +1,190 @@
+"""Rebuilds and reloads the registry of a running host whenever a source changes."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from jackfield.contract.snapshot import Snapshot, SnapshotError
+from jackfield.registry.registry import RegistryError, needs_restart
+from jackfield.settings import SettingsError
+
+from jackfield_host.development.source_watch import SourceChanges, SourceWatch
+from jackfield_host.development.status import DevelopmentStatus
+
+if TYPE_CHECKING:
+    from jackfield_host.development.build_worker import BuildWorker, WorkerResult
+    from jackfield_host.host import Host
+
+_log = logging.getLogger(__name__)
+
+MAX_NAMES = 6
+"""Up to this many tools are listed by name; more are counted."""
+
+
+class Reloader:
+    """The development loop of one host."""
+
+    def __init__(
+        self,
+        worker: BuildWorker,
+        first: WorkerResult,
+        watch: SourceWatch,
+        *,
+        say: Callable[[str], None],
+    ) -> None:
+        """`first` is the build that the host starts with; `say` prints a line for the developer."""
+        self.status = DevelopmentStatus([each for each in first.findings if each["severity"] != "note"])
+        self.restart_requested = False
+        """True if the process has to start again to serve what changed."""
+        self._worker = worker
+        self._say = say
+        self._tool_folders = [Path(folder) for folder in first.tool_folders]
+        self._watch = watch
+        self._watched = len(first.folders)
+
+    async def run(self, host: Host, stop: Callable[[], None]) -> None:
+        """Watch and reload until cancelled; `stop` drains the host for a restart."""
+        self._say(
+            f"Watching {self._watched} {_noun(self._watched, 'source')}: a saved tool is served at once."
+        )
+        watching = asyncio.create_task(self._watch.run())
+        try:
+            await self._check_start(host)
+            while not self.restart_requested:
+                changes = await self._watch.next(watching)
+                try:
+                    await self._handle(changes, host)
+                except Exception as error:  # noqa: BLE001 - the loop must outlast any fault
+                    _log.exception("the development loop failed")
+                    await self._report_failure(f"the reload failed: {type(error).__name__}: {error}")
+            stop()
+        finally:
+            watching.cancel()
+            await self._worker.close()
+
+    async def _check_start(self, host: Host) -> None:
+        """Build once more, because a file may have been saved while the host started."""
+        started = time.monotonic()
+        await self._worker.restart()
+        result = await self._worker.build()
+        if result.version != host.sessions.runtime.registry.version:
+            await self._apply(result, SourceChanges(), host, started)
+
+    async def _handle(self, changes: SourceChanges, host: Host) -> None:
+        started = time.monotonic()
+        if changes.projects:
+            names = ", ".join(sorted(_shown(path) for path in changes.projects))
+            self._say(
+                f"{names} changed: entry points and dependencies apply after the project is installed again."
+            )
+        if not (changes.sources or changes.settings or changes.installed):
+            if changes.prompts:
+                await self._reload_prompts(host)
+            return
+        if changes.installed or changes.settings or not self._only_tools(changes):
+            # It has imported code or read metadata that changed.
+            await self._worker.restart()
+        await self._apply(await self._worker.build(), changes, host, started)
+
+    async def _apply(self, result: WorkerResult, changes: SourceChanges, host: Host, started: float) -> None:
+        """Serve what was built, or report why that is not possible."""
+        if result.version is None:
+            await self._report_failed_build(result, changes)
+        elif changes.settings or changes.installed:
+            what = "the settings changed" if changes.settings else "a distribution was installed or removed"
+            self._restart(what)
+        else:
+            await self._reload(result, changes, host, started)
+
+    def _only_tools(self, changes: SourceChanges) -> bool:
+        return all(any(path.is_relative_to(each) for each in self._tool_folders) for path in changes.sources)
+
+    async def _reload(self, result: WorkerResult, changes: SourceChanges, host: Host, started: float) -> None:
+        runtime, sessions = host.sessions.runtime, host.sessions
+        path, before = runtime.registry.path, runtime.registry.snapshot()
+        if result.version == before.version or path is None:
+            message = f"{_names(changes)}: nothing changes for the registry {before.version}"
+            await self._report(result, message)
+            return
+        try:
+            if needs_restart(before, Snapshot.load(path)):
+                self._restart(f"{_names(changes)}: plugins are loaded at startup only")
+                return
+            runtime.reload()
+            tools = _changed_tools(before, runtime.registry.snapshot())
+            await sessions.adopt_registry(tools)
+        except (RegistryError, SnapshotError, SettingsError) as error:
+            await self._report_failure(str(error))
+            return
+        seconds = time.monotonic() - started
+        live = len(sessions.live)
+        going_on = (
+            f"; {live} {'session continues' if live == 1 else 'sessions continue'} with it" if live else ""
+        )
+        listed = ", ".join(tools) if len(tools) <= MAX_NAMES else f"{len(tools)} tools"
+        await self._report(
+            result,
+            f"{listed or _names(changes)}: registry {result.version} in {seconds:.1f} s{going_on}",
+            tools,
+        )
+
+    async def _reload_prompts(self, host: Host) -> None:
+        try:
+            await host.sessions.adopt_registry()
+        except SettingsError as error:
+            await self._report_failure(str(error))
+            return
+        self._say("The prompts changed: the next turns use them.")
+
+    def _restart(self, reason: str) -> None:
+        self._say(f"{reason}: the host restarts, and clients resume their sessions.")
+        self.restart_requested = True
+
+    async def _report(self, result: WorkerResult, message: str, tools: list[str] | None = None) -> None:
+        warnings = sum(each["severity"] == "warning" for each in result.findings)
+        more = f" ({warnings} {_noun(warnings, 'warning')}: `jackfield check`)" if warnings else ""
+        self._say(message + more)
+        shown = [each for each in result.findings if each["severity"] != "note"]
+        await self.status.update(ok=True, message=message, findings=shown, tools=tools or ())
+
+    async def _report_failed_build(self, result: WorkerResult, changes: SourceChanges) -> None:
+        if result.problem:
+            await self._report_failure(result.problem)
+            return
+        number = len(result.errors)
+        message = f"{_names(changes)}: {number} {_noun(number, 'error')}; the last good registry is served"
+        self._say(message)
+        await self.status.update(ok=False, message=message, findings=result.errors)
+
+    async def _report_failure(self, problem: str) -> None:
+        self._say(f"{problem}; the last good registry is served")
+        await self.status.update(ok=False, message=problem)
+
+
+def _changed_tools(before: Snapshot, after: Snapshot) -> list[str]:
+    """Return the tools that were added, changed or removed."""
+    old, new = before.tools, after.tools
+    return sorted(tool for tool in {*old, *new} if old.get(tool) != new.get(tool))
+
+
+def _names(changes: SourceChanges) -> str:
+    names = sorted({_shown(path) for path in changes.sources})
+    if not names:
+        return "the settings" if changes.settings else "what was saved during the start"
+    return ", ".join(names) if len(names) <= MAX_NAMES else f"{len(names)} files"
+
+
+def _shown(path: Path) -> str:
+    try:
+        return str(path.relative_to(Path.cwd()))
+    except ValueError:
+        return str(path)
+
+
+def _noun(number: int, noun: str) -> str:
+    return noun if number == 1 else f"{noun}s"

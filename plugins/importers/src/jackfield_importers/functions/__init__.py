@@ -1,0 +1,1 @@
+"""Imports the tools of a Python module: FastMCP servers and LangChain tools."""

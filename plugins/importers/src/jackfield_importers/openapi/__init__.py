@@ -1,0 +1,1 @@
+"""Reads OpenAPI documents and turns their operations into tools."""

@@ -1,0 +1,1 @@
+"""The Jackfield family `__family__`."""

@@ -1,0 +1,1 @@
+from jackfield import ok

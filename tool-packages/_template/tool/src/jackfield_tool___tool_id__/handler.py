@@ -1,0 +1,5 @@
+from jackfield import ok
+
+
+async def execute(args, ctx):
+    return ok({"words": len(args["text"].split())})
