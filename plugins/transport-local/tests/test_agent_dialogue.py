@@ -297,6 +297,15 @@ def test_the_same_card_is_not_shown_again() -> None:
     _talk(Scripted(BOOKED, BOOKED), steps, create_event=EVENT)
 
 
+def test_a_card_does_not_take_up_what_has_nothing_to_do_with_it() -> None:
+    async def steps(talk: Session) -> None:
+        await talk.says("put a standup into my calendar tomorrow at 9")
+        await talk.gets(error=WAITS)
+        assert await talk.says("play some rock music") == "I have no tool for that."
+
+    _talk(Scripted(BOOKED, {"create_event": {"title": "standup"}}), steps, create_event=EVENT)
+
+
 def test_a_name_without_an_address_is_asked_for_its_address() -> None:
     invited = {"create_event": {"attendees": ["Tobias"]}}
 

@@ -278,10 +278,12 @@ class AgentDialogue:
             # If the two disagree about something that cannot be undone, the user is asked.
             return self._calls.propose(better, text, None)
         found = self._calls.arguments(tool, hints, text, question)
+        before = self.state.previous(tool)
+        new = {name: each for name, each in found.args.items() if not before or before.args.get(name) != each}
         self.state.note(text, written_call(tool.id, hints))
         self.state.request = text
-        answers = question is not None and question.tool is tool
-        if not answers and not router.is_meant(tool, found, message):
+        answers = found.unusable or (question is not None and question.tool is tool)
+        if not answers and not router.is_meant(tool, replace(found, args=new), message):
             if router.search is None or not asks_for_facts(text):
                 return [self._calls.recall(text) or TextDelta(NO_TOOL)]
             tool, found = router.search, ground(router.search, {}, message)
