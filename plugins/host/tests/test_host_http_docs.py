@@ -75,7 +75,7 @@ def test_each_section_has_the_parameters_the_statuses_and_an_example(operation: 
 
 
 def test_every_refusal_code_is_in_the_table_with_its_status() -> None:
-    _, _, rest = PAGE.partition("\n## Refusals\n")
+    _, _, rest = PAGE.partition("\n## Rejections\n")
     table = re.findall(r"^\| (\d{3}) \| `(\w+)` \| \S", rest.partition("\n## ")[0], re.MULTILINE)
     source = Path(jackfield_host.__file__).parent
     code = "".join(each.read_text("utf-8") for each in source.rglob("*.py"))
