@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 import yaml
-from conftest import clean_environ
 from jackfield_cli.family_scaffold import scaffold_family
 from jackfield_cli.scaffold import scaffold_repository
+
+from conftest import clean_environ
 
 ROOT = Path(__file__).parents[1]
 

@@ -13,12 +13,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
 from conftest import clean_environ
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs" / "tutorial.md").read_text("utf-8")
 STEP = re.compile(
-    r"^(?:`(?P<file>[\w./-]+)`:\n\n)?(?P<fence>`{3,})(?P<language>\w*)\n(?P<text>.*?)^(?P=fence)$", re.M | re.S
+    r"^(?:`(?P<file>[\w./-]+)`:\n\n)?(?P<fence>`{3,})(?P<language>\w*)\n(?P<text>.*?)^(?P=fence)$",
+    re.MULTILINE | re.DOTALL,
 )
 HOSTS = ("jackfield dev", "jackfield serve")
 SECONDS = 60
@@ -128,7 +130,7 @@ def test_the_tutorial_leads_to_a_wheel_that_is_served_elsewhere(tmp_path: Path, 
             project.write_text(edited, "utf-8")
         elif step["language"] == "sh":
             printed = ""
-            for line in text.replace("JACKFIELD=~/jackfield", f"JACKFIELD={shlex.quote(str(ROOT))}").splitlines():
+            for line in text.replace("~/jackfield", shlex.quote(str(ROOT))).splitlines():
                 if line in HOSTS:
                     host = Host(terminal, line)
                 elif line.startswith("curl "):

@@ -78,7 +78,8 @@ def test_files_of_a_repository_are_added_and_existing_ones_are_kept(site: Any, t
     done = site.run(*command, "get_order")
     assert (done.returncode, done.stderr) == (0, "")
     assert f"bash {tmp_path / 'shop' / 'check.sh'}" in done.stdout
-    script, workflow = tmp_path / "shop" / "check.sh", tmp_path / "shop" / ".github" / "workflows" / "check.yml"
+    script = tmp_path / "shop" / "check.sh"
+    workflow = tmp_path / "shop" / ".github" / "workflows" / "check.yml"
     assert "jackfield-family-shop" in script.read_text()
     script.write_text("# my own checks\n")
     workflow.unlink()

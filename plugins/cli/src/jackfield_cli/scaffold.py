@@ -55,14 +55,12 @@ def create_folder(folder: Path) -> None:
 
 
 def scaffold_repository(folder: Path) -> None:
-    """Add what a repository of its own needs to a package: a script of checks, and a workflow that runs it."""
+    """Add the files of a repository to a package: a script of checks, and a workflow that runs it."""
     project = tomllib.loads((folder / "pyproject.toml").read_text("utf-8"))["project"]
     render_template("repository", folder, {"__distribution__": project["name"]}, keep_existing=True)
 
 
-def render_template(
-    name: str, folder: Path, values: dict[str, str], *, keep_existing: bool = False
-) -> None:
+def render_template(name: str, folder: Path, values: dict[str, str], *, keep_existing: bool = False) -> None:
     """Write the files of a template, with the values in place of the placeholders."""
     for path, text in _template(resources.files("jackfield_cli").joinpath("template", name)):
         target = folder / _render(path, values)
