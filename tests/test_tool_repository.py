@@ -10,8 +10,7 @@ import pytest
 import yaml
 from jackfield_cli.family_scaffold import scaffold_family
 from jackfield_cli.scaffold import scaffold_repository
-
-from conftest import clean_environ
+from process_environment import clean_environ
 
 ROOT = Path(__file__).parents[1]
 
