@@ -35,7 +35,7 @@ class ClaimState(Enum):
     DONE = "it was run before, and this is its result"
     RUNNING = "another caller is running it"
     IN_DOUBT = "its holder died; it may have run"
-    CONFLICT = "the key was claimed with a different fingerprint"
+    CONFLICT = "the key was claimed with another fingerprint"
     FREE = "it is no longer held: claim it to run it"
 
 

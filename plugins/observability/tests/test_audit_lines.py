@@ -241,7 +241,7 @@ def test_a_call_that_cannot_be_encoded_is_counted_and_reported(
 
     assert fine["tool"] == "fine"
     assert (dropped["event"], dropped["lines"]) == ("dropped", 1)
-    assert "a call of echo could not be encoded" in caplog.text
+    assert "a call to echo could not be encoded" in caplog.text
 
 
 def test_a_line_counts_violations_of_returns(audited: Callable[..., Any], audited_host: ModuleType) -> None:

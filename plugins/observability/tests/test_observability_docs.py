@@ -78,7 +78,7 @@ def test_every_metric_is_documented_with_its_type_and_labels() -> None:
     [("audit", AuditSettings), ("metrics", MetricsSettings)],
 )
 def test_every_setting_is_documented_with_its_default(observer: str, options: Any) -> None:
-    documented = rows(f"Settings of {observer}")
+    documented = rows(f"{observer.capitalize()} settings")
     assert set(documented) == {field.name for field in fields(options)}
     for field in fields(options):
         default = str(field.default).lower() if isinstance(field.default, bool) else str(field.default)

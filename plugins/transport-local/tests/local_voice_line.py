@@ -152,13 +152,6 @@ class Line:
         while heard.busy:  # noqa: ASYNC110 - only tests wait for it
             await asyncio.sleep(0.001)
 
-    async def drafts(self) -> None:
-        """Wait until the connection has processed all audio and finished its draft."""
-        heard = self.connection._input
-        await heard._audio.join()
-        if heard._draft is not None:
-            await asyncio.wait((heard._draft,))
-
     async def hear(self, pcm: bytes) -> None:
         """The user speaks, in frames as a browser sends them."""
         for place in range(0, len(pcm), 960):

@@ -230,6 +230,16 @@ def test_a_new_request_replaces_the_pending_question() -> None:
             {"create_event": {}},
             {"end_time": "2026-11-17T11:00:00+01:00"},
         ),
+        (
+            "half an hour longer please",
+            {"cannot": "extend meetings"},
+            {"end_time": "2026-11-17T10:30:00+01:00"},
+        ),
+        (
+            "wait, wednesday",
+            {"weather": {"day": "wednesday"}},
+            {"start_time": "2026-11-18T09:00:00+01:00", "end_time": "2026-11-18T10:00:00+01:00"},
+        ),
     ],
 )
 def test_an_open_card_is_changed(says: str, written: Any, changed: dict[str, Any]) -> None:
@@ -245,8 +255,24 @@ def test_an_open_card_is_changed(says: str, written: Any, changed: dict[str, Any
         )
 
     model = Scripted(BOOKED, written)
-    _talk(model, steps, create_event=EVENT)
+    _talk(model, steps, create_event=EVENT, weather=TOOLS["weather"])
     assert "[Waiting for approval: " in model.asked[1].messages[-1].content
+
+
+def test_a_card_is_changed_after_another_question() -> None:
+    invited = {"create_event": {"attendees": ["tobias@example.org"]}}
+
+    async def steps(talk: Session) -> None:
+        await talk.says("put a standup into my calendar tomorrow at 9")
+        before = talk.args
+        await talk.gets(error=WAITS)
+        await talk.says("who looks after the printers?")
+        await talk.gets({"results": []})
+        await talk.says("invite tobias@example.org")
+        assert talk.args == {**before, "attendees": ["tobias@example.org"]}
+
+    asked = {"find_documents": {"query": "printers"}}
+    _talk(Scripted(BOOKED, asked, invited), steps, create_event=EVENT, find_documents=SEARCH)
 
 
 def test_a_choice_that_the_model_overlooks_changes_the_card() -> None:
@@ -269,6 +295,15 @@ def test_the_same_card_is_not_shown_again() -> None:
         assert not talk.calls
 
     _talk(Scripted(BOOKED, BOOKED), steps, create_event=EVENT)
+
+
+def test_a_card_does_not_take_up_what_has_nothing_to_do_with_it() -> None:
+    async def steps(talk: Session) -> None:
+        await talk.says("put a standup into my calendar tomorrow at 9")
+        await talk.gets(error=WAITS)
+        assert await talk.says("play some rock music") == "I have no tool for that."
+
+    _talk(Scripted(BOOKED, {"create_event": {"title": "standup"}}), steps, create_event=EVENT)
 
 
 def test_a_name_without_an_address_is_asked_for_its_address() -> None:
@@ -315,6 +350,46 @@ def test_a_follow_up_question_is_searched_for_with_its_topic(says: str, query: s
 
     asked = {"find_documents": {"query": "who looks after the printers"}}
     _talk(Scripted(asked, asked), steps, find_documents=SEARCH)
+
+
+def test_the_model_says_whom_a_pronoun_means_and_its_names_must_have_been_shown() -> None:
+    text = "Mara Lind leads the project, Juno Berg takes the pictures."
+    record = {"id": "project:1", "title": "Coffee", "text": text}
+
+    async def steps(talk: Session) -> None:
+        await talk.says("who takes the pictures for the coffee project?")
+        await talk.gets({"results": [record]})
+        await talk.says("what is her number?")
+        assert talk.args == {"query": "what is her number (Juno Berg)?"}
+        await talk.gets({"results": [record]})
+        await talk.says("is she in on Mondays?")
+        assert talk.args == {"query": "is she in on Mondays (Coffee)?"}
+
+    model = Scripted(
+        {"find_documents": {"query": "pictures coffee project"}},
+        {"find_documents": {"query": "number of Juno Berg"}},
+        {"find_documents": {"query": "Nobody Known Mondays"}},
+    )
+    _talk(model, steps, find_documents=SEARCH)
+    assert f"[You answered: {text}" in model.asked[1].messages[-1].content
+
+
+def test_a_question_about_an_earlier_result_repeats_it() -> None:
+    async def steps(talk: Session) -> None:
+        await talk.says("send an invoice over 80 to Ferro")
+        await talk.gets({"invoice": "2026-042"})
+        await talk.says("how warm is it in Oslo")
+        await talk.gets({"summary": "Light snow and minus two degrees all day."})
+        assert await talk.says("what number did the invoice to Ferro get?") == "The invoice is 2026-042."
+        assert await talk.says("who won the cup?") == "I cannot tell results: no tool here does that."
+
+    model = Scripted(
+        {"send_invoice": {"customer": "Ferro", "amount": 80}},
+        {"weather": {"city": "Oslo"}},
+        {"cannot": "get invoice details"},
+        {"cannot": "tell results"},
+    )
+    _talk(model, steps, **TOOLS)
 
 
 def test_a_follow_up_takes_the_rest_from_the_last_call() -> None:

@@ -58,7 +58,7 @@ def test_a_conversation_over_tools_that_it_has_never_seen() -> None:
             await talk.gets(error={"type": "CONFIRMATION_REQUIRED", "message": "The user has to confirm."})
             said = await talk.says("play some rock music")
             assert not talk.calls
-            assert said.startswith("I cannot")
+            assert said.startswith(("I cannot", "I have no tool"))
 
     asyncio.run(go())
 

@@ -58,8 +58,33 @@ def test_plain_values_are_described_without_machine_fields() -> None:
         "invited": [],
         "meeting_url": None,
     }
-    assert describe_result(data, "", READ) == "Status: created, title: Dentist."
-    assert describe_result({"each": 21.5, "currency": "EUR"}, "", READ) == "Each: 21.5, currency: EUR."
+    assert describe_result(data, "", READ) == "The status is created and the title is Dentist."
+    assert (
+        describe_result({"each": 21.5, "currency": "EUR"}, "", READ)
+        == "The each is 21.5 and the currency is EUR."
+    )
+
+
+def test_what_the_call_already_said_is_not_repeated() -> None:
+    data = {"city": "Oslo", "sky": "clear", "saved": True}
+    assert describe_result(data, "", READ, {"city": "Oslo"}) == "The sky is clear and saved."
+    assert describe_result({"city": "Oslo"}, "", READ, {"city": "Oslo"}) == "The city is Oslo."
+
+
+def test_a_text_that_the_tool_words_is_the_answer() -> None:
+    data = {"text": "3:15 AM", "weekday": "Tuesday", "timezone_name": "Japan Standard Time"}
+    assert describe_result(data, "what time is it in Tokyo?", READ) == "3:15 AM"
+
+
+def test_a_member_of_a_record_answers() -> None:
+    record = {
+        "id": "doc:camera",
+        "title": "Camera",
+        "snippet": "Two bodies with three batteries each. Reserve them in the list.",
+        "metadata": {"looked after by": "Juno Berg", "place": "shelf A1"},
+    }
+    for question, answer in (("who looks after the camera?", "Juno Berg"), ("where is it kept?", "shelf A1")):
+        assert answer in describe_result({"results": [record]}, question, READ).partition("\n\nSource")[0]
 
 
 def test_an_empty_result_is_reported_as_nothing_found() -> None:

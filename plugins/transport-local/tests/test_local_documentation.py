@@ -76,7 +76,7 @@ def test_the_first_conversation_of_the_readme_works_in_a_terminal() -> None:
 
 
 def test_the_tool_shown_to_authors_is_found_among_others_and_its_values_are_filled_in() -> None:
-    manifest = re.search(r'^```json\n(\{\n  "\$schema".*?^\})\n```', AUTHORING, re.MULTILINE | re.DOTALL)
+    manifest = re.search(r'^```json\n(\{\n  "category".*?^\})\n```', AUTHORING, re.MULTILINE | re.DOTALL)
     guide = re.search(r"^````markdown\n(.*?)^````", AUTHORING, re.MULTILINE | re.DOTALL)
     assert manifest is not None
     assert guide is not None

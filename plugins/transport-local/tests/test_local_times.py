@@ -34,8 +34,6 @@ TIMES = [
     ("at half past two", "2026-11-16T14:30", None),
     ("this evening at half seven", "2026-11-16T19:30", None),
     ("14 December, 11:00: buy flowers", "2026-12-14T11:00", None),
-    ("valentines day", "2027-02-14T00:00", "2027-02-14T23:59"),
-    ("new year's eve", "2026-12-31T00:00", "2026-12-31T23:59"),
     ("the day after tomorrow", "2026-11-18T00:00", "2026-11-18T23:59"),
     ("2026-12-01", "2026-12-01T00:00", "2026-12-01T23:59"),
 ]

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from jackfield_local.voice import speech_input
 from jackfield_local.voice.engines import FRAME, FRAME_MS, Samples
-from jackfield_local.voice.speech_input import PartialTranscript, TurnDetector, TurnEvent
+from jackfield_local.voice.speech_input import TurnDetector, TurnEvent
 
 STREAMS = st.lists(
     st.tuples(st.sampled_from((0.0, 0.2, 0.4, 0.6, 1.0)), st.integers(1, 40)), min_size=1, max_size=25
@@ -115,38 +115,6 @@ def test_the_beginning_of_a_word_is_kept() -> None:
     found = _follow([0.0] * 30 + [1.0] * 20 + [0.0] * 40, 500)
     (ended,) = [each for each in found if each.moment is TurnEvent.ENDED]
     assert ended.speech[0] == 30 - speech_input.BEFORE
-
-
-@settings(deadline=None)
-@given(st.lists(st.lists(st.sampled_from(("find", "the", "lighthouse", "Lighthouse,", "plan")), max_size=8)))
-def test_shown_words_never_change(drafts: list[list[str]]) -> None:
-    showing = PartialTranscript()
-    shown = ""
-    before: list[str] = []
-    for words in drafts:
-        piece = showing.add(" ".join(words))
-        shown += piece
-        if piece:
-            agreed = shown.lower().replace(",", "").split()[-len(piece.split()) :]
-            assert (
-                agreed
-                == " ".join(before)
-                .lower()
-                .replace(",", "")
-                .split()[len(shown.split()) - len(agreed) : len(shown.split())]
-            ), "only what two drafts agree on is shown"
-        before = words
-    assert "  " not in shown
-    assert not shown.startswith(" ")
-
-
-def test_words_are_shown_when_two_drafts_agree() -> None:
-    showing = PartialTranscript()
-    pieces = [
-        showing.add(text)
-        for text in ("Find", "Find the light", "Find the lighthouse", "Find, the lighthouse plan")
-    ]
-    assert pieces == ["", "Find", " the", " lighthouse"]
 
 
 @settings(deadline=None)

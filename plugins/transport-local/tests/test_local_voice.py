@@ -73,25 +73,6 @@ async def test_a_spoken_question_is_answered_aloud() -> None:
 
 
 @on_a_loop
-async def test_words_are_shown_while_they_are_said() -> None:
-    long = "Please find the project about lighthouse restoration and tell me who worked on it last year."
-    async with line(saying(ANSWER)) as talk:
-        await talk.hear(silence(200))
-        pcm = speech(long) + silence(700)
-        for place in range(0, len(pcm), 24_000):
-            await talk.hear(pcm[place : place + 24_000])
-            await talk.drafts()
-        await talk.next(TurnComplete)
-    user = [each for each in talk.of(Transcript) if each.speaker == "user"]
-    pieces, whole = [each for each in user if not each.final], user[-1]
-    assert whole.final
-    assert len(pieces) >= 2
-    shown = bare("".join(each.text for each in pieces))
-    assert bare(whole.text).startswith(shown)
-    assert {each.item for each in user} == {"user-1"}
-
-
-@on_a_loop
 async def test_silence_and_noise_start_no_turn() -> None:
     async with line(saying(ANSWER)) as talk:
         await talk.hear(silence(1500))

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 from jackfield import Mode
+from jackfield.orchestrator import Observers
 from jackfield.protocol.close_codes import ENDED, CloseReason
 from jackfield.runtime import Runtime
 from jackfield.session.session import Session, State
@@ -106,7 +107,7 @@ def _runtime() -> SimpleNamespace:
         """There are no tools, so there is nothing to count."""
 
     registry = SimpleNamespace(provider_schemas=lambda *_: {}, offered=lambda _: [])
-    orchestrator = SimpleNamespace(interrupt=lambda *_: None)
+    orchestrator = SimpleNamespace(interrupt=lambda *_: None, observers=Observers())
     return SimpleNamespace(
         store=MemoryStore(), begin_turn=begin_turn, registry=registry, orchestrator=orchestrator
     )

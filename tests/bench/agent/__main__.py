@@ -103,7 +103,7 @@ async def completing(scoring: Scoring) -> Mapping[str, Row]:
 
 
 async def conversing(scoring: Scoring) -> Mapping[str, Row]:
-    rows = dataset.unseen("conversations", scoring.chosen)
+    rows = dataset.conversations(scoring.chosen)
     place = await scoring.site()
     return {
         name: await conversations.held(place, scoring.agent, rows, own=own, shown=scoring.shown)

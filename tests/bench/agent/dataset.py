@@ -90,6 +90,12 @@ def unseen(name: str, chosen: Chosen) -> list[dict[str, Any]]:
     )
 
 
+def conversations(chosen: Chosen) -> list[dict[str, Any]]:
+    """Return conversations; those that were written during development belong to that part only."""
+    written: list[dict[str, Any]] = agent_test_module("unseen_requests").rows("development_conversations")
+    return [*unseen("conversations", chosen), *(written if chosen.development else ())]
+
+
 def public(chosen: Chosen) -> list[dict[str, Any]]:
     """Return requests of public intent sets; none if their file is not named."""
     path = os.environ.get(UTTERANCES)

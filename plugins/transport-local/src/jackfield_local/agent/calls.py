@@ -39,12 +39,12 @@ from jackfield_local.agent.state import (
     is_waiting,
     read_envelope,
 )
-from jackfield_local.agent.texts import is_search, unexplained, untyped
+from jackfield_local.agent.texts import is_brief, is_search, unexplained, untyped
 from jackfield_local.agent.times import day_of
 from jackfield_local.agent.tools import Tool, ValueType, nest
 from jackfield_local.connection import AnswerPart
-from jackfield_local.language.numbers import shift
-from jackfield_local.language.questions import asks_for_facts, is_question
+from jackfield_local.language.numbers import extension, shift
+from jackfield_local.language.questions import asks_for_facts, is_question, refers_back
 from jackfield_local.language.text import stems
 
 _ATTEMPTS = 2
@@ -53,6 +53,10 @@ _OPTIONS = 3
 
 _MOST_SEARCHES, _MOST_SPOKEN_SEARCHES = 4, 2
 """Maximum searches for one question. By default, the policies allow five and two retrievals per turn."""
+
+_READ, _SAME, _SAME_PRONOUN = 300, 0.3, 0.2
+"""Characters of an earlier answer that are compared with a question; minimum similarity to repeat it,
+without and with a pronoun that can refer to it."""
 
 CHANGE = 10
 """Maximum words in a message that changes the last call, such as "and tomorrow?"."""
@@ -125,14 +129,22 @@ class CallPlanner:
         self, tool: Tool, hints: Mapping[str, Any] | None, text: str, question: PendingQuestion | None
     ) -> GroundedArguments:
         """Ground the arguments; those of an open question or of the last call complete them."""
-        message, last = self.message(text), self._state.last
+        state, message = self._state, self.message(text)
+        last = state.previous(tool)
         if question is not None and question.tool is tool:
             asked = question.parameter
             if hints == {} and asked is not None and asked.type is ValueType.TEXT and not is_question(text):
                 hints = {asked.name: text}
             return ground(tool, hints, replace(message, before=question.said), question.args)
         found = ground(tool, hints, message)
-        if last is None or last.tool is not tool or not _is_change(last, found, message):
+        if (lacks := found.missing) is not None and not tool.writes and is_brief(tool, lacks.name):
+            # "LinkedIn too, please" after a question about a person.
+            found = (
+                ground(tool, hints, message, {**found.args, lacks.name: state.topic})
+                if state.topic
+                else found
+            )
+        if last is None or not _is_change(last, found, message):
             return found
         return ground(tool, hints, replace(message, earlier=()), last.args)
 
@@ -143,7 +155,7 @@ class CallPlanner:
 
         A value that is only likely never reaches a tool that writes without the user's consent.
         """
-        last, search = self._state.last, self._context.router.search
+        search = self._context.router.search
         if (missing := found.missing) is not None:
             # A search finds an identifier that the user cannot know, if its description names that search.
             is_found = missing.type is ValueType.IDENTIFIER and search and search.id in missing.description
@@ -152,7 +164,8 @@ class CallPlanner:
             tool, found = search, GroundedArguments({search.required[0].name: self._state.request})
         if tool.writes and not tool.confirmed and (found.guessed or not is_sure):
             return self._confirm(tool, found.args)
-        if last is not None and last.tool is tool and dict(last.args) == dict(found.args):
+        last = self._state.previous(tool)
+        if last is not None and dict(last.args) == dict(found.args):
             if last.waiting:
                 names = ", ".join(each.spoken for each in tool.parameters if each.required)
                 return TextDelta(
@@ -165,8 +178,8 @@ class CallPlanner:
 
     def call(self, tool: Tool, args: Mapping[str, Any]) -> ToolCalls:
         """Call a tool; a question is searched in every place that the search knows."""
-        last = self._state.last
-        replaces = last is not None and last.waiting and last.tool is tool
+        card = self._state.card
+        replaces = card is not None and card.tool is tool
         self._state.last = LastCall(tool, args, replaces=replaces)
         every: Sequence[Mapping[str, Any]] = [args]
         if is_search(tool):
@@ -253,7 +266,21 @@ class CallPlanner:
             return f"This waits for your approval; nothing has been done yet.{before if replaces else ''}"
         if isinstance(error, Mapping):
             return describe_failure(error)
-        return describe_result(envelope.get("data"), self._state.request, self._context.style)
+        state = self._state
+        args = state.last.args if state.last is not None else None
+        told = describe_result(envelope.get("data"), state.request, self._context.style, args)
+        state.answers.append((state.request, told))
+        return told
+
+    def recall(self, text: str) -> TextDelta | None:
+        """Repeat the answer that was given before to the closest request, if it is close enough."""
+        answers, embed = self._state.answers, self._context.style.embed
+        if not answers or not asks_for_facts(text):
+            return None
+        near = embed([f"{request}: {told}"[:_READ] for request, told in answers]) @ embed([text])[0]
+        place = len(near) - 1 - int(near[::-1].argmax())
+        least = _SAME_PRONOUN if refers_back(text) else _SAME
+        return TextDelta(answers[place][1]) if near[place] >= least else None
 
 
 def _tool_call(tool: Tool, args: Mapping[str, Any]) -> ToolCall:
@@ -262,7 +289,7 @@ def _tool_call(tool: Tool, args: Mapping[str, Any]) -> ToolCall:
 
 def _is_change(last: LastCall, found: GroundedArguments, message: UserMessage) -> bool:
     """Whether the words change the last call rather than begin another one."""
-    if shift(message.text) is not None:
+    if shift(message.text) is not None or extension(message.text) is not None:
         return True
     only_values = not untyped(last.tool, message) - stems(" ".join(map(str, found.args.values())))
     complete = found.missing is None and not found.unusable and not found.guessed

@@ -27,14 +27,24 @@ from jackfield_local.agent.state import (
 from jackfield_local.agent.texts import is_search, reply, unexplained
 from jackfield_local.agent.tools import Tool, ValueType, flatten
 from jackfield_local.connection import AnswerPart
-from jackfield_local.language.numbers import ORDINALS, WORDS, amounts, shift
-from jackfield_local.language.questions import agrees, asks_for_facts, is_continuation, is_question, refuses
+from jackfield_local.language.numbers import ORDINALS, WORDS, amounts, extension, shift
+from jackfield_local.language.questions import (
+    agrees,
+    asks_for_facts,
+    is_continuation,
+    is_question,
+    refers_to_person,
+    refuses,
+)
 from jackfield_local.language.text import stem, stems, words
 
 _log = logging.getLogger(__name__)
 
 _CLAIM = re.compile(r"\bI(?:['\u2019]ve| have| just|['\u2019]ll| will| am going to)\b", re.IGNORECASE)
 """Phrases in which the model falsely claims that it did or will do something."""
+
+_STRAY = 1
+"""Words unknown to all tools that may be in a change of a card, because the user still has to approve it."""
 
 _TEXT_ONLY = "I can do that only in a text conversation."
 _REPLIES = {
@@ -197,41 +207,56 @@ class AgentDialogue:
         return self._calls.act(tool, found, question, is_sure=self._model_decides)
 
     def _continued(self, text: str) -> Tool | None:
-        """Return the tool of the last call if the words move its time or continue a question."""
-        last = self.state.last
-        if last is None or len(text.split()) > CHANGE:
+        """Return the tool of the call that a few words change or continue: the open card, or the last one."""
+        last, card = self.state.last, self.state.card
+        if self.state.topic and refers_to_person(text) and asks_for_facts(text):
+            return self._context.router.search
+        call = card or last
+        if call is None or len(text.split()) > CHANGE:
             return None
-        continues = last.recent and is_search(last.tool) and is_continuation(text)
-        return last.tool if continues or shift(text) is not None else None
+        moves = shift(text) is not None or extension(text) is not None
+        if moves or (call is card and not is_question(text) and self._changes(call, text, _STRAY)):
+            return call.tool
+        if last is not None and last.recent and is_search(last.tool) and is_continuation(text):
+            return last.tool
+        return None
 
     # Without the model.
 
     def _route(self, text: str, question: PendingQuestion | None) -> list[AnswerPart]:
         router, last = self._context.router, self.state.last
         tool = self._continued(text) or router.route(self._calls.message(text))
-        if last is not None and self._changes(last, tool, text):
+        if (
+            last is not None
+            and last.recent
+            and (tool is None or is_search(tool))
+            and self._changes(last, text)
+        ):
             tool = last.tool
         elif question is not None and tool is None:
             # Neither a reply nor a request: ask once more.
             tool = question.tool
         if tool is not None:
             return self._calls.propose(tool, text, question)
+        if (recalled := self._calls.recall(text)) is not None:
+            return [recalled]
         self.state.note(text, written_words(""))
         self.state.leave_last()
         if (act := router.act(text)) is None:
             return [self._calls.offer(text)]
         return [TextDelta(self._help() if act is DialogueAct.HELP else _REPLIES[act])]
 
-    def _changes(self, last: LastCall, tool: Tool | None, text: str) -> bool:
-        """Whether a few words only change values of the last call, as in "and on Friday?"."""
-        few = last.recent and len(text.split()) <= CHANGE
-        if not few or is_search(last.tool) or (tool is not None and not is_search(tool)):
+    def _changes(self, last: LastCall, text: str, strays: int = 0) -> bool:
+        """Whether a few words only change values of a call, as in "and on Friday?"."""
+        if len(text.split()) > CHANGE or is_search(last.tool):
             return False
         message = replace(self._calls.message(text), earlier=())
         found = ground(last.tool, None, message, last.args)
         changed = {name for name, value in found.args.items() if value != last.args.get(name)}
         sure = changed - found.guessed if last.tool.writes else changed
-        return bool(sure) and not unexplained(last.tool, message, found.args.values())
+        strange = unexplained(last.tool, message, found.args.values())
+        others = {word for each in self._context.tools for word in each.vocabulary}
+        return bool(sure) and len(strange) <= strays and not strange & others
 
     # With the model.
 
@@ -242,6 +267,8 @@ class AgentDialogue:
         if decision is None:
             return [TextDelta(NO_TOOL)]
         if decision.tool is None:
+            if (recalled := self._calls.recall(text)) is not None:
+                return [recalled]
             self.state.leave_last()
             self.state.note(text, written_words(decision.text))
             return [TextDelta(self._words(decision, text))]
@@ -251,19 +278,21 @@ class AgentDialogue:
             # If the two disagree about something that cannot be undone, the user is asked.
             return self._calls.propose(better, text, None)
         found = self._calls.arguments(tool, hints, text, question)
+        before = self.state.previous(tool)
+        new = {name: each for name, each in found.args.items() if not before or before.args.get(name) != each}
         self.state.note(text, written_call(tool.id, hints))
         self.state.request = text
-        answers = question is not None and question.tool is tool
-        if not answers and not router.is_meant(tool, found, message):
+        answers = found.unusable or (question is not None and question.tool is tool)
+        if not answers and not router.is_meant(tool, replace(found, args=new), message):
             if router.search is None or not asks_for_facts(text):
-                return [TextDelta(NO_TOOL)]
+                return [self._calls.recall(text) or TextDelta(NO_TOOL)]
             tool, found = router.search, ground(router.search, {}, message)
         return [self._calls.act(tool, found, question)]
 
     def _amended(self, decision: Decision | None, text: str) -> Decision | None:
         """Return the model's decision, or a different one if the words make it certain."""
         if (tool := self._continued(text)) is not None:
-            return Decision(tool, {})
+            return decision if decision is not None and decision.tool is tool else Decision(tool, {})
         if decision is None or not decision.refused:
             return decision
         message = self._calls.message(text)

@@ -16,7 +16,7 @@ from jackfield_local.agent.times import ground_times
 from jackfield_local.agent.tools import CODES, TEMPORAL, Tool, ToolParameter, ValueType
 from jackfield_local.agent.values import find_all, find_numbers, find_value, is_choice_in
 from jackfield_local.language.datetimes import read_time
-from jackfield_local.language.questions import asks_for_facts, has_pronoun, is_continuation
+from jackfield_local.language.questions import asks_for_facts, is_continuation, refers_back, refers_to_person
 from jackfield_local.language.text import GAP, blanked, content, stem, stems
 
 _COPIED = 0.6
@@ -61,7 +61,10 @@ def ground(
     hints = {name: value for name, value in (hints or {}).items() if not _is_empty(value)}
     if is_search(tool) and (guesses or asks_for_facts(message.text)):
         # Every filter and every rewritten word can hide the answer.
-        return GroundedArguments({**base, tool.required[0].name: _query(tool.required[0], message)})
+        parameter = tool.required[0]
+        return GroundedArguments(
+            {**base, parameter.name: _query(parameter, hints.get(parameter.name), message)}
+        )
     times = _temporal_hints(tool, message) if guesses else hints
     found: dict[str, Any] = {**ground_times(tool, times, message, base)}
     found |= _typed(tool, hints, message, base)
@@ -81,13 +84,17 @@ def _is_empty(value: Any) -> bool:
     return value in (None, "", [], {})
 
 
-def _query(parameter: ToolParameter, message: UserMessage) -> str:
-    """Return a question as asked; "and on Fridays?" or "what is her number?" with the topic."""
+def _query(parameter: ToolParameter, hint: Any, message: UserMessage) -> str:
+    """Return a question as asked; "what is her number?" with the person whom the model or the topic names."""
     said = " ".join(message.text.split())
     when = read_time(said, message.now) if is_continuation(said) else None
     only_time = when is not None and not content(blanked(said, when.spans).replace(GAP, " "))
-    if message.topic and (has_pronoun(said) or only_time):
-        said = f"{said.rstrip('?!. ')} ({message.topic})?"
+    if refers_back(said) or only_time:
+        new = [each for each in str(hint or "").split() if not stems(each) <= stems(said)]
+        names = [each for each in new if each[:1].isupper() or not message.topic]
+        named = " ".join(names).strip(":,.") if message.is_shown(" ".join(names)) else ""
+        if meant := named or message.topic:
+            said = f"{said.rstrip('?!. ')} ({meant})?"
     return said[: int(parameter.schema.get("maxLength") or _LONGEST_QUERY)]
 
 
@@ -197,7 +204,9 @@ def _unusable(
             continue  # A complete call does not need optional values.
         hinted, usable = _members(hints.get(parameter.name)), _members(found.get(parameter.name))
         for each in map(str, hinted):
-            name = message.verbatim(each.partition("@")[0]) or (each if has_pronoun(message.text) else "")
+            name = message.verbatim(each.partition("@")[0]) or (
+                each if refers_to_person(message.text) else ""
+            )
             if name and len(usable) < len(hinted) and each.lower() not in map(str.lower, map(str, usable)):
                 return name, parameter
     return "", None

@@ -10,7 +10,7 @@ from typing import Any
 
 from jackfield_embeddings import Vectors
 
-from jackfield_local.language.text import WORD, stem, words
+from jackfield_local.language.text import WORD, content, stem, stems, words
 
 _READ = 1_000
 """Maximum characters of a message that are searched for values; the rest is a text to pass on."""
@@ -64,6 +64,10 @@ class UserMessage:
         """Return how much of a text consists of words that the user said."""
         found = [stem(word) for word in words(text)]
         return sum(each in self.stems for each in found) / len(found) if found else 0.0
+
+    def is_shown(self, text: str) -> bool:
+        """Whether all words of a text are in the user's words or in what tools have returned."""
+        return set(content(text)) <= self.stems | stems(self.seen)
 
     def verbatim(self, text: str) -> str | None:
         """Return the text as the user wrote it, if its words were said in this order."""

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from jackfield_local.agent.llama import LlamaModel, Prefix, PromptMessage
 from jackfield_local.agent.results import ask_for
-from jackfield_local.agent.texts import is_handed_over
+from jackfield_local.agent.texts import is_handed_over, is_search
 from jackfield_local.agent.tools import CODES, TEMPORAL, Tool, ToolParameter, ValueType, first_sentence
 from jackfield_local.language.datetimes import TimeExpression, read_time
 from jackfield_local.language.numbers import amounts, duration, forms
@@ -26,6 +26,7 @@ _LONGEST = 160
 
 _LONGEST_SENTENCE = 140
 _LONGEST_CARD = 600
+_LONGEST_ANSWER = 160
 _LONGEST_MESSAGE = 600
 """Maximum characters of a message that the model sees."""
 
@@ -131,6 +132,11 @@ def question_line(question: str) -> str:
     return f"[You asked: {question}]\n"
 
 
+def answer_line(answer: str) -> str:
+    """Return the line that tells the model what the user was told last."""
+    return f"[You answered: {' '.join(answer.split())[:_LONGEST_ANSWER]}]\n"
+
+
 def is_written(parameter: ToolParameter) -> bool:
     """Whether the model writes this argument; records are passed on without the model."""
     return parameter.type is not ValueType.RECORDS
@@ -168,10 +174,14 @@ _CHARACTERS = 3.4
 _LONGEST_EXAMPLE = 220
 _LONGEST_PURPOSE = 240
 _LONGEST_SUMMARY = 110
+_INCOMPLETE = 3
+"""Number of tools, those that need the most, with an example of a request without values."""
+
 _RULES = """\
 You choose the tool for the user's last message and write one JSON object.
-A call: {"tool_id": {arguments}}. Give only arguments that the user said. Copy dates, times and names as said.
-Leave out everything else; never invent a value. Call the tool even if something it needs was not said yet.
+A call: {"tool_id": {arguments}}. Give only arguments that the user said, or that "it" or "she" refer to.
+Copy dates, times and names as said. Leave out everything else; never invent a value.
+Call the tool even if something it needs was not said yet.
 If the user wants something done that no tool does: {"cannot": "what no tool does"}.
 If the user asks what you can do: {"help": true}.
 For greetings, thanks, small talk: {"say": "one short sentence"}.
@@ -252,7 +262,15 @@ def _pairs(tools: Sequence[Tool], most: int) -> Iterator[PromptMessage]:
 
 
 def _continued(tools: Sequence[Tool]) -> Iterator[PromptMessage]:
-    """Yield examples of changing a card and answering a question, with one argument each."""
+    """Yield examples of requests without values, of changing a card, and of answering a question."""
+    for tool in sorted(tools, key=lambda each: -len(each.required))[:_INCOMPLETE]:
+        deed = re.split("[,;:]", tool.purpose)[0]
+        yield PromptMessage("user", f"I need to {deed[:1].lower()}{deed[1:]}")
+        yield PromptMessage("assistant", written_call(tool.id, {}))
+    for tool in filter(is_search, tools):
+        yield PromptMessage("user", f"{answer_line('Ann Lee leads the project.')}what is her number?")
+        yield PromptMessage("assistant", written_call(tool.id, {tool.required[0].name: "number of Ann Lee"}))
+        break
     for tool in tools:
         timed = next(
             (each for each in tool.required if each.type in (ValueType.DATE_TIME, ValueType.TIME)), None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import tzinfo
 from typing import Any
@@ -30,15 +30,30 @@ from jackfield_local.language.text import (
 _EVIDENCE = 12
 """Number of records that are searched for the sentence that answers."""
 
-_WORDS, _RANK = 0.5, 0.3
-"""How much the question's words, and the record's rank in the search, add to a sentence's score."""
+_WORDS, _RANK, _KIND = 0.5, 0.5, 0.3
+"""How much the question's words, the record's rank in the search, and a value of the kind asked for add
+to a sentence's score."""
+
+_KINDS = (
+    (re.compile(r"\bwho(?:m|se)?\b", re.IGNORECASE), re.compile(r"\b[A-Z]\w+ [A-Z]\w")),
+    (re.compile(r"\b(?:when|what time|how long)\b", re.IGNORECASE), re.compile(r"\d|day\b")),
+    (re.compile(r"\b(?:how much|how many|number)\b", re.IGNORECASE), re.compile(r"\d")),
+)
+"""The question, and the form of what it asks for: a person, a time, a number."""
 
 _GOOD, _GOOD_SPOKEN = 0.6, 0.8
-"""Minimum score of a second sentence in the answer, as a share of the first one's."""
+"""Minimum score of a further sentence in the answer, as a share of the first one's."""
 
+_KNOWN = 0.8
+"""How much less a member of a record counts than a sentence, if it is not the best."""
+
+_SENTENCES, _SENTENCES_SPOKEN = 3, 2
 _LISTED, _LISTED_SPOKEN = 10, 3
 _LONGEST_LINE = 200
 _LONGEST_PASSAGE = 1200
+_WORDED = ("say", "text")
+"""The members in which tools word their result for people."""
+
 _MACHINES = frozenset(
     ("id", "ids", "uid", "uuid", "hash", "etag", "token", "cursor", "epoch", "score", "iso", "ms")
 )
@@ -58,10 +73,12 @@ class ResponseStyle:
     embed: Embed
 
 
-def describe_result(data: Any, question: str, style: ResponseStyle) -> str:
-    """Describe a result in words."""
+def describe_result(
+    data: Any, question: str, style: ResponseStyle, args: Mapping[str, Any] | None = None
+) -> str:
+    """Describe the result of a call with these arguments in words."""
     if isinstance(data, Mapping):
-        told = _object(data, question, style)
+        told = _object(data, question, style, [_line(each, style) for each in (args or {}).values()])
     elif isinstance(data, list):
         told = _list("", data, question, style)
     else:
@@ -134,30 +151,25 @@ def _is_records(value: Any) -> bool:
     return isinstance(value, list) and bool(value) and all(isinstance(each, Mapping) for each in value)
 
 
-def _object(data: Record, question: str, style: ResponseStyle) -> str:
-    if isinstance(data.get("say"), str) and data["say"].strip():
-        return str(data["say"])
-    parts = [_passage(data, question, style)]
-    parts += [_list(key, value, question, style) for key, value in data.items() if _is_records(value)]
-    if not any(parts):
-        empty = [spoken_name(key) for key, value in data.items() if value == []]
-        told = _values(data, style)
-        return told if told or not empty else f"Nothing was found: no {', '.join(empty)}."
-    # Sentences that a tool adds to its result for the reader.
-    parts += [
-        _line(value, style)
-        for value in data.values()
-        if isinstance(value, list) and all(isinstance(each, str) and " " in each for each in value)
-    ]
-    return (" " if style.spoken else "\n\n").join(filter(None, parts))
-
-
-def _passage(data: Record, question: str, style: ResponseStyle) -> str:
-    """Return the long text of a result, or the sentence in it that answers; empty if there is none."""
-    body = _body(data, 2)
+def _object(data: Record, question: str, style: ResponseStyle, given: Collection[str]) -> str:
+    body = next((str(data[key]) for key in _WORDED if isinstance(data.get(key), str)), "") or _body(data, 2)
+    parts = [readable(_shortened(body, _LONGEST_PASSAGE), style.zone)]
     if len(sentences(body)) > 2 and asks_for_facts(question):
-        return _evidence([data], question, style)
-    return readable(_shortened(body, _LONGEST_PASSAGE), style.zone)
+        parts = [_evidence([data], question, style)]
+    for key, value in data.items():
+        if _is_records(value):
+            parts.append(_list(key, value, question, style))
+        elif (
+            parts[0]
+            and isinstance(value, list)
+            and all(isinstance(each, str) and " " in each for each in value)
+        ):
+            parts.append(_line(value, style))  # Sentences that a tool adds for the reader.
+    told = (" " if style.spoken else "\n\n").join(filter(None, parts))
+    if told or (told := _sentence(data, style, given)):
+        return told
+    empty = [spoken_name(key) for key, value in data.items() if value == []]
+    return f"Nothing was found: no {', '.join(empty)}." if empty else ""
 
 
 def _shortened(text: str, longest: int) -> str:
@@ -213,29 +225,48 @@ def _mark(record: Record) -> str:
 def _best_sentences(
     question: str, records: Sequence[Record], style: ResponseStyle
 ) -> tuple[Record, list[str]] | None:
-    """Return the record that answers a question best, and its one or two best sentences in order."""
+    """Return the record that answers a question best, and its best sentences in order."""
     records = records[:_EVIDENCE]
     found = [
         (place, sentence)
         for place, record in enumerate(records)
-        for each in _whole_sentences(_body(record), title_of(record))[:MOST_SENTENCES]
+        for each in (*_facts(record, style), *_whole_sentences(_body(record), title_of(record)))
         if len(sentence := plain(each)) > 2 and not sentence.endswith("?")
     ]
     if not found:
         return None
-    near = style.embed([sentence for _, sentence in found]) @ style.embed([question or " "])[0]
+    # What a pronoun refers to selects the record; the user's own words select the sentence in it.
+    said = question.partition(" (")[0]
+    near = style.embed([sentence for _, sentence in found]) @ style.embed([said or " "])[0]
     places = [place for place, _ in found]
     score = near + _WORDS * _shared_words(question, found, records) + _RANK * _ranks(records)[places]
+    forms = [form for asked, form in _KINDS if asked.search(question)]
+    score += _KIND * np.array([any(form.search(each) for form in forms) for _, each in found], np.float32)
     first = int(np.argmax(score))
     least = (_GOOD_SPOKEN if style.spoken else _GOOD) * score[first]
-    rivals = [place for place in np.argsort(-score) if places[place] == places[first]]
-    kept = sorted({first, *(each for each in rivals[:2] if score[each] >= least)})
+    known = _facts(records[places[first]], style)
+    # A member that has little to do with the question would only distract.
+    weights = np.where([each in known for _, each in found], score * _KNOWN, score)
+    rivals = [each for each in np.argsort(-weights) if places[each] == places[first]]
+    most = _SENTENCES_SPOKEN if style.spoken else _SENTENCES
+    kept = sorted({first, *(each for each in rivals[:most] if weights[each] >= least)})
     return records[places[first]], [found[each][1] for each in kept]
+
+
+def _facts(record: Record, style: ResponseStyle) -> list[str]:
+    """Return the members of a record's own objects as sentences, such as "Phones: +1-555-0114."."""
+    inside = [value for value in record.values() if isinstance(value, Mapping)]
+    return [
+        f"{name.capitalize()}: {text}."
+        for each in inside
+        for name, text in _members(each, style)
+        if "://" not in text
+    ]
 
 
 def _whole_sentences(body: str, title: str) -> list[str]:
     """Return the sentences of a text; sentences that the search cut off only if there are no others."""
-    found = sentences(untitled(body.removeprefix("\u2026"), title))
+    found = sentences(untitled(body.removeprefix("\u2026"), title))[:MOST_SENTENCES]
     begins = 1 if body.startswith("\u2026") and found and found[0][:1].islower() else 0
     ends = len(found) - 1 if body.endswith(_CUT) else len(found)
     return found[begins:ends] or found
@@ -263,8 +294,8 @@ def _line(value: Any, style: ResponseStyle) -> str:
         if isinstance(start, str) and isinstance(end, str):
             value = {key: each for key, each in value.items() if key not in ("start", "end")}
             title = ", ".join(filter(None, (title, span(start, end, style.zone))))
-        rest = _values({key: each for key, each in value.items() if key not in _TITLES}, style)
-        return " - ".join(filter(None, (title, rest.rstrip("."))))[:_LONGEST_LINE]
+        rest = [f"{name}: {text}" for name, text in _members(value, style) if name not in _TITLES]
+        return " - ".join(filter(None, (title, ", ".join(rest))))[:_LONGEST_LINE]
     if isinstance(value, list):
         return "; ".join(filter(None, (_line(each, style) for each in value[:_LISTED])))
     if isinstance(value, bool):
@@ -272,18 +303,23 @@ def _line(value: Any, style: ResponseStyle) -> str:
     return "" if value is None else readable(str(value), style.zone)
 
 
-def _values(data: Record, style: ResponseStyle) -> str:
-    """Return the members of an object that people read, as "name: value"."""
-    told = [
-        f"{spoken_name(key)}: {text}"
-        for key, value in data.items()
-        if not _MACHINES & set(name_words(key)) and (text := _line(value, style))
-    ]
-    text = ", ".join(told).rstrip(".")
+def _members(data: Record, style: ResponseStyle) -> list[tuple[str, str]]:
+    """Return the names and values in an object that people read."""
+    known = ((key, _line(value, style)) for key, value in data.items() if not _MACHINES & {*name_words(key)})
+    return [(spoken_name(key), text) for key, text in known if text]
+
+
+def _sentence(data: Record, style: ResponseStyle, given: Collection[str]) -> str:
+    """Return an object as a sentence, without what only repeats the arguments of the call."""
+    members = _members(data, style)
+    new = [(name, text) for name, text in members if text not in given or name in _TITLES] or members
+    told = [{"yes": name, "no": f"not {name}"}.get(text) or f"the {name} is {text}" for name, text in new]
+    text = " and ".join(filter(None, (", ".join(told[:-1]), *told[-1:]))).rstrip(".")
     return f"{text[:1].upper()}{text[1:]}." if text else ""
 
 
 # Several searches for one question, and fetching the whole text of the best result.
+
 
 _OWN = re.compile(r"\b(?:i|me|my|mine|we|our)\b", re.IGNORECASE)
 
@@ -298,7 +334,9 @@ def searches(tool: Tool, args: Mapping[str, Any], question: str, most: int) -> l
     choices = [each for each in choices if not each.required and each.name not in args]
     said = stems(question)
     for parameter in choices:
-        found += [{**args, parameter.name: each} for each in parameter.choices if is_choice_in(each, said)]
+        named = [each for each in parameter.choices if is_choice_in(each, said)]
+        # The word for a place to search is too common to narrow the search.
+        found += [{**args, parameter.name: each} for each in named if "default" not in parameter.schema]
     for parameter in choices:
         places = [each for each in parameter.choices if each != parameter.schema.get("default")]
         if "default" in parameter.schema:

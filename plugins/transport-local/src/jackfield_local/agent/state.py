@@ -11,10 +11,9 @@ from typing import Any
 
 import orjson
 
-from jackfield_local.agent.prompt import Exchange, question_line, waiting_line
+from jackfield_local.agent.prompt import Exchange, answer_line, question_line, waiting_line
 from jackfield_local.agent.results import records_in, title_of
 from jackfield_local.agent.tools import Tool, ToolParameter
-from jackfield_local.language.questions import has_pronoun, is_continuation
 
 _EXCHANGES = 3
 """Number of exchanges that the model sees; each costs time to process."""
@@ -23,6 +22,7 @@ _SEEN = 20_000
 """Maximum characters of results that are searched for identifiers."""
 
 _SHOWN_RECORDS = 5
+_ANSWERS = 20
 _ANSWERED = re.compile(
     r"^\[?(?:The user approved the call of|The answer to the call of|called) (\w+)[^{]*(\{.*\})\]?\s*$",
     re.DOTALL,
@@ -84,6 +84,8 @@ class DialogueState:
     def __init__(self) -> None:
         self.question: PendingQuestion | None = None
         self.last: LastCall | None = None
+        self.card: LastCall | None = None
+        """The call that waits for approval, even if other calls were made since."""
         self.exchanges: deque[Exchange] = deque(maxlen=_EXCHANGES)
         self.said = ""
         """The last message."""
@@ -95,12 +97,18 @@ class DialogueState:
         """The last results, to which the user can refer."""
         self.seen = ""
         self.topic = ""
-        """What the last turn was about: the record that answered it, or what was said."""
+        """The title of the record that answered the last search."""
+        self.answers: deque[tuple[str, str]] = deque(maxlen=_ANSWERS)
+        """The last answers from results, with their requests."""
 
     def note(self, said: str, written: str) -> None:
         """Remember an exchange in the form in which the model sees it."""
         self.exchanges.append(Exchange(said, written))
-        self.topic = self.topic if is_continuation(said) or has_pronoun(said) else said
+
+    def previous(self, tool: Tool) -> LastCall | None:
+        """Return the call of a tool that words can change: the last one, or the one that waits."""
+        calls = (self.last, self.card)
+        return next((each for each in calls if each is not None and each.tool is tool), None)
 
     def leave_last(self) -> None:
         """Note that the conversation has moved on from the last call."""
@@ -111,6 +119,10 @@ class DialogueState:
         error = envelope.get("error")
         if self.last is not None and self.last.tool.id == tool_id:
             self.last = replace(self.last, waiting=is_waiting(envelope), done=not error)
+            if self.last.waiting:
+                self.card = self.last
+        if self.card is not None and self.card.tool.id == tool_id and not is_waiting(envelope):
+            self.card = None
         if not error:
             self.records = records_in(envelope.get("data")) or self.records
             self.seen = (self.seen + orjson.dumps(envelope.get("data")).decode())[-_SEEN:]
@@ -120,13 +132,15 @@ class DialogueState:
         if (found := outcome_in(text)) is not None:
             self.take_result(*found)
         elif is_declined(text):
-            self.last = None
+            self.last = self.card = None
 
     def context_lines(self, question: PendingQuestion | None) -> str:
         """Return the model's context besides the words: an open question or card, and the last results."""
         lines = [question_line(question.text)] if question is not None else []
-        if self.last is not None and self.last.waiting:
-            lines.append(waiting_line(self.last.tool.id, self.last.args))
+        if self.answers and self.last is not None and self.last.recent:
+            lines.append(answer_line(self.answers[-1][1]))
+        if self.card is not None:
+            lines.append(waiting_line(self.card.tool.id, self.card.args))
         shown = [
             f"{place}. {title_of(each)[:60]} ({each['id']})"
             for place, each in enumerate(self.records[:_SHOWN_RECORDS], 1)

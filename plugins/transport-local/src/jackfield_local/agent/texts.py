@@ -12,7 +12,7 @@ from jackfield_local.agent.message import UserMessage
 from jackfield_local.agent.tools import CODES, Tool, ToolParameter, ValueType
 from jackfield_local.agent.values import time_spans
 from jackfield_local.language.numbers import amounts
-from jackfield_local.language.questions import asks_for_facts
+from jackfield_local.language.questions import asks_for_facts, refers_back
 from jackfield_local.language.text import (
     GAP,
     Span,
@@ -50,7 +50,9 @@ def check_text(tool: Tool, parameter: ToolParameter, hint: Any, message: UserMes
     if not (parameter.required and set(content(text)) <= own):
         least = _MOSTLY if parameter.required else _NEARLY_ALL
         composed = parameter.required and is_composed(tool, parameter)
-        if (exact := message.verbatim(text)) or message.share(text) >= least or composed:
+        exact = message.verbatim(text)
+        referred = text and refers_back(message.text) and message.is_shown(text)
+        if exact or message.share(text) >= least or composed or referred:
             return exact or text
     found = quoted(message.text) or named_texts(_blanked(tool, message))
     return found[0] if parameter.required and len(found) == 1 else None
@@ -118,7 +120,7 @@ def _left_over(tool: Tool, parameter: ToolParameter, message: UserMessage) -> li
         parts: list[list[str]] = [[]]
         for word in match.group().split():
             # A name ends at a function word; a sentence has them inside.
-            if brief and not content(word):
+            if brief and words(word) and not content(word):
                 parts.append([])
             else:
                 parts[-1].append(word)

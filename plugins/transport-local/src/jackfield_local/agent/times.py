@@ -12,7 +12,7 @@ from typing import Any
 from jackfield_local.agent.message import UserMessage
 from jackfield_local.agent.tools import TEMPORAL, Tool, ToolParameter, ValueType
 from jackfield_local.language.datetimes import TimeExpression, read_time
-from jackfield_local.language.numbers import duration, shift
+from jackfield_local.language.numbers import duration, extension, shift
 from jackfield_local.language.text import words
 
 
@@ -28,9 +28,10 @@ def ground_times(
         return {}
     if (moved := shift(message.text)) is not None and base:
         return _shifted(parameters, base, moved)
-    said = message.text
-    if message.before and not any(each.name in base for each in parameters):
-        said = f"{said}\n{message.before}"
+    if (longer := extension(message.text)) is not None and base:
+        return _shifted([each for each in parameters if each.ends], base, longer)
+    # The part of the day that was said before a question still applies to an hour in the reply.
+    said = f"{message.text}\n{message.before}" if message.before else message.text
     return _Times(tool, raw, said, message.now, base, day_of(base) or message.day).of(parameters)
 
 
@@ -77,7 +78,7 @@ class _Times:
         phrase, whole = self.raw.get(parameter.name), self.whole
         chosen = None
         if isinstance(phrase, str) and set(words(phrase)) <= set(words(self.said)):
-            chosen = read_time(phrase, self.now)
+            chosen = read_time(phrase, self.now, self.day)
         if several or chosen is None or whole is None:
             return chosen if several else chosen or whole
         days, clock = chosen.days or whole.days, whole.clock or chosen.clock

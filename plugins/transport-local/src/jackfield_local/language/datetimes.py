@@ -30,17 +30,6 @@ _YEAR = r"(?:,? (?P<year>\d{4}))?"
 _NEAR = {"the day after tomorrow": 2, "tomorrow": 1, "tmrw": 1, "yesterday": -1}
 _NEAR |= dict.fromkeys(("today", "tonight", "this"), 0)
 _STEPS = {"next": 1, "coming": 1, "last": -1}
-_HOLIDAYS = {
-    "christmas eve": (12, 24),
-    "christmas day": (12, 25),
-    "christmas": (12, 25),
-    "new years eve": (12, 31),
-    "new years day": (1, 1),
-    "new year": (1, 1),
-    "valentines day": (2, 14),
-    "halloween": (10, 31),
-}
-_HOLIDAY = "|".join(name.replace("s ", "['\u2019]?s ") for name in _HOLIDAYS)
 _UNIT = r"(?P<unit>day|week|month|year)s?"
 _COUNT = rf"(?P<number>an?|{NUMBER})"
 _PATTERNS = [
@@ -56,7 +45,6 @@ _PATTERNS = [
         r"(?:the )?(?:(?P<end>end)|rest) of the (?P<period>week|month)",
         r"(?:the )?(?P<period>weekend)",
         rf"(?:the )?end of {_MONTH}",
-        rf"(?P<holiday>{_HOLIDAY})",
         rf"(?:the )?{_DAY}{_TH}?(?: of)? {_MONTH}\.?{_YEAR}",
         rf"{_MONTH}\.? (?:the )?{_DAY}{_TH}?{_YEAR}(?!:|\d)",
         rf"in {_COUNT} {_UNIT}(?: time)?",
@@ -140,20 +128,15 @@ def _read_days(said: dict[str, str], today: date) -> DayRange:
 
 def _read_date(said: dict[str, str], today: date) -> date:
     """Return a date; without a year, the next one from today on."""
-    if "holiday" in said:
-        month, day = _HOLIDAYS[re.sub("['\u2019]", "", said["holiday"])]
-    elif "month" not in said:
+    if "month" not in said:
         day = int(said["day"])
         month_begin: date = today + relativedelta(months=int(day < today.day), day=1)
         return month_begin.replace(day=day)
-    else:
-        month = int(said["month"]) if said["month"].isdigit() else _MONTHS.index(said["month"][:3]) + 1
-        if "day" not in said:
-            last: date = today + relativedelta(month=month, day=31)
-            if last < today:
-                last += relativedelta(years=1, day=31)
-            return last
-        day = int(said["day"])
+    month = int(said["month"]) if said["month"].isdigit() else _MONTHS.index(said["month"][:3]) + 1
+    if "day" not in said:
+        last: date = today + relativedelta(month=month, day=31)
+        return last if last >= today else last + relativedelta(years=1, day=31)
+    day = int(said["day"])
     if said.get("year"):
         return date(int(said["year"]) + (2000 if len(said["year"]) == 2 else 0), month, day)
     this_year = date(today.year, month, day)

@@ -149,10 +149,11 @@ _AND_MINUTES = re.compile(rf"\s+(?:and\s+)?({NUMBER})(?:\s+min(?:ute)?s?)?\b(?!\
 """The minutes after hours: an hour and ten, 1 hour 58 minutes."""
 
 _BEFORE_DISTANCE = re.compile(r"\b(?:in|within|next|last|past|the)\s+$", re.IGNORECASE)
-_AFTER_DISTANCE = re.compile(r"\s+(?:ago|from now|later|earlier)\b", re.IGNORECASE)
+_AFTER_DISTANCE = re.compile(r"\s+(?:ago|from now|later|earlier|longer|shorter)\b", re.IGNORECASE)
 _SOON = re.compile(r"\b(?:in|within)(?:\s+the\s+next)?\s+$", re.IGNORECASE)
 _DIRECTION = r"\b(later|earlier|sooner|forwards?|back)\b"
 _MOVED = re.compile(rf"\s+{_DIRECTION}", re.IGNORECASE)
+_EXTENDED = re.compile(r"\s+(longer|shorter)\b", re.IGNORECASE)
 _MOVED_BY = re.compile(rf"{_DIRECTION}.*\bby\s+$", re.IGNORECASE)
 _BACKWARDS = ("earlier", "sooner", "forward", "forwards")
 """A meeting that is brought forward is earlier, one that is pushed back is later."""
@@ -180,6 +181,14 @@ def shift(text: str) -> timedelta | None:
     for (length, span), _ in _lengths(text):
         if moved := _MOVED.match(text, span.end) or _MOVED_BY.search(text[: span.start]):
             return -length if moved[1].lower() in _BACKWARDS else length
+    return None
+
+
+def extension(text: str) -> timedelta | None:
+    """Return by how much a text lengthens something, such as "half an hour longer"; None if it does not."""
+    for (length, span), _ in _lengths(text):
+        if changed := _EXTENDED.match(text, span.end):
+            return length if changed[1].lower() == "longer" else -length
     return None
 
 

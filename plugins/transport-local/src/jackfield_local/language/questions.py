@@ -39,7 +39,10 @@ def may_ask_for_action(text: str) -> bool:
 
 
 _CONTINUATION = re.compile(r"^\W*(?:and|also|(?:what|how) about)\b", re.IGNORECASE)
-_PRONOUNS = frozenset(("he", "him", "his", "she", "her", "hers", "they", "them", "their", "theirs"))
+_PERSON = r"he|him|his|she|her|hers"
+_REFERENCE = re.compile(
+    rf"\b(?:{_PERSON}|they|them|their|theirs|it|its|those)\b|(?<!\bis )(?<!\bare )\bthere\b", re.IGNORECASE
+)
 
 
 def is_continuation(text: str) -> bool:
@@ -47,9 +50,14 @@ def is_continuation(text: str) -> bool:
     return _CONTINUATION.search(text) is not None
 
 
-def has_pronoun(text: str) -> bool:
-    """Whether a text refers to a person who was named before."""
-    return bool(_PRONOUNS & {*words(text)})
+def refers_back(text: str) -> bool:
+    """Whether a pronoun in a text refers to something that was named before."""
+    return _REFERENCE.search(text) is not None
+
+
+def refers_to_person(text: str) -> bool:
+    """Whether a pronoun in a text refers to a person who was named before."""
+    return not {*_PERSON.split("|")}.isdisjoint(words(text))
 
 
 _AFFIRMATIVE = frozenset(("yes", "y", "yeah", "yep", "ok", "okay", "sure", "correct", "right"))

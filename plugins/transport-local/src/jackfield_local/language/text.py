@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from functools import cache
+from itertools import pairwise
 from typing import NamedTuple
 
 import snowballstemmer  # type: ignore[import-untyped]
+from markdown_it import MarkdownIt
 
 GAP = "\x00"
 MOST_SENTENCES = 60
@@ -156,14 +158,8 @@ _NO_END = re.compile(
 _LABEL = re.compile(r"\s*(?:[-+•]\s+)?([*_]{1,3})[^*_]+\1[^\S\n]*")
 """An emphasised label such as "**State.**", which belongs to the sentence after it."""
 
-_STEPS = re.compile(r"(?:^|\s)1[.)]\s+\S.*?\s2[.)]\s+\S", re.DOTALL)
-_STEP = re.compile(r"\s+(?=\d{1,2}[.)]\s+[A-ZÀ-Þ*`\"“])")
-_HEADING = re.compile(r"\s*#{1,6}\s")
 _MARKS = re.compile(r"[*_`#>]+|\[([^\]]*)\]\([^)]*\)|^\s*[-+•]\s+", re.MULTILINE)
-_WHOLE = re.compile(r"[.!?:;][*_\"”)]*$")
-_MARKED = re.compile(r"[-+•*#>|]|\d{1,2}[.)]\s")
-_MARGIN = 72
-"""A shorter line was ended on purpose."""
+_MARKDOWN = MarkdownIt("commonmark")
 
 
 def split_sentences(text: str) -> list[str]:
@@ -181,25 +177,14 @@ def split_sentences(text: str) -> list[str]:
 
 
 def sentences(text: str) -> list[str]:
-    """Return the sentences, lines and numbered steps of a text; headings only if there is nothing else."""
-    text = _STEP.sub("\n", text) if _STEPS.search(text) else text
-    lines = _unwrapped(text)
-    lines = [line for line in lines if not _HEADING.match(line)] or lines
-    return [each.strip() for line in lines for each in split_sentences(line) if each.strip()]
-
-
-def _unwrapped(text: str) -> list[str]:
-    """Return the lines of a text; a line that was only wrapped is joined to the one above it."""
-    found: list[str] = []
-    above = ""
-    for line in map(str.strip, text.splitlines()):
-        broken = above and not _WHOLE.search(above) and not _HEADING.match(above)
-        if line and broken and (line[0].islower() or (len(above) > _MARGIN and not _MARKED.match(line))):
-            found[-1] = f"{found[-1]} {line}"
-        elif line:
-            found.append(line)
-        above = line
-    return found
+    """Return the sentences of paragraphs and list items; headings only if there is nothing else."""
+    blocks = [
+        (before.type == "heading_open", " ".join(each.content.split()))
+        for before, each in pairwise(_MARKDOWN.parse(text))
+        if each.type == "inline"
+    ]
+    body = [block for is_heading, block in blocks if not is_heading] or [block for _, block in blocks]
+    return [each.strip() for block in body for each in split_sentences(block) if each.strip()]
 
 
 def untitled(text: str, title: str) -> str:

@@ -11,7 +11,7 @@ from jackfield.transport.events import Closed, Interrupted, ProviderError, Speec
 from jackfield.transport.protocol import ConnectionConfig, VoiceSettings
 
 from jackfield_local.connection import LONGEST_TEXT, AnswerPart, Dialogue, LocalConnection
-from jackfield_local.voice.engines import SpeechEngines, load_engines
+from jackfield_local.voice.engines import VOICE, SpeechEngines, load_engines
 from jackfield_local.voice.speech_input import SpeechInput
 from jackfield_local.voice.speech_output import FILLER_SECONDS, SpeechOutput
 
@@ -42,8 +42,9 @@ class VoiceConnection(LocalConnection):
         language = opening.voice.language or "en"
         if language.split("-")[0].lower() != "en":
             _log.warning("the local voice hears and speaks English only, not %s", language)
-        engines = await asyncio.to_thread(load_engines, opening.voice.voice)
-        return cls(dialogue, engines, opening.voice)
+        if opening.voice.voice not in (None, "", VOICE):
+            _log.warning("the local voice is %s; there is no %s", VOICE, opening.voice.voice)
+        return cls(dialogue, await asyncio.to_thread(load_engines), opening.voice)
 
     async def send_text(self, text: str) -> None:
         """Answer a message of the user; it interrupts what is being said."""

