@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from process_environment import clean_environ
 
 ROOT = Path(__file__).parents[1]
 COMMAND_LINE = (ROOT / "kernel", ROOT / "plugins" / "builder", ROOT / "plugins" / "cli")
@@ -65,19 +66,6 @@ class Environment:
         )
         if done.returncode:
             pytest.fail(f"uv {' '.join(arguments)}\n{done.stderr}")
-
-
-def clean_environ() -> dict[str, str]:
-    """Return the environment without variables that refer to the surrounding one."""
-    hidden = {
-        "VIRTUAL_ENV",
-        "PYTHONPATH",
-        "PYTEST_ADDOPTS",
-        "JACKFIELD_ALLOW",
-        "JACKFIELD_DENY",
-        "JACKFIELD_REGISTRY",
-    }
-    return {name: value for name, value in os.environ.items() if name not in hidden}
 
 
 @pytest.fixture

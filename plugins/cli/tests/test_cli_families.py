@@ -73,6 +73,22 @@ def test_a_tool_that_cannot_be_added_changes_nothing(
     assert {path: path.read_bytes() for path in package.iterdir()} == before
 
 
+def test_files_of_a_repository_are_added_and_existing_ones_are_kept(site: Any, tmp_path: Path) -> None:
+    command = ("new-tool", "--family", "shop", "--repository", "--in", str(tmp_path))
+    done = site.run(*command, "get_order")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert f"bash {tmp_path / 'shop' / 'check.sh'}" in done.stdout
+    script = tmp_path / "shop" / "check.sh"
+    workflow = tmp_path / "shop" / ".github" / "workflows" / "check.yml"
+    assert "jackfield-family-shop" in script.read_text()
+    script.write_text("# my own checks\n")
+    workflow.unlink()
+
+    assert site.run(*command, "list_orders").returncode == 0
+    assert script.read_text() == "# my own checks\n"
+    assert "run: bash check.sh" in workflow.read_text()
+
+
 def test_several_names_need_a_family(site: Any) -> None:
     done = site.run("new-tool", "one", "two")
     assert done.returncode == 2

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Iterator
 from importlib import resources
 from importlib.resources.abc import Traversable
@@ -53,10 +54,18 @@ def create_folder(folder: Path) -> None:
         raise ScaffoldError(f"{folder}: {error.strerror}") from None
 
 
-def render_template(name: str, folder: Path, values: dict[str, str]) -> None:
+def scaffold_repository(folder: Path) -> None:
+    """Add the files of a repository to a package: a script of checks, and a workflow that runs it."""
+    project = tomllib.loads((folder / "pyproject.toml").read_text("utf-8"))["project"]
+    render_template("repository", folder, {"__distribution__": project["name"]}, keep_existing=True)
+
+
+def render_template(name: str, folder: Path, values: dict[str, str], *, keep_existing: bool = False) -> None:
     """Write the files of a template, with the values in place of the placeholders."""
     for path, text in _template(resources.files("jackfield_cli").joinpath("template", name)):
         target = folder / _render(path, values)
+        if keep_existing and target.exists():
+            continue
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(_render(text, values), "utf-8")
 

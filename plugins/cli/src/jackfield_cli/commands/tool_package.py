@@ -24,6 +24,11 @@ _EXAMPLE_ARGUMENTS = '{"text": "one two three"}'
 @click.argument("names", metavar="NAME...", nargs=-1, required=True)
 @click.option("--family", metavar="FAMILY", help="Create a family with these tools, or add them to it.")
 @click.option(
+    "--repository",
+    is_flag=True,
+    help="Add the files of a repository: check.sh, a CI workflow that runs it, .gitignore.",
+)
+@click.option(
     "--in",
     "parent",
     metavar="FOLDER",
@@ -31,17 +36,17 @@ _EXAMPLE_ARGUMENTS = '{"text": "one two three"}'
     type=click.Path(path_type=Path),
     help="The parent folder.",
 )
-def new_tool(names: tuple[str, ...], family: str | None, parent: Path) -> None:
+def new_tool(names: tuple[str, ...], family: str | None, parent: Path, *, repository: bool) -> None:
     """Create a working tool package called NAME (e.g. book_table) as a starting point.
 
     The folder name is NAME with dashes. The new package can be installed and built, and its tests pass. With
     --family, the package is called FAMILY and contains all the named tools; if the folder already contains
-    the family, the tools are added to its files.
+    the family, the tools are added to its files. Files of a repository that exist are kept.
     """
     from jackfield_builder.discovery import discover
 
     from jackfield_cli.family_scaffold import scaffold_family
-    from jackfield_cli.scaffold import ScaffoldError, scaffold
+    from jackfield_cli.scaffold import ScaffoldError, scaffold, scaffold_repository
 
     if len(names) > 1 and not family:
         raise click.UsageError("several tools in one package are a family; name it with --family")
@@ -51,6 +56,8 @@ def new_tool(names: tuple[str, ...], family: str | None, parent: Path) -> None:
             folder = scaffold_family(family, list(names), parent, taken)
         else:
             folder = scaffold(names[0], parent, taken)
+        if repository:
+            scaffold_repository(folder)
     except ScaffoldError as error:
         raise click.UsageError(str(error)) from None
     if family:
@@ -65,6 +72,8 @@ def new_tool(names: tuple[str, ...], family: str | None, parent: Path) -> None:
         "jackfield build": "freeze it into the registry",
         f"jackfield call {names[0].replace('-', '_')} '{_EXAMPLE_ARGUMENTS}'": "run it under every policy",
     }
+    if repository:
+        steps[f"bash {folder / 'check.sh'}"] = "run all checks of the CI workflow"
     width = max(map(len, steps))
     for command, what in steps.items():
         echo(f"  {command:<{width}}  {what}")
