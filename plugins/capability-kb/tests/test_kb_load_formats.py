@@ -384,7 +384,7 @@ def bomb() -> bytes:
         ("x.jsonl", '{"title": "\\ud800"}', 1, "surrogate", "fix or remove the line"),
         ("x.jsonl", '["title"]', 1, "not a record", "an object"),
         ("x.jsonl", '{"title": "a", "id": "a b"}', 1, "without spaces", "in the file"),
-        ("x.jsonl", '{"id": "doc:a"}\n{"id": "doc:a"}', 2, "used twice in this file", "another id"),
+        ("x.jsonl", '{"id": "doc:a"}\n{"id": "doc:a"}', 2, "used twice in this file", "a different id"),
         ("x.md", "---\ntitle: a\nbad: [1\n---\ntext", 3, "front matter", "that line"),
         ("x.md", "---\na: &a [1]\nb: [*a, *a]\n---\ntext", 3, "aliases", "that line"),
         ("x.md", "---\ntype: persn\n---\ntext", None, "'persn' is unknown", "person"),

@@ -17,7 +17,7 @@ def read(**table: Any) -> KnowledgeSettings:
     return parse_settings(KnowledgeSettings, table, PLACE)
 
 
-READERS = "expected one of 'everybody', 'users' or a list of strings, got"
+READERS = "expected one of 'everybody', 'users', or a list of strings, got"
 
 
 @pytest.mark.parametrize(

@@ -193,7 +193,7 @@ def test_the_text_of_pdf_pages_is_extracted(monkeypatch: pytest.MonkeyPatch) -> 
 @pytest.mark.parametrize(
     ("content", "cut", "why"),
     [
-        (document("x"), True, "larger"),
+        (document("x"), True, "too large"),
         (b"%PDF-1.7 nothing", False, "damaged"),
         (document(""), False, "scanned"),
     ],

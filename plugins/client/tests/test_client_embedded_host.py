@@ -61,9 +61,7 @@ def test_a_refused_provider_key_is_reported_once_without_reconnecting(deployment
     status, out, err = asyncio.run(main())
     assert (status, out) == (1, "")
     assert "Reconnecting" not in err
-    assert err.splitlines()[-1].startswith(
-        "Error: The host cannot reach its model. The provider does not accept"
-    )
+    assert err.splitlines()[-1].startswith("Error: The host cannot reach its model. The provider rejected")
 
 
 def test_talk_starts_an_embedded_host_too(deployment: Deployment) -> None:

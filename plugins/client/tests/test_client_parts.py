@@ -53,7 +53,7 @@ def test_the_client_follows_the_advice_of_each_close_code() -> None:
         resumes = each.next_step not in (NextStep.DONE, NextStep.FAIL)
         assert resumes == any(word in each.advice.lower() for word in ("resume", "again")), each
     failed = {each.name for each in CLOSE_REASONS if each.next_step is NextStep.FAIL}
-    assert failed == {"invalid_message", "banned", "unknown_session"}
+    assert failed == {"invalid_message", "banned", "conversations_off", "unknown_session"}
 
 
 def test_the_host_accepts_the_largest_audio_frame_of_the_client() -> None:

@@ -66,7 +66,7 @@ def test_a_call_with_an_outcome_is_not_confirmed(message: Message) -> None:
     [
         (tool_error(), "· book failed after 0.0 s: It broke."),
         (tool_error(state="state_of_a_newer_host"), "· book failed after 0.0 s: It broke."),
-        (tool_error(error="CONFIRMATION_REQUIRED", state="waiting"), "· book waits for your decision"),
+        (tool_error(error="CONFIRMATION_REQUIRED", state="waiting"), "· book is waiting for your decision"),
         (tool_error(state="declined"), "· book was declined and not run"),
         (tool_error(state="in_doubt"), "· book is in doubt: it may or may not have taken effect."),
     ],

@@ -328,7 +328,7 @@ def test_health_reports_what_fails_and_nothing_private(
         good = await client.get("/health")
         assert (good.status_code, good.json()["status"]) == (200, "healthy")
         assert set(good.json()) == {
-            "status", "registry", "store", "provider", "active_sessions", "uptime"
+            "status", "registry", "store", "provider", "conversations", "active_sessions", "uptime"
         }  # fmt: skip
         store = host.sessions.runtime.store
         with monkeypatch.context() as patched:
