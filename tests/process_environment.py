@@ -9,6 +9,9 @@ def clean_environ() -> dict[str, str]:
     """Return the environment without variables that refer to the surrounding one."""
     hidden = {
         "VIRTUAL_ENV",
+        # nox sets these, and uv would install into the environment of the tests.
+        "UV_PYTHON",
+        "UV_PROJECT_ENVIRONMENT",
         "PYTHONPATH",
         "PYTEST_ADDOPTS",
         "JACKFIELD_ALLOW",

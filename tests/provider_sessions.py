@@ -202,12 +202,17 @@ def tools(site: Any, log: Path) -> None:
         package = site.tool(tool, **fields)
         (package / "handler.py").write_text(HANDLER.format(log=str(log), tool=tool, seconds=seconds))
 
-    writes: dict[str, Any] = {"category": "action", "sideEffects": "writes", "idempotent": False}
+    writes: dict[str, Any] = {
+        "category": "action",
+        "sideEffects": "writes",
+        "idempotent": False,
+        "requiresConfirmation": False,
+    }
     add("fab_look")
     add("fab_slow_look", seconds=30)
     add("fab_note", **writes)
     add("fab_slow_note", seconds=0.3, **writes)
-    add("fab_book", **writes, requiresConfirmation=True, preview="Book {text}?")
+    add("fab_book", **{**writes, "requiresConfirmation": True}, preview="Book {text}?")
     add("fab_text_only", allowedModes=["text"])
     add("fab_voice_only", allowedModes=["voice"])
 

@@ -64,7 +64,7 @@ def test_a_frozen_tool_runs_under_every_policy(site: Any) -> None:
         return answer, runtime.registry.version
 
     answer, version = asyncio.run(main())
-    assert answer["data"] == {"words": 3, "seconds": 2}
+    assert answer["data"] == {"words": 3}
     assert answer["meta"]["registryVersion"] == version
 
 
@@ -129,6 +129,8 @@ def test_a_locked_registry_cannot_be_reloaded_and_an_unlocked_one_can(site: Any)
 
 def test_a_reload_loads_the_frozen_code_or_changes_nothing(site: Any) -> None:
     package = site.tool("fab_said")
+    handler = (package / "handler.py").read_text() + '\n\nexecute.__doc__ = "Run one call."\n'
+    (package / "handler.py").write_text(handler)
     settings = frozen(store="memory")
     registry = Registry.load(settings.registry)
 
@@ -136,7 +138,6 @@ def test_a_reload_loads_the_frozen_code_or_changes_nothing(site: Any) -> None:
         return registry.version, str(registry.tools["fab_said"].handler.__doc__)
 
     first = said()
-    handler = (package / "handler.py").read_text()
     (package / "handler.py").write_text(handler.replace("Run one call", "Run another call"))
     with pytest.raises(RegistryError, match="not what was frozen"):
         registry.reload()
@@ -181,7 +182,7 @@ def test_the_registry_gives_summaries_guides_and_metadata_by_mode(site: Any) -> 
     assert set(registry.summaries("voice")) == {"fab_both"}
     assert registry.summaries("text")["fab_text"].startswith("Counts the words")
     assert (registry.documentation("fab_both") or "").startswith("# fab_both")
-    assert (registry.metadata("fab_both") or {})["latencyBudgetMs"] == 100
+    assert (registry.metadata("fab_both") or {})["latencyBudgetMs"] == 200
     assert registry.provider_schemas("openai", "text") == {}
     assert registry.documentation("nobody") is None
 
@@ -441,7 +442,7 @@ def test_call_shows_the_answer_the_policy_trace_and_the_duration(site: Any) -> N
     frozen()
     done = jackfield("call", "fab_words", TEXT)
     assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout) == {"words": 3, "seconds": 2}
+    assert json.loads(done.stdout) == {"words": 3}
     assert "policies: duplicates pass, bans pass" in done.stderr
     assert "fab_words 0.1.0 in " in done.stderr
     assert jackfield("call", "fab_words", "-", stdin=TEXT).stdout == done.stdout

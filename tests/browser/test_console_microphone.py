@@ -30,6 +30,7 @@ def test_the_browser_cancels_echo_and_noise_and_controls_the_gain(deployment: De
             await expect(page.get_by_test_id("state")).to_have_text("ready")
             await page.get_by_role("button", name="Start a call", exact=True).click()
             await expect(page.get_by_role("group", name="Call")).to_be_visible()
+            await page.wait_for_function("window.wishes.length > 0")
             (wishes,) = await page.evaluate("window.wishes")
             asked = wishes["audio"]
             assert asked["echoCancellation"] is True

@@ -242,7 +242,7 @@ def test_a_withheld_tool_says_why(deployment: Deployment) -> None:
             await expect(tools).to_contain_text("Withheld (1)")
             await tools.get_by_role("link", name="open_vault").click()
             await expect(page.get_by_role("heading", name="open_vault")).to_be_visible()
-            await expect(page.get_by_role("status")).to_contain_text(
+            await expect(page.get_by_role("status").filter(has_text="Withheld")).to_contain_text(
                 "needs vault, which no installed plugin provides"
             )
             await expect(page.get_by_role("button", name="Run")).to_have_count(0)

@@ -253,6 +253,6 @@ def test_an_exported_session_contains_its_forms(host_folder: HostFolder) -> None
             return "\n".join(as_text(kept, await session_record(store, session_id)))
 
     text = asyncio.run(main())
-    assert "host       showed the form of hst_note" in text
+    assert "host       showed the form for hst_note" in text
     assert "user       hst_note: text buy oil" in text
     assert "host       the form was closed" in text

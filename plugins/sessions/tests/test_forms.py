@@ -189,12 +189,12 @@ def test_a_closed_or_unknown_form_is_refused_and_runs_no_tool(site: Site) -> Non
             for again in (live.dismiss_form, partial(live.submit_form, values=VALUES)):
                 closed = await user.refused(again(form["formId"]))
                 assert closed["code"] == "already_closed"
-                assert "dismissed or replaced before" in closed["message"]
+                assert "already been dismissed or replaced" in closed["message"]
             assert user.transport.connections[0].received[-1] == ("form", ("book_table", None))
             form = await user.asked()
             await live.submit_form(form["formId"], VALUES)
             closed = await user.refused(live.submit_form(form["formId"], VALUES, client_id="another"))
-            assert "submitted before" in closed["message"]
+            assert "already been submitted" in closed["message"]
             await user.turn_ends(3)
             assert len(calls()) == 1
 
