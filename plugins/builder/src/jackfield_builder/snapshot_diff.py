@@ -11,7 +11,7 @@ from jackfield.contract.snapshot import FrozenTool, Snapshot
 from jackfield.distributions import Distribution
 
 from jackfield_builder.findings import CheckCode, Finding
-from jackfield_builder.schema_changes import VersionBump, argument_changes, value_change
+from jackfield_builder.schema_changes import VersionBump, argument_changes, in_place, value_change
 
 _EFFECTS = ("none", "read_only", "writes")
 
@@ -138,6 +138,7 @@ def _is_bumped(old: str, new: str, required: VersionBump) -> bool:
 def _result_changes(
     before: Mapping[str, Any] | None, after: Mapping[str, Any] | None
 ) -> Iterator[tuple[str, VersionBump]]:
+    before, after = in_place(before, after)
     if before == after:
         return
     old, new = (before or {}).get("properties", {}), (after or {}).get("properties", {})
