@@ -6,6 +6,7 @@ import copy
 import json
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jackfield.registry.arguments import Arguments
 from jackfield_builder.schema_changes import VersionBump, argument_changes
+from jackfield_builder.snapshot_diff import unannounced_breaks
 
 BASE: dict[str, Any] = {
     "type": "object",
@@ -333,6 +335,40 @@ def test_a_strict_diff_fails_for_a_break_without_a_major_bump(
     assert done.returncode == int(broken)
     assert ("echo: 1.0.0 -> 1.1.0, but this change requires a major bump" in done.stderr) is broken
     assert set(site.run_json("diff")["unannounced"]) == ({"echo"} if broken else set())
+
+
+def test_a_strict_diff_fails_for_a_removed_tool(site: Any) -> None:
+    site.tool("echo")
+    site.tool("gone")
+    site.run("build")
+    assert site.run("build", "--deny", "gone").returncode == 0
+    assert site.run("diff").returncode == 0
+    done = site.run("diff", "--strict")
+    assert done.returncode == 1
+    assert "gone: removed, without a major bump of " in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "announced"),
+    [
+        ("1.4.0", "2.0", True),
+        ("1.4.0", "1.5.0", False),
+        ("0.4.0", "0.5.0", True),
+        ("0.4.0", "0.4.1", False),
+        ("1!4", "1!5", False),
+    ],
+)
+def test_a_major_bump_of_the_distribution_announces_a_removal(
+    before: str, after: str, announced: bool
+) -> None:
+    def snapshot(version: str, *tool_ids: str) -> Any:
+        frozen = SimpleNamespace(
+            distribution="shop", distribution_version=version, manifest=SimpleNamespace(version="1.0.0")
+        )
+        return SimpleNamespace(tools=dict.fromkeys(tool_ids, frozen))
+
+    old, new = snapshot(before, "gone"), snapshot(after, "new")
+    assert set(unannounced_breaks(old, new)) == (set() if announced else {"gone"})
 
 
 def test_diff_of_a_missing_file_gives_an_error_without_traceback(site: Any) -> None:

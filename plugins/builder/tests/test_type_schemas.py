@@ -255,6 +255,20 @@ def test_a_missing_member_is_added_at_the_end_in_the_style_of_the_file() -> None
     assert json.loads(with_member("{}", ["returns"], {})) == {"returns": {}}
 
 
+@pytest.mark.parametrize("indent", [2, 4, "\t"])
+@pytest.mark.parametrize("own", [{}, {"category": "utility"}])
+def test_a_member_is_indented_by_its_depth_in_a_family(indent: Any, own: dict[str, Any]) -> None:
+    before = json.dumps({"tools": {"a": own, "b": {}}}, indent=indent)
+    after = json.dumps({"tools": {"a": {**own, "returns": 1}, "b": {}}}, indent=indent)
+    assert with_member(before, ["tools", "a", "returns"], 1) == after
+
+
+def test_a_member_is_added_to_a_tool_on_one_line() -> None:
+    before = '{\n  "tools": {\n    "a": { "category": "utility" }\n  }\n}\n'
+    after = before.replace('utility"', 'utility",\n      "returns": 1')
+    assert with_member(before, ["tools", "a", "returns"], 1) == after
+
+
 def test_a_member_deep_in_a_family_is_found() -> None:
     text = '{"tools": {"a": {"parameters": 1}, "b": {"parameters": "}\\""}}}'
     assert json.loads(with_member(text, ["tools", "b", "parameters"], 2))["tools"] == {

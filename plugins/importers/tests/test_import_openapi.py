@@ -40,6 +40,7 @@ def generated(tmp_path_factory: pytest.TempPathFactory) -> Path:
         assert done.exit_code == 0, done.output
         assert "error" not in done.output
         assert "warning" not in done.output
+        assert re.search(r"todoist: \d+ tools; \d+ write and ask the user first\.", done.output)
         install(folder / "todoist", folder / "site")
         use_site(patch, folder)
         built = jackfield("build")
