@@ -365,3 +365,15 @@ def test_the_command_names_the_type_that_has_no_schema(project: Callable[..., Pa
     done = site.run("schema", str(folder))
     assert done.returncode == 1
     assert "the arguments are annotated as int, which is not an object" in done.stderr
+
+
+@pytest.mark.parametrize("kind", ["@dataclass\nclass Toast", "class Toast(BaseModel)"])
+def test_the_name_that_is_missing_inside_a_type_is_reported(
+    project: Callable[..., Path], site: Any, kind: str
+) -> None:
+    imports = "from dataclasses import dataclass\nfrom pydantic import BaseModel\n"
+    members = "    bread: list[Bred]\n\nasync def execute(args: Toast, ctx): ...\n"
+    source = f"from __future__ import annotations\n{imports}{kind}:\n{members}"
+    done = site.run("validate", str(project("echo", handler=source)))
+    assert "JF708" in done.stderr
+    assert "Toast: 'Bred' cannot be resolved" in done.stderr

@@ -65,7 +65,9 @@ def written_path(written: Mapping[str, Any], path: Path) -> Path:
 
 def _definition_name(schema: Any) -> str | None:
     reference = schema.get("$ref") if isinstance(schema, Mapping) else None
-    return reference.removeprefix(_DEFS) if isinstance(reference, str) and reference.startswith(_DEFS) else None
+    return (
+        reference.removeprefix(_DEFS) if isinstance(reference, str) and reference.startswith(_DEFS) else None
+    )
 
 
 def merged(written: Any, typed: Any) -> Any:
