@@ -9,8 +9,10 @@ from jackfield_importers.definitions import Definitions, reached
 from jackfield_importers.effects import EffectsGuess
 from jackfield_importers.literals import code_span, json_text, prose, sentence, shortened, toml_string
 from jackfield_importers.names import words
+from jackfield_importers.preview import preview_template
+from jackfield_importers.review import review_text
 from jackfield_importers.samples import NoSampleError, Sampler
-from jackfield_importers.schema_conversion import WIRE, accepts, without_invalid_values
+from jackfield_importers.schema_conversion import accepts, without_invalid_values
 
 MAX_SUMMARY = 240
 _SPOKEN = (str, int, float)
@@ -32,6 +34,15 @@ class ImportedTool:
     returns: dict[str, Any] | None = None
     examples: list[dict[str, Any]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    generated: list[dict[str, Any]] = field(default_factory=list)
+    """Those of the examples that the source does not contain."""
+
+    @property
+    def preview(self) -> str | None:
+        """The text of the confirmation card, if the tool writes and a text can show every argument."""
+        if not self.effects.writes:
+            return None
+        return preview_template(self.tool_id, self.summary, self.parameters)
 
 
 @dataclass(slots=True)
@@ -73,10 +84,14 @@ class ImportedFamily:
             tool.parameters = without_invalid_values(tool.parameters, definitions)
             given = [each for each in tool.examples if accepts(tool.parameters, definitions, [each])]
             tool.examples = distinct([*given, *_generated(tool, sampler, definitions)])[:2]
-            if not given and tool.examples:
-                tool.notes.append("the values of the examples are generated: replace them with real ones")
+            tool.generated = [each for each in tool.examples if each not in given]
             if not tool.examples:
                 tool.notes.append("no example was found that the schema accepts: write one in guide.md")
+            if tool.effects.writes and not tool.preview:
+                tool.notes.append(
+                    "the confirmation card shows the raw arguments, because some are optional or have parts: "
+                    "write `preview` in schema.json"
+                )
 
     def files(self, *, results: bool = True) -> dict[str, str]:
         """Return the text of every file by its path in the project; without `results`, no `returns`."""
@@ -85,7 +100,7 @@ class ImportedFamily:
         return {
             "pyproject.toml": self._pyproject(),
             "README.md": self._readme(),
-            "REVIEW.md": self._review(),
+            "REVIEW.md": review_text(self),
             f"{source}/__init__.py": f'"""The tools of the family {self.name}."""\n',
             f"{source}/schema.json": json_text(self._schema(results=results)) + "\n",
             f"{source}/guide.md": "\n".join(self._section(tool) for tool in self.tools),
@@ -157,41 +172,6 @@ class ImportedFamily:
         lines += [f"| `{tool.tool_id}` | {code_span(tool.origin)} |" for tool in self.tools]
         return "\n".join(lines) + "\n"
 
-    def _review(self) -> str:
-        lines = [
-            "# Review",
-            "",
-            "The import guessed what the source does not say. Confirm or correct each line, ",
-        ]
-        lines[-1] += "then delete this file."
-        if self.notes:
-            lines += ["", "## The family", "", *(f"- [ ] {note}." for note in self.notes)]
-        lines += [
-            "",
-            "## Effects",
-            "",
-            "A tool that writes asks the user first. A tool that reads may be called at ",
-        ]
-        lines[-1] += "any time, and repeated."
-        lines += ["", "| confirmed | tool | effect | idempotent | because |", "|---|---|---|---|---|"]
-        for tool in self.tools:
-            effect = "writes" if tool.effects.writes else "reads"
-            repeat = "yes" if tool.effects.idempotent else "no"
-            lines.append(f"| [ ] | `{tool.tool_id}` | {effect} | {repeat} | {tool.effects.reason} |")
-        noted: dict[str, list[str]] = {}
-        for tool in self.tools:
-            for note in tool.notes:
-                noted.setdefault(note, []).append(f"`{tool.tool_id}`")
-        lines += ["", "## Tools", ""] if noted else []
-        lines += [f"- [ ] {', '.join(tools)}: {note}." for note, tools in noted.items()]
-        lines += [
-            "",
-            "## Tests",
-            "",
-            "- [ ] No tests were generated: write contract tests with examples of every outcome.",
-        ]
-        return "\n".join(lines) + "\n"
-
 
 def summary_of(*texts: object, fallback: str) -> str:
     """Return the summary of a tool: the first text that has words."""
@@ -229,22 +209,10 @@ def _generated(tool: ImportedTool, sampler: Sampler, definitions: dict[str, Any]
 
 def _manifest(tool: ImportedTool, *, results: bool) -> dict[str, Any]:
     manifest = tool.effects.manifest()
-    if tool.effects.writes:
-        manifest["preview"] = _preview(tool)
+    if tool.preview:
+        manifest["preview"] = tool.preview
     if tool.parameters.get("properties"):
         manifest["parameters"] = tool.parameters
     if results and tool.returns:
         manifest["returns"] = tool.returns
     return manifest
-
-
-def _preview(tool: ImportedTool) -> str:
-    """Return the text of the confirmation card: the summary and every required simple argument."""
-    asked = tool.summary.replace("{", "(").replace("}", ")").rstrip(".?!")
-    members = tool.parameters.get("properties", {})
-    shown = [
-        f"{words(name)} {{{name}}}"
-        for name in tool.parameters.get("required", ())
-        if members.get(name, {}).get("type") in {"string", "integer", "number"} and WIRE not in members[name]
-    ]
-    return f"{asked}: {', '.join(shown)}?" if shown else f"{asked}?"

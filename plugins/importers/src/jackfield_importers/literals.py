@@ -43,7 +43,9 @@ def shortened(line: str, limit: int) -> str:
 
 def sentence(line: str) -> str:
     """Return a line that starts with a capital letter and ends with a full stop."""
-    return line and line[0].upper() + line[1:] + ("" if line[-1] in ".?!" else ".")
+    made = line and line[0].upper() + line[1:] + ("" if line[-1] in ".?!" else ".")
+    # With its full stop, a number alone would be an item of a list.
+    return _LIST_NUMBER.sub(r"\1\\\2", made)
 
 
 def code_span(text: str) -> str:

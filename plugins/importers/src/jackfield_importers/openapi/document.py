@@ -158,5 +158,12 @@ def _check_specification(document: dict[str, Any], name: str) -> None:
         return
     place = pointer(*first.absolute_path)
     raise SourceError(
-        shortened(f"{name} is not valid OpenAPI at {place}: {' '.join(first.message.split())}", 400)
+        f"{name} is not valid OpenAPI at {shortened(place, 200)}: {_first_clause(first.message)}"
     )
+
+
+def _first_clause(message: str) -> str:
+    """Return what is wrong, without the parts of the specification's schema that the validator appends."""
+    clause = " ".join(message.partition("\n")[0].split())
+    # The clause starts with the rejected value, which may be long; the reason is at the end.
+    return clause if len(clause) <= 240 else f"{clause[:120]} ... {clause[-100:]}"

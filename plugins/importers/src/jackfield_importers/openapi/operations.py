@@ -122,6 +122,7 @@ class OpenApiImport:
         notes = list(converter.notes)
         if operation.get("deprecated") is True:
             notes.append("the document marks the operation as deprecated")
+        notes += self._missing_credentials(operation)
         return ImportedTool(
             tool_id=tool_id,
             origin=f"{method.upper()} {path}",
@@ -176,10 +177,23 @@ class OpenApiImport:
         request = f"        _http.Operation(\n{body}\n        ),"
         return f"_http.call(\n        _API,\n{request}\n        args,\n    )"
 
-    def _security(self, operation: dict[str, Any]) -> tuple[tuple[str, ...], ...]:
+    def _alternatives(self, operation: dict[str, Any]) -> tuple[tuple[str, ...], ...]:
+        """Return the sets of security schemes with which the operation can be called."""
         given = operation.get("security", self._document.get("security", []))
-        known = [tuple(each) for each in given if all(name in self._credentials for name in each)]
-        return tuple(dict.fromkeys(known))
+        return tuple(dict.fromkeys(tuple(each) for each in given))
+
+    def _security(self, operation: dict[str, Any]) -> tuple[tuple[str, ...], ...]:
+        """Return the alternatives whose schemes are all supported."""
+        alternatives = self._alternatives(operation)
+        return tuple(each for each in alternatives if all(name in self._credentials for name in each))
+
+    def _missing_credentials(self, operation: dict[str, Any]) -> list[str]:
+        named = [name for each in self._alternatives(operation) for name in each]
+        if not named or any(self._security(operation)):
+            return []
+        unsupported = dict.fromkeys(name for name in named if name not in self._credentials)
+        schemes = " and ".join(repr(prose(name, 60)) for name in unsupported)
+        return [f"requests are sent without credentials, because the import does not support {schemes}"]
 
     def _api_module(self) -> str:
         lines = ['"""The API of this family: its address and its credentials, from the environment."""', ""]

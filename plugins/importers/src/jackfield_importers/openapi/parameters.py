@@ -107,10 +107,12 @@ class ArgumentReader:
         body = dereferenced(self._document, operation.get("requestBody"))
         if not isinstance(body, dict):
             return
-        kind, media = self._media(body.get("content", {}))
+        content = body.get("content", {})
+        kind, media = self._media(content)
         if media is None:
-            if body.get("required") is True:
-                kinds = ", ".join(body.get("content", {})) or "nothing"
+            # Without its body, an upload would replace a file by nothing, even if the body is optional.
+            if content or body.get("required") is True:
+                kinds = ", ".join(content) or "nothing"
                 raise UnsupportedOperationError(f"its body is {prose(kinds, 80)}, not JSON or a form")
             return
         arguments.content_type = kind
