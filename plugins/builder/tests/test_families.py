@@ -292,6 +292,58 @@ def test_a_fault_names_its_place_in_the_shared_files(site: Site, fault: str) -> 
     assert findings(import_handlers=fault == "failing_import") == sorted(expected)
 
 
+def test_a_shared_module_that_cannot_be_imported_is_named(site: Site) -> None:
+    shop(site, orders__py="ORDERS = [\n\nx = (\n")
+    site.enforcer()
+    assert findings(import_handlers=True) == [("JF704", "shop", "orders.py", "line 3")]
+
+
+def test_a_similar_name_is_suggested(site: Site) -> None:
+    shop(
+        site,
+        guide__md=GUIDE.replace("# list_orders", "# list_order"),
+        handler__py=HANDLER.replace("def list_orders", "def list_ordrs"),
+    )
+    messages = {each.code.id: each.message for each in build(Settings(allow=("fab-*",))).findings}
+    assert messages["JF608"] == "no section starts with `# list_orders`; did you mean it by `# list_order`?"
+    assert messages["JF609"] == "'list_order'; did you mean 'list_orders'?"
+    assert messages["JF706"].endswith("is named list_orders; did you mean it by list_ordrs?")
+
+
+def test_types_that_disagree_with_a_definition_name_the_definition(site: Site) -> None:
+    typed = """from dataclasses import dataclass
+from typing import Annotated
+from pydantic import Field
+from fab_shop.orders import ORDERS
+
+@dataclass
+class Wanted:
+    order: Annotated[str, Field(pattern="^x$")]
+
+async def get_order(args: Wanted, ctx): ...
+def list_orders(args, ctx): ...
+"""
+    shop(site, handler__py=typed)
+    site.enforcer()
+    assert findings(import_handlers=True) == [("JF516", "shop", "schema.json", "/$defs/order_id/pattern")]
+
+
+@pytest.mark.parametrize(
+    ("version", "file", "path"), [("2.0.0", "schema.json", "/version"), (..., "pyproject.toml", "")]
+)
+def test_a_missing_bump_names_the_file_with_the_version(
+    site: Site, version: Any, file: str, path: str
+) -> None:
+    site.enforcer()
+    schema = shop(site, version=version) / "schema.json"
+    assert site.run("build").returncode == 0
+    schema.write_text(schema.read_text().replace("^o[0-9]+$", "^o1$"))
+    found = [each for each in site.run_json("build")["findings"] if each["subject"] == "get_order"]
+    assert [(each["code"], each["file"], each["path"] or "") for each in found] == [("JF901", file, path)]
+    assert file in found[0]["hint"]
+    assert "order: pattern" in found[0]["message"]
+
+
 def test_a_family_without_tools_is_reported(site: Site) -> None:
     site.family("shop", {"schema.json": {"family": "shop"}})
     assert (CheckCode.EMPTY_FAMILY.id, "shop", "schema.json", "/tools") in findings()

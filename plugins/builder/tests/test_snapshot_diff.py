@@ -6,6 +6,7 @@ import copy
 import json
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jackfield.registry.arguments import Arguments
 from jackfield_builder.schema_changes import VersionBump, argument_changes
+from jackfield_builder.snapshot_diff import unannounced_breaks
 
 BASE: dict[str, Any] = {
     "type": "object",
@@ -75,6 +77,86 @@ def test_a_required_argument_added_is_breaking() -> None:
     assert list(argument_changes(BASE, after)) == [("required argument where added", VersionBump.MAJOR)]
 
 
+def behind_definitions(schema: dict[str, Any]) -> dict[str, Any]:
+    """Return the schema with each argument as a definition of its own, reached through another one."""
+    arguments = schema["properties"]
+    through = {name: {"$ref": f"#/$defs/{name}_again"} for name in arguments}
+    return {
+        **schema,
+        "properties": {name: {"$ref": f"#/$defs/{name}"} for name in arguments},
+        "$defs": through | {f"{name}_again": each for name, each in arguments.items()},
+    }
+
+
+@pytest.mark.parametrize(("path", "value", "what", "bump"), CASES)
+def test_a_change_behind_references_is_named_like_one_in_place(
+    path: str, value: Any, what: str, bump: VersionBump
+) -> None:
+    after = changed(path, value)
+    assert list(argument_changes(behind_definitions(BASE), behind_definitions(after))) == [(what, bump)]
+    assert list(argument_changes(BASE, behind_definitions(after))) == [(what, bump)]
+    assert list(argument_changes(BASE, behind_definitions(BASE))) == []
+
+
+def recursive(**text: Any) -> dict[str, Any]:
+    children = {"type": "array", "items": {"$ref": "#/$defs/node"}}
+    return {
+        "properties": {"tree": {"$ref": "#/$defs/node"}},
+        "$defs": {"node": {"type": "object", "properties": {"text": text, "children": children}}},
+    }
+
+
+def test_a_change_in_a_recursive_definition_is_named_once() -> None:
+    before, after = recursive(type="string", maxLength=5), recursive(type="string", maxLength=9)
+    assert list(argument_changes(before, after)) == [("tree.text: maxLength 5 -> 9", VersionBump.MINOR)]
+
+
+def doubling(last: Any, levels: int = 40) -> dict[str, Any]:
+    """Return a schema that is twice as large in place with each level."""
+    definitions: dict[str, Any] = {
+        f"d{n}": {"properties": {side: {"$ref": f"#/$defs/d{n + 1}"} for side in ("a", "b")}}
+        for n in range(levels)
+    }
+    return {"properties": {"x": {"$ref": "#/$defs/d0"}}, "$defs": {**definitions, f"d{levels}": last}}
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (doubling({"maxLength": 5}), doubling({"maxLength": 9})),
+        (
+            {"properties": {"x": {"$ref": "#text"}}, "$defs": {"t": {"$anchor": "text", "maxLength": 5}}},
+            {"properties": {"x": {"$ref": "#text"}}, "$defs": {"t": {"$anchor": "text", "maxLength": 2}}},
+        ),
+    ],
+)
+def test_definitions_that_cannot_be_put_in_place_are_compared_as_a_whole(before: Any, after: Any) -> None:
+    assert list(argument_changes(before, after)) == [("schema: $defs changed", VersionBump.MAJOR)]
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ({"$defs": {"t": True}}, {"$defs": {"t": False}}),
+        (
+            {"$defs": {"t": {"properties": {"a": {}}, "additionalProperties": False}}},
+            {"additionalProperties": False, "$defs": {"t": {"properties": {"a": {}}}}},
+        ),
+    ],
+)
+def test_a_definition_that_accepts_less_is_breaking(before: Any, after: Any) -> None:
+    schemas = [
+        {
+            "properties": {
+                "x": {"$ref": "#/$defs/t", **{k: v for k, v in each.items() if k != "$defs"}},
+            },
+            "$defs": each["$defs"],
+        }
+        for each in (before, after)
+    ]
+    assert VersionBump.MAJOR in [bump for _, bump in argument_changes(*schemas)]
+
+
 NUMBERS = st.none() | st.integers(-3, 6)
 
 
@@ -89,12 +171,18 @@ def integer_schemas(draw: st.DrawFn) -> dict[str, Any]:
     return schema
 
 
-@given(integer_schemas(), integer_schemas(), st.integers(-5, 8) | st.text(max_size=2))
+@given(
+    integer_schemas(),
+    integer_schemas(),
+    st.integers(-5, 8) | st.text(max_size=2),
+    st.sampled_from([{}, {"description": "A number."}, {"maximum": 4}]),
+)
 def test_a_call_that_is_no_longer_accepted_requires_a_major_bump(
-    before: dict[str, Any], after: dict[str, Any], value: Any
+    before: dict[str, Any], after: dict[str, Any], value: Any, beside: dict[str, Any]
 ) -> None:
     def parameters(schema: dict[str, Any]) -> dict[str, Any]:
-        return {"type": "object", "additionalProperties": False, "properties": {"n": schema}}
+        closed = {"type": "object", "additionalProperties": False}
+        return {**closed, "properties": {"n": {"$ref": "#/$defs/n", **beside}}, "$defs": {"n": schema}}
 
     def accepts(schema: dict[str, Any]) -> bool:
         return not Arguments(parameters(schema)).violations({"n": value})
@@ -247,6 +335,40 @@ def test_a_strict_diff_fails_for_a_break_without_a_major_bump(
     assert done.returncode == int(broken)
     assert ("echo: 1.0.0 -> 1.1.0, but this change requires a major bump" in done.stderr) is broken
     assert set(site.run_json("diff")["unannounced"]) == ({"echo"} if broken else set())
+
+
+def test_a_strict_diff_fails_for_a_removed_tool(site: Any) -> None:
+    site.tool("echo")
+    site.tool("gone")
+    site.run("build")
+    assert site.run("build", "--deny", "gone").returncode == 0
+    assert site.run("diff").returncode == 0
+    done = site.run("diff", "--strict")
+    assert done.returncode == 1
+    assert "gone: removed, without a major bump of " in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "announced"),
+    [
+        ("1.4.0", "2.0", True),
+        ("1.4.0", "1.5.0", False),
+        ("0.4.0", "0.5.0", True),
+        ("0.4.0", "0.4.1", False),
+        ("1!4", "1!5", False),
+    ],
+)
+def test_a_major_bump_of_the_distribution_announces_a_removal(
+    before: str, after: str, announced: bool
+) -> None:
+    def snapshot(version: str, *tool_ids: str) -> Any:
+        frozen = SimpleNamespace(
+            distribution="shop", distribution_version=version, manifest=SimpleNamespace(version="1.0.0")
+        )
+        return SimpleNamespace(tools=dict.fromkeys(tool_ids, frozen))
+
+    old, new = snapshot(before, "gone"), snapshot(after, "new")
+    assert set(unannounced_breaks(old, new)) == (set() if announced else {"gone"})
 
 
 def test_diff_of_a_missing_file_gives_an_error_without_traceback(site: Any) -> None:

@@ -255,6 +255,20 @@ def test_a_missing_member_is_added_at_the_end_in_the_style_of_the_file() -> None
     assert json.loads(with_member("{}", ["returns"], {})) == {"returns": {}}
 
 
+@pytest.mark.parametrize("indent", [2, 4, "\t"])
+@pytest.mark.parametrize("own", [{}, {"category": "utility"}])
+def test_a_member_is_indented_by_its_depth_in_a_family(indent: Any, own: dict[str, Any]) -> None:
+    before = json.dumps({"tools": {"a": own, "b": {}}}, indent=indent)
+    after = json.dumps({"tools": {"a": {**own, "returns": 1}, "b": {}}}, indent=indent)
+    assert with_member(before, ["tools", "a", "returns"], 1) == after
+
+
+def test_a_member_is_added_to_a_tool_on_one_line() -> None:
+    before = '{\n  "tools": {\n    "a": { "category": "utility" }\n  }\n}\n'
+    after = before.replace('utility"', 'utility",\n      "returns": 1')
+    assert with_member(before, ["tools", "a", "returns"], 1) == after
+
+
 def test_a_member_deep_in_a_family_is_found() -> None:
     text = '{"tools": {"a": {"parameters": 1}, "b": {"parameters": "}\\""}}}'
     assert json.loads(with_member(text, ["tools", "b", "parameters"], 2))["tools"] == {
@@ -351,3 +365,15 @@ def test_the_command_names_the_type_that_has_no_schema(project: Callable[..., Pa
     done = site.run("schema", str(folder))
     assert done.returncode == 1
     assert "the arguments are annotated as int, which is not an object" in done.stderr
+
+
+@pytest.mark.parametrize("kind", ["@dataclass\nclass Toast", "class Toast(BaseModel)"])
+def test_the_name_that_is_missing_inside_a_type_is_reported(
+    project: Callable[..., Path], site: Any, kind: str
+) -> None:
+    imports = "from dataclasses import dataclass\nfrom pydantic import BaseModel\n"
+    members = "    bread: list[Bred]\n\nasync def execute(args: Toast, ctx): ...\n"
+    source = f"from __future__ import annotations\n{imports}{kind}:\n{members}"
+    done = site.run("validate", str(project("echo", handler=source)))
+    assert "JF708" in done.stderr
+    assert "Toast: 'Bred' cannot be resolved" in done.stderr

@@ -26,11 +26,14 @@ def test_new_tool_creates_a_family_that_passes_every_check(site: Any, tmp_path: 
         "new-tool", "--family", "shop", "get_order", "cancel-order", "--in", str(tmp_path / "mine")
     )
     assert (done.returncode, done.stderr) == (0, "")
+    assert "need an example" not in done.stdout
     report = site.run_json("validate", str(tmp_path / "mine" / "shop"))
     assert (report["ok"], report["findings"]) == (True, [])
     assert report["tools"] == ["cancel_order", "get_order"]
     left = [path for path in (tmp_path / "mine").rglob("*") if path.is_file() and "__" in path.read_text()]
     assert left == []
+    added = site.run("new-tool", "--family", "shop", "list_orders", "--in", str(tmp_path / "mine"))
+    assert "The tests of the family need an example for each tool: list_orders." in added.stdout
 
 
 def test_a_tool_is_added_to_a_family_without_reformatting_it(shop: Path) -> None:

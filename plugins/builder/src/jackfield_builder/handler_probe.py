@@ -15,12 +15,12 @@ import subprocess
 import sys
 import traceback
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from jackfield_builder.type_schemas import HandlerSchemas, handler_schemas
 
 SECONDS_PER_MODULE = 20
+_MAX_PLACES = 100
 
 
 class ImportRequest(NamedTuple):
@@ -35,7 +35,8 @@ class ImportResult(NamedTuple):
 
     kind: str
     message: str = ""
-    line: int | None = None
+    places: tuple[tuple[str, int], ...] = ()
+    """The files and lines that the import had reached, innermost last."""
     schemas: HandlerSchemas | None = None
     """The schemas of the types in the handler's signature; None if it was not imported."""
 
@@ -59,8 +60,9 @@ def probe_imports(handlers: Sequence[ImportRequest]) -> dict[str, ImportResult]:
             message = json.loads(line)
             last = message["handler"]
             if "result" in message:
-                kind, text, number, schemas = message["result"]
-                results[last] = ImportResult(kind, text, number, schemas and HandlerSchemas(*schemas))
+                kind, text, places, schemas = message["result"]
+                reached = tuple((file, line) for file, line in places)
+                results[last] = ImportResult(kind, text, reached, schemas and HandlerSchemas(*schemas))
         if not last:
             raise RuntimeError(f"the probe process did not start: {child.stderr.strip()[-2000:]}")
         # If an exit hook of an imported module ended the process, every handler already has a result.
@@ -106,7 +108,7 @@ def _import(handler: str, path: list[str]) -> ImportResult:
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # noqa: BLE001 - third-party code may raise anything, even SystemExit
-        return ImportResult("raised", _error_message(error), _error_line(error, name))
+        return ImportResult("raised", _error_message(error), _error_places(error))
     finally:
         del sys.path[: len(path)]
     return _check_function(getattr(module, function, None))
@@ -121,13 +123,12 @@ def _error_message(error: BaseException) -> str:
     return f"{type(error).__name__}: {text[:300]}"
 
 
-def _error_line(error: BaseException, name: str) -> int | None:
-    """Return the line of the handler at which the import failed."""
-    file = Path(*name.split(".")[-2:]).with_suffix(".py")
-    frames = [
-        frame for frame in traceback.extract_tb(error.__traceback__) if Path(frame.filename).match(str(file))
-    ]
-    return frames[-1].lineno if frames else None
+def _error_places(error: BaseException) -> tuple[tuple[str, int], ...]:
+    """Return the files and lines that the import had reached; that of a syntax error is not in a frame."""
+    places = [(frame.filename, frame.lineno or 1) for frame in traceback.extract_tb(error.__traceback__)]
+    if isinstance(error, SyntaxError) and error.filename:
+        places.append((error.filename, error.lineno or 1))
+    return tuple(places[-_MAX_PLACES:])
 
 
 def _check_function(function: Any) -> ImportResult:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import Any
 
@@ -50,7 +50,10 @@ def build(settings: Settings, *, import_handlers: bool = True) -> BuildResult:
     if any(finding.is_error for finding in findings):
         return BuildResult(discovery, plugins, sort_findings(findings), None)
     snapshot = freeze(tools, plugins)
-    findings += _missing_bumps(snapshot, settings)
+    drafts = {tool.draft.source.tool_id: tool.draft for tool in tools}
+    findings += [
+        _in_its_file(finding, drafts[finding.subject]) for finding in _missing_bumps(snapshot, settings)
+    ]
     return BuildResult(discovery, plugins, sort_findings(findings), snapshot)
 
 
@@ -176,6 +179,18 @@ def _provider_schemas(draft: ToolDraft, adapters: Iterable[RegisteredOffer]) -> 
 
 def _parameters_path(path: str) -> str:
     return f"/parameters{path}".rstrip("/")
+
+
+def _in_its_file(finding: Finding, draft: ToolDraft) -> Finding:
+    """Return a finding about a tool's version with the place where the version is stated."""
+    family = draft.source.family
+    if "version" not in (draft.written or {}):
+        hint = "raise the version in pyproject.toml, or state a `version` of the tool in schema.json"
+        return replace(finding, file="pyproject.toml", path="", hint=hint)
+    placed = family.placed(finding, draft.inherited) if family else finding
+    hint = f"raise `version` in {placed.file} as the change requires"
+    # A version that several tools share is missing a bump because of this tool.
+    return replace(placed, subject=finding.subject, hint=hint)
 
 
 def _missing_bumps(snapshot: Snapshot, settings: Settings) -> list[Finding]:

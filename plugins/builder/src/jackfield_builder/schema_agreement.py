@@ -17,6 +17,9 @@ _ANNOTATIONS = frozenset(
 )
 _UNORDERED = ("enum", "required", "type")
 _MAX_SHOWN = 80
+_DEFS = "#/$defs/"
+_MAX_REFERENCES = 20
+"""Maximum number of references followed at one place; more are a circle."""
 
 
 def disagreements(written: Any, typed: Any, path: Path = ()) -> Iterator[tuple[Path, str]]:
@@ -39,6 +42,32 @@ def disagreements(written: Any, typed: Any, path: Path = ()) -> Iterator[tuple[P
                 yield place, _differs(written[keyword], typed[keyword])
         else:
             yield from _value_disagreements(written[keyword], typed[keyword], place)
+
+
+def written_path(written: Mapping[str, Any], path: Path) -> Path:
+    """Return the path in a schema as its author wrote it, which leads into the definition of a reference."""
+    place: Path = ()
+    here: Any = written
+    for step in path:
+        for _ in range(_MAX_REFERENCES):
+            name = _definition_name(here)
+            if name is None or step in here or name not in written.get("$defs", {}):
+                break
+            place, here = ("$defs", name), written["$defs"][name]
+        place = (*place, step)
+        try:
+            here = here[step]
+        except (LookupError, TypeError):
+            # The file lacks this member, or has it in another form.
+            here = None
+    return place
+
+
+def _definition_name(schema: Any) -> str | None:
+    reference = schema.get("$ref") if isinstance(schema, Mapping) else None
+    return (
+        reference.removeprefix(_DEFS) if isinstance(reference, str) and reference.startswith(_DEFS) else None
+    )
 
 
 def merged(written: Any, typed: Any) -> Any:

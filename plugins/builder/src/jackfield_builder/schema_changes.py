@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping
 from enum import IntEnum
 from typing import Any
 
+from jackfield_builder.schema_references import UnresolvableSchemaError, resolved
+
 
 class VersionBump(IntEnum):
     """The part of a semantic version that a change requires raising."""
@@ -37,8 +39,22 @@ _CLASSIFIED = {
 _Changes = Iterator[tuple[str, VersionBump]]
 
 
-def argument_changes(before: Any, after: Any, name: str = "") -> _Changes:
+def argument_changes(before: Any, after: Any) -> _Changes:
     """Yield the changes for callers; a call that is no longer accepted requires a major version."""
+    yield from _schema_changes(*in_place(before, after), "")
+
+
+def in_place(before: Any, after: Any) -> tuple[Any, Any]:
+    """Return both schemas with their references resolved, or both as they are if that is not possible."""
+    try:
+        old, new = (resolved(each) if isinstance(each, dict) else each for each in (before, after))
+    except UnresolvableSchemaError:
+        # A change of a definition is then a change of `$defs`, with the bump of any unknown keyword.
+        return before, after
+    return old, new
+
+
+def _schema_changes(before: Any, after: Any, name: str) -> _Changes:
     if before == after:
         return
     if not isinstance(before, Mapping) or not isinstance(after, Mapping):
@@ -49,7 +65,7 @@ def argument_changes(before: Any, after: Any, name: str = "") -> _Changes:
     yield from _bounds(before, after, name)
     yield from _annotations(before, after, name)
     if "items" in before or "items" in after:
-        yield from argument_changes(before.get("items", {}), after.get("items", {}), f"{name}[]")
+        yield from _schema_changes(before.get("items", {}), after.get("items", {}), f"{name}[]")
     yield from _other_keywords(before, after, name)
 
 
@@ -70,7 +86,7 @@ def _properties(before: Mapping[str, Any], after: Mapping[str, Any], name: str) 
                 yield f"argument {argument} became required", VersionBump.MAJOR
             elif each in was_required - is_required:
                 yield f"argument {argument} became optional", VersionBump.MINOR
-            yield from argument_changes(old[each], new[each], argument)
+            yield from _schema_changes(old[each], new[each], argument)
 
 
 def _values(before: Mapping[str, Any], after: Mapping[str, Any], name: str) -> _Changes:

@@ -87,11 +87,12 @@ def with_member(text: str, path: Sequence[str], value: Any) -> str:
 
     The text must be valid JSON, and all members of the path but the last must exist.
     """
-    start = _after_space(text, 1 if text.startswith("\ufeff") else 0)
+    start = root = _after_space(text, 1 if text.startswith("\ufeff") else 0)
     for name in path[:-1]:
         start = next(each.start for each in _members(text, start) if each.name == name)
     members = _members(text, start)
-    margin = _margin(text, members)
+    outer = _indentation(text, start)
+    margin = _margin(text, members) or outer + (_margin(text, _members(text, root)) or _INDENT)
     newline = "\r\n" if "\r\n" in text else "\n"
     found = next((each for each in members if each.name == path[-1]), None)
     if found is not None:
@@ -100,7 +101,7 @@ def with_member(text: str, path: Sequence[str], value: Any) -> str:
     key = f"{json.dumps(path[-1])}: "
     written = key + _formatted(value, margin, len(margin) + len(key), newline)
     if not members:
-        return f"{text[: start + 1]}{newline}{margin}{written}{newline}{text[start + 1 :].lstrip()}"
+        return f"{text[: start + 1]}{newline}{margin}{written}{newline}{outer}{text[start + 1 :].lstrip()}"
     end = members[-1].end
     return f"{text[:end]},{newline}{margin}{written}{text[end:]}"
 
@@ -133,11 +134,17 @@ def _members(text: str, start: int) -> list[_Member]:
 
 
 def _margin(text: str, members: Sequence[_Member]) -> str:
-    """Return the indentation of the members of an object."""
+    """Return the indentation of the members of an object; empty if the first does not start its line."""
     if not members:
-        return _INDENT
+        return ""
     line = text[text.rfind("\n", 0, members[0].key) + 1 : members[0].key]
-    return line if line.isspace() else _INDENT
+    return line if line.isspace() else ""
+
+
+def _indentation(text: str, position: int) -> str:
+    """Return the indentation of the line of a position."""
+    line = text[text.rfind("\n", 0, position) + 1 : position]
+    return line[: len(line) - len(line.lstrip(" \t"))]
 
 
 def _formatted(value: Any, margin: str, column: int, newline: str) -> str:

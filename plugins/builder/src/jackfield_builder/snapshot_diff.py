@@ -11,7 +11,8 @@ from jackfield.contract.snapshot import FrozenTool, Snapshot
 from jackfield.distributions import Distribution
 
 from jackfield_builder.findings import CheckCode, Finding
-from jackfield_builder.schema_changes import VersionBump, argument_changes, value_change
+from jackfield_builder.implied_fields import semantic_version
+from jackfield_builder.schema_changes import VersionBump, argument_changes, in_place, value_change
 
 _EFFECTS = ("none", "read_only", "writes")
 
@@ -95,10 +96,32 @@ def missing_bumps(earlier: Sequence[Snapshot], current: Snapshot) -> list[Findin
 
 
 def unannounced_breaks(before: Snapshot, after: Snapshot) -> dict[str, str]:
-    """Return tools with breaking changes or lower versions but no major bump, each with the reason."""
+    """Return the tools that break their callers without a major bump, each with the reason.
+
+    A removed tool has no version left, so the version of its distribution has to announce the removal.
+    """
+    removed = {
+        tool_id: f"removed, without a major bump of {old.distribution} {old.distribution_version}"
+        for tool_id, old in before.tools.items()
+        if tool_id not in after.tools and not _announces_removal(old, after)
+    }
     both = [tool_id for tool_id in after.tools if tool_id in before.tools]
     missing = {tool_id: missing_bump(before.tools[tool_id], after.tools[tool_id]) for tool_id in both}
-    return {tool_id: each[1] for tool_id, each in missing.items() if each and each[0] is VersionBump.MAJOR}
+    breaks = {tool_id: each[1] for tool_id, each in missing.items() if each and each[0] is VersionBump.MAJOR}
+    return {**removed, **breaks}
+
+
+def _announces_removal(old: FrozenTool, after: Snapshot) -> bool:
+    """Return whether the distribution of a removed tool still has tools, and a major bump."""
+    versions = {
+        each.distribution_version for each in after.tools.values() if each.distribution == old.distribution
+    }
+    earlier = semantic_version(old.distribution_version)
+    try:
+        return any(_is_bumped(earlier, semantic_version(each), VersionBump.MAJOR) for each in versions)
+    except ValueError:
+        # The version is not a semantic one.
+        return False
 
 
 def missing_bump(old: FrozenTool, new: FrozenTool) -> tuple[VersionBump, str] | None:
@@ -138,6 +161,7 @@ def _is_bumped(old: str, new: str, required: VersionBump) -> bool:
 def _result_changes(
     before: Mapping[str, Any] | None, after: Mapping[str, Any] | None
 ) -> Iterator[tuple[str, VersionBump]]:
+    before, after = in_place(before, after)
     if before == after:
         return
     old, new = (before or {}).get("properties", {}), (after or {}).get("properties", {})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -195,7 +196,9 @@ def _read_shared_files(draft: ToolDraft, family: Family) -> None:
     if family.guide_problem:
         draft.report_all([family.guide_problem])
     elif section is None:
-        draft.report(CheckCode.NO_SECTION, f"no section starts with `# {tool_id}`", file=GUIDE)
+        close = get_close_matches(tool_id, family.stray_titles, 1)
+        found = f"; did you mean it by `# {close[0]}`?" if close else ""
+        draft.report(CheckCode.NO_SECTION, f"no section starts with `# {tool_id}`{found}", file=GUIDE)
     elif len(section.text.encode()) > MAX_BYTES[GUIDE]:
         draft.report_all([too_large(GUIDE, MAX_BYTES[GUIDE])])
     else:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -68,6 +69,8 @@ class Family:
     handler: str | FileProblem
     import_path: tuple[str, ...] = ()
     findings: tuple[Finding, ...] = ()
+    stray_titles: tuple[str, ...] = ()
+    """The headings of the sections that belong to no tool."""
 
     @property
     def tool_ids(self) -> tuple[str, ...]:
@@ -120,7 +123,7 @@ def read_family(
     )
     problems += _family_problems(name, document, tools, folders)
     guide = read_text(folder, GUIDE, package, MAX_FAMILY_BYTES[GUIDE])
-    sections, stray = _sections(guide, tools) if isinstance(guide, str) else ({}, [])
+    sections, stray, titles = _sections(guide, tools) if isinstance(guide, str) else ({}, [], [])
     # If the ids of the tools are unknown, no section can be called stray.
     stray = stray if isinstance(document.get("tools", {} if document else None), dict) else []
     version = document.get("version")
@@ -145,6 +148,7 @@ def read_family(
             Finding(each.code, each.message, distribution, name, each.file, each.path)
             for each in (*problems, *stray)
         ),
+        stray_titles=tuple(titles),
     )
 
 
@@ -205,8 +209,10 @@ def _definition_problems(definitions: Mapping[str, Any]) -> Iterator[FileProblem
                 yield FileProblem(CheckCode.BAD_REFERENCE, message, SCHEMA, path)
 
 
-def _sections(text: str, tools: Mapping[str, Any]) -> tuple[dict[str, GuideSection], list[FileProblem]]:
-    """Return the section of each tool, and the sections that belong to no tool."""
+def _sections(
+    text: str, tools: Mapping[str, Any]
+) -> tuple[dict[str, GuideSection], list[FileProblem], list[str]]:
+    """Return the section of each tool, and the problems and the titles of those that belong to no tool."""
     from markdown_it import MarkdownIt
 
     text = text.removeprefix("\ufeff")
@@ -215,6 +221,7 @@ def _sections(text: str, tools: Mapping[str, Any]) -> tuple[dict[str, GuideSecti
     headings = list(_headings(tokens))
     found: dict[str, GuideSection] = {}
     stray: list[FileProblem] = []
+    unknown: list[tuple[str, str]] = []
     first = headings[0][0] if headings else len(lines)
     if any(token.map and token.map[0] < first and token.level == 0 for token in tokens):
         message = "the text before the first heading"
@@ -225,10 +232,14 @@ def _sections(text: str, tools: Mapping[str, Any]) -> tuple[dict[str, GuideSecti
             message = f"a second section {title!r}"
             stray.append(FileProblem(CheckCode.STRAY_SECTION, message, GUIDE, where))
         elif title not in tools:
-            stray.append(FileProblem(CheckCode.STRAY_SECTION, f"{title!r}", GUIDE, where))
+            unknown.append((title, where))
         else:
             found[title] = GuideSection(start, "\n".join(lines[start:end]).rstrip() + "\n")
-    return found, stray
+    for title, where in unknown:
+        close = get_close_matches(title, sorted(tools.keys() - found.keys()), 1)
+        meant = f"; did you mean {close[0]!r}?" if close else ""
+        stray.append(FileProblem(CheckCode.STRAY_SECTION, f"{title!r}{meant}", GUIDE, where))
+    return found, stray, [title for title, _ in unknown]
 
 
 def _headings(tokens: list[Token]) -> Iterator[tuple[int, str]]:

@@ -80,8 +80,26 @@ def _schema(hint: Any, mode: Any, problems: list[str]) -> dict[str, Any] | None:
         return normalised(schema, results=mode == "serialization")
     except Exception as error:  # noqa: BLE001 - a type may have any code
         cause = " ".join(str(error).partition("\n\nFor further information")[0].split())
+        if missing := _missing_name(hint):
+            cause = f"{missing!r} cannot be resolved"
         problems.append(f"{_name(hint)}: {cause[:300]}")
         return None
+
+
+def _missing_name(hint: Any) -> str:
+    """Return the name in the members of a type that does not exist at run time; empty if there is none.
+
+    pydantic's own message names only the type.
+    """
+    try:
+        from pydantic import TypeAdapter
+
+        TypeAdapter(hint).rebuild(force=True, raise_errors=True)
+    except NameError as error:
+        return str(error.name or "")
+    except Exception:  # noqa: BLE001 - something else is wrong with the type
+        return ""
+    return ""
 
 
 def _name(hint: Any) -> str:

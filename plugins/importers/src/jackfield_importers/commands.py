@@ -164,7 +164,8 @@ def _generate(read: Callable[[], ImportedFamily], options: ImportOptions) -> Non
     findings = list(check_package(folder))
     print_findings(findings)
     writing = sum(tool.effects.writes for tool in family.tools)
-    echo(f"{folder}: {count}; the number of those that write and ask the user first is {writing}.")
+    verbs = "writes and asks" if writing == 1 else "write and ask"
+    echo(f"{folder}: {count}; {writing or 'none'} {verbs} the user first.")
     if any(finding.is_error for finding in findings):
         echo(f"Correct the errors above, then run `jackfield validate {folder}`.")
         sys.exit(1)

@@ -5,9 +5,11 @@ from __future__ import annotations
 import ast
 import warnings
 from collections.abc import Sequence
+from difflib import get_close_matches
+from pathlib import Path
 
 from jackfield_builder.findings import CheckCode
-from jackfield_builder.handler_probe import ImportRequest, probe_imports
+from jackfield_builder.handler_probe import ImportRequest, ImportResult, probe_imports
 from jackfield_builder.tool_draft import ToolDraft
 from jackfield_builder.tool_files import HANDLER
 
@@ -38,7 +40,8 @@ def check(draft: ToolDraft) -> None:
         return
     function = draft.source.function
     if not _binds(tree, function):
-        draft.report(_no_function(draft), f"nothing at the top level is named {function}", file=HANDLER)
+        message = f"nothing at the top level is named {function}{_similar(tree, draft)}"
+        draft.report(_no_function(draft), message, file=HANDLER)
         return
     definition = _definition(tree, function)
     if definition and not definition.decorator_list and (problem := _signature_problem(definition)):
@@ -47,6 +50,14 @@ def check(draft: ToolDraft) -> None:
 
 def _no_function(draft: ToolDraft) -> CheckCode:
     return CheckCode.NO_EXECUTE if draft.source.function == "execute" else CheckCode.NO_FUNCTION
+
+
+def _similar(tree: ast.Module, draft: ToolDraft) -> str:
+    """Return a question about a function with a similar name that belongs to no tool."""
+    others = draft.source.family.tool_ids if draft.source.family else ()
+    names = [node.name for node in tree.body if isinstance(node, _Function) and node.name not in others]
+    close = get_close_matches(draft.source.function, names, 1)
+    return f"; did you mean it by {close[0]}?" if close else ""
 
 
 def _definition(tree: ast.Module, name: str) -> _Function | None:
@@ -126,6 +137,16 @@ def check_imports(drafts: Sequence[ToolDraft]) -> None:
             continue
         code = _IMPORT_CODES.get(result.kind) or _no_function(draft)
         message = result.message or f"{draft.source.function} is not a function"
-        line = f"line {result.line}" if result.line else ""
         hint = "install the missing module" if message.startswith("ModuleNotFoundError") else ""
-        draft.report(code, message, file=HANDLER, path=line, hint=hint)
+        file, line = _place(draft, result)
+        draft.report(code, message, file=file, path=line, hint=hint)
+
+
+def _place(draft: ToolDraft, result: ImportResult) -> tuple[str, str]:
+    """Return the innermost place of the failed import in the folder of the handler."""
+    folder = draft.source.folder.joinpath(*draft.source.module.split(".")[:-1]).resolve()
+    for file, line in reversed(result.places):
+        path = Path(file).resolve()
+        if path.is_relative_to(folder):
+            return path.relative_to(folder).as_posix(), f"line {line}"
+    return HANDLER, ""

@@ -10,7 +10,7 @@ from jackfield.handler_types import is_open_annotation
 from jackfield.strict_json import pointer
 
 from jackfield_builder.findings import CheckCode
-from jackfield_builder.schema_agreement import disagreements
+from jackfield_builder.schema_agreement import disagreements, written_path
 from jackfield_builder.tool_draft import ToolDraft
 from jackfield_builder.tool_files import HANDLER, SCHEMA
 from jackfield_builder.type_schemas import normalised
@@ -40,7 +40,7 @@ def check(draft: ToolDraft) -> None:
         elif isinstance(written := draft.schema.get(name), dict):
             same_form = normalised(written, results=name == "returns")
             for path, message in islice(disagreements(same_form, typed), _MAX_REPORTED):
-                place = pointer(name, *path)
+                place = pointer(name, *written_path(written, path))
                 draft.report(CheckCode.TYPES_DISAGREE, message, file=SCHEMA, path=place)
 
 

@@ -46,13 +46,15 @@ def new_tool(names: tuple[str, ...], family: str | None, parent: Path, *, reposi
     from jackfield_builder.discovery import discover
 
     from jackfield_cli.family_scaffold import scaffold_family
-    from jackfield_cli.scaffold import ScaffoldError, scaffold, scaffold_repository
+    from jackfield_cli.scaffold import ScaffoldError, check_name, scaffold, scaffold_repository
 
     if len(names) > 1 and not family:
         raise click.UsageError("several tools in one package are a family; name it with --family")
     taken = {entry.name: str(entry.distribution) for entry in discover().tools}
+    had_tests = False
     try:
         if family:
+            had_tests = (parent / check_name(family).replace("_", "-")).exists()
             folder = scaffold_family(family, list(names), parent, taken)
         else:
             folder = scaffold(names[0], parent, taken)
@@ -60,7 +62,7 @@ def new_tool(names: tuple[str, ...], family: str | None, parent: Path, *, reposi
             scaffold_repository(folder)
     except ScaffoldError as error:
         raise click.UsageError(str(error)) from None
-    if family:
+    if had_tests:
         echo(f"The tests of the family need an example for each tool: {', '.join(names)}.")
     findings, _ = _check([folder], no_import=True)
     print_findings([finding for finding in findings if finding.severity.value != "note"])
