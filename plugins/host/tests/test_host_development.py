@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import sys
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -15,7 +17,7 @@ import pytest
 from host_harness import HostFolder, HostProcess, Provider, scripted_provider, wait_until
 from http_client import http_client
 from jackfield_scripted import ScriptedCall, ScriptedModel
-from jackfield_testkit.sites import Site
+from jackfield_testkit.sites import Site, write_files
 
 HANDLER = """\
 from hst_dev.words import ANSWER
@@ -307,6 +309,163 @@ def test_dev_waits_for_a_registry_that_can_be_built(developed: HostFolder, tool:
                 await host.kill()
 
     asyncio.run(main())
+
+
+FAMILY_SCHEMA = {
+    "family": "dev_pair",
+    "version": "1.0.0",
+    "defaults": {"category": "utility"},
+    "tools": {"dev_pair_one": {"description": "One."}, "dev_pair_two": {"description": "Two."}},
+}
+
+FAMILY = {
+    "schema.json": json.dumps(FAMILY_SCHEMA),
+    "guide.md": "# dev_pair_one\n\nOne.\n\n# dev_pair_two\n\nTwo.\n",
+    "handler.py": (
+        "from jackfield import ok\n\n\n"
+        "async def dev_pair_one(args, ctx):\n    return ok({})\n\n\n"
+        "async def dev_pair_two(args, ctx):\n    return ok({})\n"
+    ),
+}
+
+
+def install_family(site: Site, schema: str) -> Path:
+    """Install the family, and return the path of its schema."""
+    site.distribution("hst-pair", "1.0.0", {"jackfield.families": {"dev_pair": "hst_pair"}})
+    folder = site.folder / "hst_pair"
+    write_files(folder, {"__init__.py": "", **FAMILY, "schema.json": schema})
+    return folder / "schema.json"
+
+
+@pytest.mark.parametrize("has_registry", [False, True])
+def test_dev_notices_that_an_unreadable_family_is_fixed(
+    developed: HostFolder, tool: DevelopedTool, has_registry: bool
+) -> None:
+    schema = install_family(tool.site, FAMILY["schema.json"])
+
+    async def main() -> None:
+        if has_registry:
+            async with developing(developed):
+                pass
+        schema.write_text("{")
+        async with scripted_provider(asks) as served:
+            host = HostProcess(developed, served, command="dev")
+            starting = asyncio.create_task(host.start())
+            try:
+                await wait_until(
+                    lambda: host.output.exists() and "waiting for a change" in host.output.read_text()
+                )
+                schema.write_text(FAMILY["schema.json"])
+                await starting
+                async with http_client(host) as http:
+                    tools = [each["toolId"] for each in (await http.get("/tools")).json()["tools"]]
+                    assert {"dev_answer", "dev_pair_one", "dev_pair_two"} <= set(tools)
+            finally:
+                starting.cancel()
+                await host.kill()
+
+    asyncio.run(main())
+
+
+def test_dev_that_waits_notices_a_distribution_that_is_installed_meanwhile(
+    developed: HostFolder, tool: DevelopedTool
+) -> None:
+    whole = (tool.folder / "schema.json").read_text()
+    tool.save("schema.json", "{")
+
+    async def main() -> None:
+        async with scripted_provider(asks) as served:
+            host = HostProcess(developed, served, command="dev")
+            starting = asyncio.create_task(host.start())
+            waits = "waiting for a change"
+            try:
+                await wait_until(lambda: host.output.exists() and waits in host.output.read_text())
+                schema = install_family(tool.site, "{")
+                await wait_until(lambda: "dev_pair" in host.output.read_text())
+                tool.save("schema.json", whole)
+                schema.write_text(FAMILY["schema.json"])
+                await starting
+            finally:
+                starting.cancel()
+                await host.kill()
+
+    asyncio.run(main())
+
+
+def test_a_missing_version_bump_is_reported_in_every_build_and_after_a_restart(
+    developed: HostFolder, tool: DevelopedTool
+) -> None:
+    tool.site.plugin("hst-extra", PLUGIN)
+    tool.save_schema(version="1.0.0")
+    breaking = {**SCHEMA["parameters"], "required": ["text"]}
+
+    def codes(status: dict[str, Any]) -> list[str]:
+        return [each["code"] for each in status["findings"]]
+
+    async def main() -> None:
+        async with developing(developed) as (_, http, _):
+            tool.save_schema(parameters=breaking)
+            status = await built(http, 0)
+            assert "JF901" in codes(status)
+            for number in range(2, 5):
+                tool.save("words.py", f"ANSWER = {number}\n")
+                status = await built(http, status["number"])
+                assert "JF901" in codes(status), number
+            (tool.site.folder / "hst_extra" / "__init__.py").write_text(
+                PLUGIN.replace("hst_extra", "hst_other")
+            )
+            await until_plugins(http, "hst_other")
+            for number in range(5, 7):
+                before = (await http.get("/development")).json()["number"]
+                tool.save("words.py", f"ANSWER = {number}\n")
+                status = await built(http, before)
+                assert "JF901" in codes(status), number
+            tool.save_schema(version="2.0.0")
+            status = await built(http, status["number"])
+            assert "JF901" not in codes(status)
+
+    asyncio.run(main())
+
+
+def test_hidden_and_temporary_files_are_no_sources(developed: HostFolder, tool: DevelopedTool) -> None:
+    async def main() -> None:
+        async with developing(developed) as (_, http, _):
+            tool.save("words.py", "ANSWER = 2\n")
+            await built(http, 0)
+            # The build at the start may have found the change before the watch reported it.
+            await asyncio.sleep(3)
+            status = (await http.get("/development")).json()
+            for name in (".schema.json.x1.part", "guide.md.tmp", ".notes.md"):
+                tool.save(name, "{}")
+            (tool.folder / ".cache").mkdir()
+            tool.save(".cache/words.py", "ANSWER = 4\n")
+            # Longer than a build takes.
+            await asyncio.sleep(3)
+            assert (await http.get("/development")).json()["number"] == status["number"]
+            tool.save("words.py", "ANSWER = 3\n")
+            await built(http, status["number"])
+            assert (await answer(http))["data"]["answer"] == 3
+
+    asyncio.run(main())
+
+
+def test_a_build_whose_host_has_stopped_ends_quietly(developed: HostFolder) -> None:
+    request = json.dumps({"config": None, "flags": {}, "report": False, "keep_previous": False})
+
+    async def main() -> str:
+        read, write = os.pipe()
+        worker = await asyncio.create_subprocess_exec(
+            sys.executable, "-m", "jackfield_host.development.build_worker",
+            cwd=developed.path, env={**os.environ, "PYTHONPATH": str(developed.site)},
+            stdin=asyncio.subprocess.PIPE, stdout=write, stderr=asyncio.subprocess.PIPE,
+        )  # fmt: skip
+        os.close(write)
+        os.close(read)
+        _, errors = await worker.communicate(request.encode() + b"\n")
+        return errors.decode()
+
+    assert asyncio.run(main()) == ""
+    assert (developed.path / "tool_registry.json").exists()
 
 
 def test_plain_serve_neither_watches_nor_reloads(developed: HostFolder, tool: DevelopedTool) -> None:

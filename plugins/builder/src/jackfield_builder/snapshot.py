@@ -159,11 +159,11 @@ def _git_commit() -> str | None:
     return result.stdout.strip() or None if result.returncode == 0 else None
 
 
-def write_snapshot(snapshot: Snapshot, path: Path) -> Snapshot | None:
+def write_snapshot(snapshot: Snapshot, path: Path, *, keep_previous: bool = False) -> Snapshot | None:
     """Write the snapshot atomically; a reader sees the old file or the new one.
 
     If the file held another version, copy that to the path of the previous registry, so that the two can be
-    compared, and return it.
+    compared, and return it. With `keep_previous`, leave the previous registry as it is.
     """
     replaced = None
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -171,7 +171,8 @@ def write_snapshot(snapshot: Snapshot, path: Path) -> Snapshot | None:
     with suppress(SnapshotError):
         current = Snapshot.load(path)
         if current.version != snapshot.version:
-            _replace_file(path.read_bytes(), previous(path))
+            if not keep_previous:
+                _replace_file(path.read_bytes(), previous(path))
             replaced = current
     _replace_file(document, path)
     return replaced

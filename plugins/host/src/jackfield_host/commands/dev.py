@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     from jackfield_host.host import Host
 
 
+_KEEP_PREVIOUS = "_JACKFIELD_DEV_KEEP_PREVIOUS"
+"""Set by a process that starts itself again after it has made a backup of the first registry."""
+
+
 @click.command()
 @serving_options
 @with_deployment
@@ -54,6 +58,7 @@ class _DevelopmentLoop:
         self._is_text = deployment.host.log_format == "text"
         self._reloader: Reloader | None = None
         self._port = 0
+        self._worker: BuildWorker | None = None
 
     @property
     def restart_requested(self) -> bool:
@@ -72,7 +77,13 @@ class _DevelopmentLoop:
 
         deployment = self._deployment
         settings_file = config_path(Path(deployment.config) if deployment.config else None)
-        worker = BuildWorker(deployment.config, deployment.given, report=self._is_text)
+        worker = self._worker = BuildWorker(
+            deployment.config,
+            deployment.given,
+            report=self._is_text,
+            # Taken out of the environment, so that no other process inherits it.
+            keep_previous=os.environ.pop(_KEEP_PREVIOUS, "") == "1",
+        )
         result = await worker.build(report=False)
         if result.version is None:
             result = await self._fixed_build(worker, self._watch(result, settings_file))
@@ -100,7 +111,8 @@ class _DevelopmentLoop:
                 self._say(f"{result.problem or 'There is no registry to serve'}; waiting for a change.")
                 changes = await watch.next(watching)
                 await worker.restart()
-                if changes.settings:
+                if changes.settings or changes.installed:
+                    # The new process watches what is installed now.
                     self.restart()
             return result
         finally:
@@ -111,6 +123,8 @@ class _DevelopmentLoop:
         arguments = [*sys.orig_argv[1:]]
         if self._port and self._deployment.host.port == 0:
             arguments += ["--port", str(self._port)]
+        if self._worker is not None and self._worker.keep_previous:
+            os.environ[_KEEP_PREVIOUS] = "1"
         sys.stdout.flush()
         sys.stderr.flush()
         os.execv(sys.executable, [sys.executable, *arguments])  # noqa: S606 - the command that runs already

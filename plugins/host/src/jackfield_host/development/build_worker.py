@@ -10,9 +10,15 @@ import asyncio
 import json
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from jackfield.distributions import EntryPoint
+    from jackfield.settings import Settings
+    from jackfield_builder.pipeline import BuildResult
 
 LINE_LIMIT = 64 * 1024 * 1024
 """The maximum length of a result: the findings of hundreds of tools."""
@@ -31,6 +37,8 @@ class WorkerResult(NamedTuple):
     """The folders and files that the registry was built from, without those of an installed wheel."""
     tool_folders: Sequence[str] = ()
     """Those of them that are packages of tools, so that a change needs no restart."""
+    replaced: bool = False
+    """Whether the registry that was written replaced another version."""
 
     @property
     def errors(self) -> list[Mapping[str, Any]]:
@@ -41,8 +49,19 @@ class WorkerResult(NamedTuple):
 class BuildWorker:
     """Starts the process and sends it requests, one at a time."""
 
-    def __init__(self, config: str | None, flags: Mapping[str, Any], *, report: bool = True) -> None:
-        """`config` and `flags` select the settings; with `report`, errors are printed to the terminal."""
+    def __init__(
+        self,
+        config: str | None,
+        flags: Mapping[str, Any],
+        *,
+        report: bool = True,
+        keep_previous: bool = False,
+    ) -> None:
+        """`config` and `flags` select the settings; with `report`, errors are printed to the terminal.
+
+        `keep_previous` is True if the previous registry is already the one from the start of development.
+        """
+        self.keep_previous = keep_previous
         self._settings = {"config": config, "flags": dict(flags)}
         self._report = report
         self._process: asyncio.subprocess.Process | None = None
@@ -50,8 +69,9 @@ class BuildWorker:
 
     async def build(self, *, report: bool = True) -> WorkerResult:
         """Build and write the registry; without `report`, print no errors this time."""
-        request = json.dumps({**self._settings, "report": report and self._report})
         async with self._lock:
+            options = {"report": report and self._report, "keep_previous": self.keep_previous}
+            request = json.dumps({**self._settings, **options})
             process = self._process or await self._start()
             assert process.stdin is not None  # noqa: S101 - both are pipes
             assert process.stdout is not None  # noqa: S101
@@ -64,7 +84,10 @@ class BuildWorker:
             if not line:
                 await self._stop()
                 return WorkerResult(None, problem="the build process ended unexpectedly; its output is above")
-            return WorkerResult(**json.loads(line))
+            result = WorkerResult(**json.loads(line))
+            # Only the first change makes a backup: later builds are compared with the registry before it.
+            self.keep_previous = self.keep_previous or result.replaced
+            return result
 
     async def restart(self) -> None:
         """Discard the process, because code that it has imported changed."""
@@ -134,10 +157,22 @@ def _answer(request: Mapping[str, Any], output: int) -> None:
         import traceback
 
         traceback.print_exc()
-        result = WorkerResult(None, problem=f"the build failed: {type(error).__name__}: {error}")
-    with os.fdopen(output, "wb") as pipe:
+        problem = f"the build failed: {type(error).__name__}: {error}"
+        result = WorkerResult(None, problem=problem, folders=_declared_folders(request))
+    # The host may have stopped during the build; then nobody reads the result.
+    with suppress(BrokenPipeError), os.fdopen(output, "wb") as pipe:
         pipe.write(json.dumps(result._asdict()).encode() + b"\n")
     os._exit(0)
+
+
+def _declared_folders(request: Mapping[str, Any]) -> list[str]:
+    """Return what to watch after a fault in the build itself, so that its repair is noticed."""
+    from jackfield_host.commands.deployment import load_deployment
+
+    with suppress(Exception):
+        settings = load_deployment(request["config"], **request["flags"]).settings
+        return sorted(SourceFolders.of(declared_sources(settings)).folders)
+    return []
 
 
 def _build(request: Mapping[str, Any]) -> WorkerResult:
@@ -153,25 +188,43 @@ def _build(request: Mapping[str, Any]) -> WorkerResult:
     if deployment.faults:
         return WorkerResult(None, problem=str(deployment.faults))
     registry = deployment.settings.registry
+    replaced = None
     try:
         check_regular_file(registry)
         built = build(deployment.settings)
         if built.snapshot is not None:
             check_replaceable(registry)
-            write_snapshot(built.snapshot, registry)
+            replaced = write_snapshot(built.snapshot, registry, keep_previous=request["keep_previous"])
     except click.ClickException as error:
-        return WorkerResult(None, problem=error.message)
+        return WorkerResult(None, problem=error.message, folders=_declared_folders(request))
     except OSError as error:
-        return WorkerResult(None, problem=f"{registry}: {error.strerror}")
+        problem = f"{registry}: {error.strerror}"
+        return WorkerResult(None, problem=problem, folders=_declared_folders(request))
     if built.snapshot is None and request["report"]:
         print_findings(built.findings)
-    sources = SourceFolders.of(built)
+    sources = SourceFolders.of(declared_sources(deployment.settings), built)
     return WorkerResult(
         built.snapshot.version if built.snapshot else None,
         [{**finding.to_wire(), "location": sources.locate(finding)} for finding in built.findings],
         folders=sorted(sources.folders),
         tool_folders=sorted(set(sources.tools.values())),
+        replaced=replaced is not None,
     )
+
+
+def declared_sources(settings: Settings) -> list[EntryPoint]:
+    """Return the entry points whose packages a build reads, whether or not their files can be read.
+
+    The tools of an unreadable family are unknown, so every family counts that is not denied.
+    """
+    from jackfield.distributions import FAMILIES
+    from jackfield_builder.entry_points import Selection, read_entry_points
+
+    entries, _ = read_entry_points()
+    selection, families = Selection(settings.allow, settings.deny), Selection(deny=settings.deny)
+    return [
+        entry for entry in entries if (families if entry.group == FAMILIES else selection).includes(entry)
+    ]
 
 
 class SourceFolders(NamedTuple):
@@ -184,26 +237,23 @@ class SourceFolders(NamedTuple):
     """A package of each distribution."""
 
     @classmethod
-    def of(cls, built: Any) -> SourceFolders:
-        """Return the sources of everything that was discovered, without installed wheels."""
-        from jackfield.distributions import folder_of, path_of
+    def of(cls, declared: Iterable[EntryPoint], built: BuildResult | None = None) -> SourceFolders:
+        """Return the sources of the declared entry points and of what was built, without installed wheels."""
+        from jackfield.distributions import TOOLS, folder_of, path_of
 
         tools: dict[str, str] = {}
         owners: dict[str, str] = {}
         parts: set[str] = set()
-        for entry in (*built.discovery.tools, *built.discovery.plugins):
+        for entry in (*declared, *(built.discovery.tools if built else ())):
             package = entry.value.partition(":")[0]
             folder = folder_of(package) or path_of(package) or folder_of(package.partition(".")[0])
             if folder is None:
                 continue
             parts.add(folder)
             owners.setdefault(entry.distribution.name, folder)
-            if entry in built.discovery.tools:
+            if entry.group == TOOLS:
                 tools[entry.name] = folder
-        for family in built.discovery.families:
-            parts.add(str(family.folder))
-            owners.setdefault(family.distribution.name, str(family.folder))
-        if built.snapshot is not None:
+        if built is not None and built.snapshot is not None:
             for tool_id, tool in built.snapshot.tools.items():
                 tools[tool_id] = folder_of(tool.package) or tools.get(tool_id, "")
             modules = (name for each in built.snapshot.distributions for name in each.get("modules", ()))

@@ -19,6 +19,9 @@ INSTALL_SECONDS = 1.0
 
 METADATA = (".dist-info", ".egg-info", ".pth", ".egg-link")
 
+TEMPORARY = ("~", ".part", ".tmp")
+"""How the names of backups and unfinished files end."""
+
 PROJECT = "pyproject.toml"
 
 
@@ -92,7 +95,13 @@ class SourceWatch:
 
     async def _watch_sources(self) -> None:
         async for paths in _changes(self._folders, recursive=True):
-            self._add(SourceChanges(sources=paths))
+            self._add(SourceChanges(sources={path for path in paths if self._is_source(path)}))
+
+    def _is_source(self, path: Path) -> bool:
+        return any(
+            path.is_relative_to(folder) and not _is_temporary(path.relative_to(folder))
+            for folder in self._folders
+        )
 
     async def _watch_files(self) -> None:
         """Watch single files through their folders, because editors replace a file instead of writing it."""
@@ -106,7 +115,9 @@ class SourceWatch:
                 SourceChanges(
                     sources=paths & self._modules,
                     settings=self._settings_file in paths,
-                    prompts=any(path.parent == self._prompts for path in paths),
+                    prompts=any(
+                        path.parent == self._prompts and not _is_temporary(Path(path.name)) for path in paths
+                    ),
                     projects=paths & self._projects,
                     installed=any(
                         path.parent in self._site and path.name.endswith(METADATA) for path in paths
@@ -130,6 +141,11 @@ async def _changes(folders: list[Path], *, recursive: bool) -> AsyncIterator[set
     async for changes in watch:
         # An installer's metadata is in folders, which the filter would drop.
         yield {Path(path) for change, path in changes if not recursive or ignored(Change(change), path)}
+
+
+def _is_temporary(path: Path) -> bool:
+    """Whether a path relative to what is watched is hidden, or an unfinished file or a backup."""
+    return path.name.endswith(TEMPORARY) or any(part.startswith(".") for part in path.parts)
 
 
 def _has_metadata(place: str) -> bool:
