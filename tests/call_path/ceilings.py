@@ -9,7 +9,7 @@ CEILINGS = {
     "confirmation": Counts(files=45, functions=219, crossings=341),
     "barge_in": Counts(files=20, functions=93, crossings=50),
     "voice_frame": Counts(files=6, functions=9, crossings=2),
-    "build": Counts(files=47, functions=305, crossings=580),
+    "build": Counts(files=48, functions=312, crossings=580),
 }
 """The latest measurement of each path. A change that makes a path longer has to say why; they only fall."""
 
