@@ -195,7 +195,7 @@ def test_secrets_come_from_the_environment(
         (409, "POST", "CONFLICT", False, False), (412, "PUT", "CONFLICT", False, False),
         (429, "GET", "RATE_LIMIT", False, False), (500, "GET", "TRANSIENT", True, False),
         (503, "POST", "TRANSIENT", False, True), (502, "PUT", "TRANSIENT", True, True),
-        (302, "GET", "PERMANENT", False, False),
+        (302, "GET", "PERMANENT", False, False), (303, "POST", "PERMANENT", False, True),
     ],
 )  # fmt: skip
 def test_errors_of_the_service_become_failures_that_a_model_understands(
@@ -212,11 +212,14 @@ def test_errors_of_the_service_become_failures_that_a_model_understands(
     assert (failure.get("suggestion") == "Try again after 7 seconds.") is (status == 429)
 
 
-def test_a_large_answer_is_refused_before_it_fills_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("method", "partial"), [("GET", False), ("POST", True)])
+def test_a_large_answer_is_rejected_without_denying_its_effect(
+    monkeypatch: pytest.MonkeyPatch, method: str, partial: bool
+) -> None:
     monkeypatch.setattr(http_api, "MAX_RESPONSE", 1000)
     with raw_server(as_json("x" * 2000)) as server:
-        failure = server.call(Operation("t", "GET", "/x")).to_wire()["error"]
-    assert failure["type"] == "PERMANENT"
+        failure = server.call(Operation("t", method, "/x")).to_wire()["error"]
+    assert (failure["type"], failure["partialSideEffects"]) == ("PERMANENT", partial)
     assert "larger than" in failure["message"]
 
 

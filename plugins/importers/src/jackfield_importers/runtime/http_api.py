@@ -125,7 +125,7 @@ async def call(api: Api, operation: Operation, args: dict[str, Any]) -> ToolResp
             httpx.AsyncClient(timeout=TIMEOUT, follow_redirects=False, verify=_certificates()) as client,
             client.stream(**request) as response,
         ):
-            return _answer(operation, response, await _limited(response))
+            return _answer(operation, response, await _limited(operation, response))
     except (httpx.ConnectError, httpx.ConnectTimeout):
         return fail(ErrorType.TRANSIENT, "The service cannot be reached.", retryable=operation.idempotent)
     except httpx.TimeoutException:
@@ -317,7 +317,7 @@ def _add_secret(
         headers["Authorization"] = _header(credential.variable, f"Bearer {secret}")
 
 
-async def _limited(response: httpx.Response) -> bytes:
+async def _limited(operation: Operation, response: httpx.Response) -> bytes:
     data = bytearray()
     async for chunk in response.aiter_bytes():
         data += chunk
@@ -326,6 +326,8 @@ async def _limited(response: httpx.Response) -> bytes:
                 ErrorType.PERMANENT,
                 f"The answer of the service is larger than {MAX_RESPONSE // 1024} KiB.",
                 suggestion="Ask for less, for example with a filter or a smaller page.",
+                # The service has already answered, so a write may have taken effect.
+                partial_side_effects=operation.writes,
             )
     return bytes(data)
 
@@ -377,4 +379,6 @@ def _failure(operation: Operation, response: httpx.Response, data: bytes) -> Too
         return fail(ErrorType.CONFLICT, message, details=details)
     if 300 <= status < 400:
         message = f"The service redirects this request ({status}), and redirects are not followed."
+        # A service may redirect to the result of a write.
+        return fail(ErrorType.PERMANENT, message, partial_side_effects=operation.writes, details=details)
     return fail(ErrorType.PERMANENT, message, details=details)
