@@ -59,6 +59,28 @@ def test_defaults_are_filled_in_at_every_level() -> None:
     }
 
 
+def test_texts_for_readers_do_not_hide_what_a_schema_requires() -> None:
+    """They are left out of the validator; a property or a value with such a name is not."""
+    arguments = Arguments(
+        {
+            "type": "object",
+            "description": "An event.",
+            "additionalProperties": False,
+            "required": ["title"],
+            "properties": {
+                "title": {"title": "The title", "type": "string", "description": "Its title."},
+                "description": {"type": "string", "maxLength": 3, "$comment": "short"},
+                "fixed": {"const": {"title": "a", "description": "b"}},
+            },
+        }
+    )
+    assert not arguments.violations(
+        {"title": "t", "description": "d", "fixed": {"title": "a", "description": "b"}}
+    )
+    assert [each.path for each in arguments.violations({"description": "long"})] == ["/", "/description"]
+    assert [each.path for each in arguments.violations({"title": "t", "fixed": {"title": "a"}})] == ["/fixed"]
+
+
 def test_complete_arguments_are_not_changed() -> None:
     arguments = {"query": "x", "top_k": 1, "filters": {"tags": ["a"], "order": "old"}}
     before = copy.deepcopy(arguments)

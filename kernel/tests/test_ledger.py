@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Mapping
 from typing import Any
 
 import pytest
@@ -253,6 +253,20 @@ def test_a_confirmed_call_has_the_state_of_its_run(approve: bool) -> None:
             assert (status.state, status.wire) == (expected, decided.wire)
         assert (await host.call("ask")).wire == decided.wire
         assert len(host.runs) == approve
+
+    run(main())
+
+
+def test_the_outcome_of_an_approved_call_may_be_published_by_another_process_too() -> None:
+    async def main() -> None:
+        host, published = Host(Clock()), []
+
+        def publish(event: str, fields: Mapping[str, Any], *, once: bool = False) -> None:
+            published.append((event, once))
+
+        host.session.publish = publish
+        await host.decide(await host.asked())
+        assert ("tool_complete", True) in published
 
     run(main())
 

@@ -57,6 +57,71 @@ def test_a_session_saved_by_another_version_is_rejected_with_an_explanation() ->
     asyncio.run(main())
 
 
+def test_a_copy_of_a_session_is_out_of_date_once_another_process_has_changed_it() -> None:
+    async def main() -> None:
+        store = MemoryStore()
+        await Session("text", "1.0.0", session_id="s").save(store)
+        copy, other = await resumed(store), await resumed(store)
+        assert await copy.is_current(store)
+        assert await copy.save_if_unchanged(store)
+        assert not await other.is_current(store)
+        assert not await other.save_if_unchanged(store)
+        assert await copy.is_current(store)
+
+    asyncio.run(main())
+
+
+def test_a_copy_of_a_session_is_out_of_date_once_another_process_has_taken_it_over() -> None:
+    async def main() -> None:
+        store = MemoryStore()
+        await Session("text", "1.0.0", session_id="s").save(store)
+        copy, owner = await resumed(store), await resumed(store)
+        owner.epoch = 7
+        # Nothing is removed before the new owner has saved the session.
+        await owner.remove_superseded(store)
+        assert await copy.is_current(store)
+        await owner.save(store)
+        await owner.remove_superseded(store)
+        assert not await copy.is_current(store)
+        assert not await copy.save_if_unchanged(store)
+        assert (await resumed(store)).epoch == 7
+
+    asyncio.run(main())
+
+
+def test_a_session_that_is_taken_over_while_it_is_loaded_is_found() -> None:
+    class TakenOver(MemoryStore):
+        async def get(self, key: str) -> bytes | None:
+            if key == "session/s" and (found := await self.take(key)):
+                await self.put("session/s@0000000000000007", found)
+            return await super().get(key)
+
+    async def main() -> None:
+        store = TakenOver()
+        await Session("text", "1.0.0", session_id="s").save(store)
+        assert (await resumed(store)).epoch == 7
+
+    asyncio.run(main())
+
+
+def test_a_session_that_was_deleted_during_a_call_is_not_saved_again() -> None:
+    async def main() -> None:
+        store = MemoryStore()
+        await Session("text", "1.0.0", session_id="s").save(store)
+        copy = await resumed(store)
+        await store.delete("session/s")
+        assert not await copy.save_if_unchanged(store)
+        assert await Session.resume("s", store) is None
+
+    asyncio.run(main())
+
+
+async def resumed(store: MemoryStore) -> Session:
+    found = await Session.resume("s", store)
+    assert found is not None
+    return found
+
+
 def test_an_illegal_state_transition_is_rejected_and_logged(caplog: pytest.LogCaptureFixture) -> None:
     session = Session("voice", "1.0.0", session_id="s")
     with caplog.at_level(logging.WARNING):

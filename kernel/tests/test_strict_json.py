@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from jackfield.strict_json import JsonFaultKind, StrictJsonError, loads, pointer
+from jackfield.strict_json import JsonFaultKind, StrictJsonError, loads, parse_arguments, pointer
 
 VALUES = st.recursive(
     st.none()
@@ -76,6 +76,15 @@ def test_all_faults_of_a_document_are_reported() -> None:
     with pytest.raises(StrictJsonError) as caught:
         loads('{"a": NaN, "b": {"c": 1, "c": 2}, "d": [1e999]}')
     assert [fault.where for fault in caught.value.faults] == ["/a", "/b/c", "/d/0"]
+
+
+@pytest.mark.parametrize("number", [2**64, -(2**63) - 1])
+def test_a_number_beyond_64_bits_in_arguments_is_found_wherever_it_stands(number: int) -> None:
+    for key in ("x" * length for length in range(40)):
+        nearest = number - 1 if number > 0 else number + 1
+        assert parse_arguments(f'{{"{key}":{nearest}}}')[0] == {key: nearest}
+        with pytest.raises(StrictJsonError, match="at most 64 bits"):
+            parse_arguments(f'{{"{key}":{number}}}')
 
 
 def test_json_pointers_escape_their_separators() -> None:

@@ -42,8 +42,20 @@ def tool_start(registry: Registry, call: ToolCall) -> ToolStart:
     )
 
 
-def tool_end(result: CallResult) -> ToolComplete | ToolErrorEvent:
-    """Return the event for the end of a call."""
+def tool_end(result: CallResult, *, encoded: bool = False) -> ToolComplete | ToolErrorEvent:
+    """Return the event for the end of a call.
+
+    With `encoded`, its data may be a part of the envelope that is already JSON; such an event can only be
+    encoded.
+    """
+    success = result.sealed_success if encoded and len(result.wire) <= MAX_CHARACTERS else None
+    if success is not None:
+        return ToolComplete(
+            tool=result.tool_id,
+            call_id=result.call_id,
+            duration_ms=success.duration_ms,
+            data=orjson.Fragment(success.encoded_data),
+        )
     envelope = orjson.loads(truncate_result(result.wire, MAX_CHARACTERS))
     meta = envelope["meta"]
     if envelope["ok"]:

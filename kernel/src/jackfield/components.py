@@ -97,7 +97,7 @@ class ProviderChoice(NamedTuple):
     reason: str
     """A clause, such as "OPENAI_API_KEY is set"."""
     detected: bool = False
-    """False if the setting `provider` names the transport."""
+    """False if the `provider` setting names the transport."""
     hints: tuple[str, ...] = ()
     """How to get a preferred provider; each hint begins with a verb."""
     settings: PluginSettings = MappingProxyType({})
@@ -329,14 +329,14 @@ class PluginComponents:
         if name == NO_PROVIDER:
             known = " or ".join(f"`{each}`" for each in self._transports)
             fix = f"set `provider` to `auto` or {known}" if known else INSTALL_PROVIDER
-            return ProviderChoice(name, "the setting `provider` is `none`", hints=(fix,))
+            return ProviderChoice(name, "the `provider` setting is `none`", hints=(fix,))
         if name not in self._transports:
             problem = self._withheld_offer("jackfield_transports", name)
             problem = problem or f"no installed plugin offers {name!r}"
             known = ", ".join(self._transports)
             fix = f"choose one of {known}" if known else INSTALL_PROVIDER
             raise SettingsError(f"provider: {problem}; {fix}")
-        return ProviderChoice(name, "the setting `provider` names it")
+        return ProviderChoice(name, "the `provider` setting names it")
 
     def _detect_provider(self) -> ProviderChoice:
         ranked = sorted(
@@ -379,7 +379,7 @@ class PluginComponents:
             # A provider that was frozen is missing, which must not go unnoticed.
             raise SettingsError(f"provider: no usable provider found; {'; or '.join([*withheld, *hints])}")
         undetectable = [name for name, offer in self._transports.items() if not offer.detectors]
-        named = [f"name one with the setting `provider`: {', '.join(undetectable)}"] if undetectable else []
+        named = [f"name one with the `provider` setting: {', '.join(undetectable)}"] if undetectable else []
         fixes = (*hints, *named) or (INSTALL_PROVIDER,)
         return ProviderChoice(NO_PROVIDER, "no usable provider was found", True, fixes, {}, tuple(downloads))
 

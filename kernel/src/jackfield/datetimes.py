@@ -1,10 +1,11 @@
-"""Parses dates, times and time zones that a model writes as tool arguments."""
+"""Parses dates, times and time zones: those in settings, and those that a model writes as arguments."""
 
 from __future__ import annotations
 
 import asyncio
 from datetime import UTC, datetime
 from difflib import get_close_matches
+from functools import cache
 from zoneinfo import ZoneInfo, available_timezones
 
 from jackfield.contract.tool import ErrorType, ToolError
@@ -28,20 +29,43 @@ def parse_datetime(name: str, text: str) -> datetime:
     return found
 
 
-async def parse_zone(name: str) -> ZoneInfo:
-    """Return an IANA time zone; raises `ToolError` with the nearest name if it does not exist."""
+def is_zone(name: str) -> bool:
+    """Whether there is an IANA time zone of this name."""
     try:
-        return ZoneInfo(name)
+        ZoneInfo(name)
     except (OSError, ValueError, LookupError):
         # Zone names are paths, so a folder such as "America" is not a zone either.
-        close = await asyncio.to_thread(_similar, name)
-        raise ToolError(
-            ErrorType.PERMANENT,
-            f"There is no time zone {name!r}.",
-            suggestion=f"Use {close[0]}." if close else "Write it as Area/City, such as Europe/London.",
-        ) from None
+        return False
+    return True
 
 
-def _similar(name: str) -> list[str]:
+def find_zone(name: str) -> ZoneInfo:
+    """Return an IANA time zone; raises `ValueError` with the nearest name if it does not exist."""
+    if is_zone(name):
+        return ZoneInfo(name)
+    close = nearest_zone(name)
+    fix = f"did you mean {close!r}?" if close else "write it as Area/City, such as Europe/London"
+    raise ValueError(f"there is no time zone {name!r}; {fix}")
+
+
+async def parse_zone(name: str) -> ZoneInfo:
+    """Return an IANA time zone; raises `ToolError` with the nearest name if it does not exist."""
+    if is_zone(name):
+        return ZoneInfo(name)
+    close = await asyncio.to_thread(nearest_zone, name)
+    raise ToolError(
+        ErrorType.PERMANENT,
+        f"There is no time zone {name!r}.",
+        suggestion=f"Use {close}." if close else "Write it as Area/City, such as Europe/London.",
+    )
+
+
+def nearest_zone(name: str) -> str:
+    """Return the IANA time zone with the most similar name; empty if none is similar."""
+    return next(iter(get_close_matches(name, _zones(), 1)), "")
+
+
+@cache
+def _zones() -> tuple[str, ...]:
     # Reading the folders of the zone data is slow.
-    return get_close_matches(name, available_timezones(), 1)
+    return tuple(sorted(available_timezones()))

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import logging
-import time
 from collections.abc import Awaitable, Callable
+from time import perf_counter
 from typing import Any, Protocol
 
 import orjson
@@ -34,10 +33,10 @@ class Call:
     __slots__ = (
         "_encoded", "approved_args", "args", "call_id", "cancel_reason", "check_claim", "children",
         "claimed_key", "client_call_id", "confirmation_waiver", "confirmed", "deadline", "decisions",
-        "defaults_filled", "ended_by", "fingerprint", "finished_at", "handler_seconds", "handler_task",
-        "invocations", "key", "meta", "notes", "parent", "policies", "policy_task", "policy_timed_out",
-        "preview_notes", "replayed", "requested", "retried", "returns_violations", "session", "started_at",
-        "text", "tool", "total_handler_seconds", "turn", "wire",
+        "defaults_filled", "duration_ms", "ended_by", "fingerprint", "finished_at", "handler_seconds",
+        "handler_task", "invocations", "key", "meta", "notes", "parent", "policies", "policy_task",
+        "policy_timed_out", "preview_notes", "replayed", "requested", "retried", "returns_violations",
+        "session", "started_at", "text", "tool", "total_handler_seconds", "turn", "wire",
     )  # fmt: skip
 
     def __init__(  # noqa: PLR0915 - one statement for each attribute
@@ -48,7 +47,7 @@ class Call:
         canonical: bytes,
         call_id: str | None,
     ) -> None:
-        self.started_at = time.perf_counter()
+        self.started_at = perf_counter()
         """When the call arrived, by the performance counter."""
         self.finished_at = 0.0
         """When the call was answered, by the same clock."""
@@ -60,7 +59,9 @@ class Call:
         self.client_call_id = call_id
         """The id that clients know the call by."""
         # Hashes the arguments as the model wrote them: a model that repeats a call repeats the text.
-        self.fingerprint = hashlib.blake2b(tool.name_bytes + canonical, digest_size=32).digest()
+        fingerprint = tool.hashed_name.copy()
+        fingerprint.update(canonical)
+        self.fingerprint = fingerprint.digest()
         self.key = ""
         """The idempotency key, set by the duplicates policy; the kernel sets that of an approved call."""
         self.check_claim: Callable[[str], Awaitable[bool]] | None = None
@@ -97,6 +98,8 @@ class Call:
         """How long all runs of the handler took together."""
         self.wire: bytes | None = None
         """The sealed envelope."""
+        self.duration_ms = 0.0
+        """The duration in the envelope that was sealed here, in milliseconds."""
         self.text = ""
         """The envelope as text, once it has been sent."""
         self.policies: tuple[str, ...] = ()
@@ -166,10 +169,11 @@ class Call:
         """Encode a handler's data once; data that is not JSON becomes an internal failure."""
         try:
             # A number that JSON cannot represent becomes null, as it does in a browser.
-            data = orjson.dumps(response.data, model_data)
-            if response.failure or response.meta:
+            data, failure, _, given_meta = response
+            encoded = orjson.dumps(data, model_data)
+            if failure or given_meta:
                 # A response of another tool that the handler passes on may contain that envelope's `meta`.
-                meta = dict(response.meta)
+                meta = dict(given_meta)
                 response = response._replace(
                     meta={name: meta[name] for name in meta if name not in ENVELOPE_META}
                 )
@@ -182,12 +186,12 @@ class Call:
                 "The tool returned data that cannot be encoded as JSON.",
                 partial_side_effects=not self.tool.reads,
             )
-        self._encoded = (response.data, data)
+        self._encoded = (data, encoded)
         return response
 
     @property
     def encoded_data(self) -> bytes:
-        """The data that `encode` encoded last."""
+        """The data that was encoded last; once a success is sealed, the data in its envelope."""
         return self._encoded[1]
 
     def seal(self, response: ToolResponse) -> bytes:
@@ -195,9 +199,11 @@ class Call:
         if self.wire is not None:
             return self.wire
         data, failure, intents, meta = response
-        microseconds = int((time.perf_counter() - self.started_at) * 1_000_000)
+        # In milliseconds, with whole microseconds; arithmetic of floats is faster than a conversion.
+        self.duration_ms = milliseconds = (perf_counter() - self.started_at) * 1e6 // 1.0 / 1e3
+        duration = orjson.dumps(milliseconds)
         # The tool's part of `meta` is encoded once per tool and ends where the duration follows.
-        tool_meta, duration = self.tool.meta_bytes, orjson.dumps(microseconds / 1000)
+        tool_meta = self.tool.meta_bytes
         rest = b",%b}" % orjson.dumps({**self.meta, **meta})[1:] if self.meta or meta else b"}}"
         if failure is not None:
             error = orjson.dumps(failure.to_wire())
@@ -206,6 +212,7 @@ class Call:
             encoded, encoded_data = self._encoded
             if encoded is not data:
                 encoded_data = orjson.dumps(data, model_data)
+                self._encoded = (data, encoded_data)
             applied = orjson.dumps([intent.to_wire() for intent in intents]) if intents else b"[]"
             wire = b"".join(
                 (b'{"ok":true,"data":', encoded_data, b',"intents":', applied, tool_meta, duration, rest)

@@ -20,6 +20,7 @@ from jackfield.offers import (
     PolicyOffer,
     SchemaAdapterOffer,
     StoreOffer,
+    ToolListingOffer,
     ToolOffer,
     TransportOffer,
 )
@@ -35,6 +36,12 @@ hookimpl = pluggy.HookimplMarker(PROJECT)
 @hookspec
 def jackfield_tools() -> Iterable[ToolOffer]:
     """Return tools that have no entry point of their own."""
+    return ()
+
+
+@hookspec
+def jackfield_tool_listings() -> Iterable[ToolListingOffer]:
+    """Return listings of tools that the build reads from other systems."""
     return ()
 
 

@@ -7,11 +7,13 @@ that take too long. `HandlerContext` is the context that a handler receives.
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import logging
-import time
 from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
+from threading import get_ident
+from time import perf_counter
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from jackfield.contract.context import AudioControl, ToolContext, VoiceControl
@@ -101,7 +103,7 @@ async def run_handler(
     `writes` says whether a handler that was cut short may have had side effects.
     """
     task = call.handler_task
-    started_at = time.perf_counter()
+    started_at = perf_counter()
     call.deadline = started_at + timeout
     result: Any
     try:
@@ -121,7 +123,7 @@ async def run_handler(
         )
     finally:
         call.handler_task = None
-        finished_at = time.perf_counter()
+        finished_at = perf_counter()
         call.deadline = finished_at + POLICY_SECONDS
         call.handler_seconds = seconds = finished_at - started_at
         call.total_handler_seconds += seconds
@@ -190,13 +192,15 @@ class DeadlineTimer:
     of a plain call; checking all running calls periodically costs almost nothing.
     """
 
-    __slots__ = ("_on_policy_timeout", "armed", "loop", "running")
+    __slots__ = ("_on_policy_timeout", "armed", "loop", "running", "thread")
 
     def __init__(
         self, loop: asyncio.AbstractEventLoop, on_policy_timeout: Callable[[Any], None] = _ignore
     ) -> None:
-        """`on_policy_timeout` is called with a call whose policies took too long."""
+        """Create it in the loop's thread; `on_policy_timeout` is called if the policies of a call hang."""
         self.loop = loop
+        self.thread = get_ident()
+        """The thread of the loop."""
         self.running: dict[Cancellable, None] = {}
         """All running calls, the oldest first."""
         self.armed = False
@@ -209,7 +213,7 @@ class DeadlineTimer:
 
     def _check(self) -> None:
         """Cancel the calls whose deadline has passed; check again while calls are running."""
-        now = time.perf_counter()
+        now = perf_counter()
         for call in [call for call in self.running if call.deadline <= now]:
             call.deadline = now + RECANCEL_SECONDS
             if call.handler_task is not None:
@@ -232,6 +236,18 @@ class HandlerContext:
         self._call = call
         self._capabilities = capabilities
         self._call_tool = call_tool
+
+    @property
+    def tool_id(self) -> str:
+        """The id of the tool, for a handler that several tools share."""
+        return self._call.tool.id
+
+    @property
+    def idempotency_key(self) -> str | None:
+        """A key for other systems that run a call with the same key once."""
+        key = self._call.key
+        # The key of the call contains the session's id, which is not for others.
+        return hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest() if key else None
 
     @property
     def session(self) -> ReadOnlySession:

@@ -15,7 +15,8 @@ A call that needs confirmation has two claims. The first one, under the call's o
 it. So a call is reported as expired or declined only after that is recorded there.
 
 A call in doubt stays in doubt until its own process turns out to be alive and records the result, or until
-an operator settles it: the host cannot find out whether the call took effect.
+an operator settles it: the host cannot find out whether the call took effect. A capability may know that it
+had none (`jackfield.takeover`); the next host then takes the call over.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ import asyncio
 import contextlib
 import hashlib
 import logging
-from collections.abc import Awaitable
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import orjson
@@ -50,6 +51,7 @@ from jackfield.outcomes import (
     unknown,
 )
 from jackfield.store import Claim, ClaimState, DoubtfulClaim, Store, StoreUnavailableError
+from jackfield.takeover import may_run_again
 
 _log = logging.getLogger(__name__)
 
@@ -59,14 +61,22 @@ OUTCOME_SECONDS = 24 * 3600.0
 MAX_ID_LENGTH = 200
 """In characters; a longer id is hashed, because some gateways put much data into ids."""
 
-MAX_NOTE_CHARACTERS = 4000
-"""Maximum length of a call's arguments, in characters, in the note for the operator who settles it."""
+MAX_REUSED_LENGTH = 8
+"""Ids of at most so many characters count as reused for other calls."""
+
+MAX_NOTE_CHARACTERS = 8000
+"""Maximum length of a call's arguments, in characters, in the note from which it is settled or taken over."""
+
+RUN_AGAIN = "run again after a crash"
+"""The decision about a call that this process took over from one that died."""
 
 MAX_UNRECORDED = 1000
 """Maximum number of envelopes in memory while the store is unavailable; the oldest are dropped."""
 
 RECORD_RETRY_SECONDS = 1.0
 """The pause before an envelope is written again after the store was unavailable."""
+
+_RUN = ClaimState.RUN
 
 _STATES = {
     ClaimState.FREE: CallState.NEVER_RUN,
@@ -99,56 +109,80 @@ class DoubtfulCall(NamedTuple):
 class CallLedger:
     """Runs each call once and reports the state of calls."""
 
-    def __init__(self, store: Store, seconds: float = OUTCOME_SECONDS) -> None:
-        """`seconds` is how long an outcome is kept."""
+    def __init__(
+        self,
+        store: Store,
+        seconds: float = OUTCOME_SECONDS,
+        *,
+        capabilities: Mapping[str, Any] | None = None,
+    ) -> None:
+        """`seconds` is how long an outcome is kept; `capabilities` may let a call in doubt run again."""
         self._store = store
         self._seconds = seconds
+        self._capabilities = capabilities or {}
         self._confirmations = Confirmations(store)
         self._unrecorded: dict[str, bytes] = {}
         self._flush_task: asyncio.Task[None] | None = None
 
     async def run(self, call: Call, proceed: Proceed) -> ToolResponse:
-        """Claim `call.key` and run the call, or answer it from an earlier claim."""
-        # If the claim of a read is lost in a power failure, reading again does no harm.
-        durable = not (call.tool.reads and call.tool.manifest.idempotent)
-        claim = await self._claim(call, durable=durable)
-        while claim.state is not ClaimState.RUN:
+        """Claim `call.key`, run the call and record its response, or answer it from an earlier claim."""
+        tool, store, key = call.tool, self._store, call.key
+        if tool.repeatable and not call.confirmed:
+            ttl, note = self._seconds, b""
+        else:
+            ttl, note = await self._claim_terms(call)
+        durable = not tool.volatile
+        claim = await store.claim(key, call.fingerprint, ttl=ttl, durable=durable, note=note)
+        state, _ = claim
+        if state is not _RUN:
+            answer = await self._answer_earlier(claim, call, ttl, note)
+            if answer is not None:
+                return answer
+        if not tool.repeatable:
+            call.check_claim = store.holds
+        try:
+            response = await proceed(call)
+        except BaseException as error:  # noqa: BLE001 - policies are third-party code
+            response = await self._answer_error(error, call)
+        if not isinstance(response, ToolResponse):
+            _log.error("call %s: a policy returned %s, not a response", key, type(response).__name__)
+            response = policy_failed(writes=not tool.reads)
+        try:
+            wire = call.seal(response)
+            if tool.repeatable and response.failure is None:
+                recorded = response if await store.complete(key, wire, durable=durable) else None
+            else:
+                recorded = await self._record(call, response, wire)
+        except Exception as error:  # noqa: BLE001 - a store is third-party code
+            return await self._answer_unrecorded(call, response, error)
+        return recorded or await self._answer_lost_claim(call, response)
+
+    async def _claim_terms(self, call: Call) -> tuple[float, bytes]:
+        """Return how long to keep the claim of a call, and the note for the operator who may settle it."""
+        # At least as long as its confirmation request is kept.
+        ttl = (
+            self._claim_ttl(await self._confirmations.for_run(call.key)) if call.confirmed else self._seconds
+        )
+        # A call that may run twice, or runs nothing under this claim, never needs to be settled.
+        settled = call.tool.repeatable or runs_only_approved(call)
+        return ttl, b"" if settled else self._note(call)
+
+    async def _answer_earlier(self, claim: Claim, call: Call, ttl: float, note: bytes) -> ToolResponse | None:
+        """Answer a call that was claimed before; None if this process has claimed it in the end."""
+        durable = not call.tool.volatile
+        while claim.state is not _RUN:
             try:
                 answer = await self._answer_claimed(claim, call)
                 if isinstance(answer, ToolResponse):
                     return answer
-                claim = answer or await self._claim(call, durable=durable)
+                claim = answer or await self._store.claim(
+                    call.key, call.fingerprint, ttl=ttl, durable=durable, note=note
+                )
             except StoreUnavailableError as error:
                 # The holder of the claim may have run the call, so it must not be reported as not run.
                 _log.error("call %s: its state is unknown: %s", call.key, error)
                 return _unrecorded_answer(call, "unknown", unknown())
-        if not call.tool.repeatable:
-            call.check_claim = self._store.holds
-        try:
-            response = await proceed(call)
-        except (KeyboardInterrupt, GeneratorExit):
-            raise
-        except BaseException as error:  # noqa: BLE001 - policies are third-party code
-            response = await self._answer_error(error, call)
-        if not isinstance(response, ToolResponse):
-            _log.error("call %s: a policy returned %s, not a response", call.key, type(response).__name__)
-            response = policy_failed(writes=not call.tool.reads)
-        return await self._record(call, response, durable=durable)
-
-    def _claim(self, call: Call, *, durable: bool) -> Awaitable[Claim]:
-        """Claim a call in the store; a call that may not run twice leaves a note."""
-        if call.confirmed:
-            return self._claim_approved(call, durable=durable)
-        if call.tool.repeatable or runs_only_approved(call):
-            # The call never needs to be settled, so it needs no note.
-            return self._store.claim(call.key, call.fingerprint, ttl=self._seconds, durable=durable)
-        return self._store.claim(call.key, call.fingerprint, ttl=self._seconds, note=self._note(call))
-
-    async def _claim_approved(self, call: Call, *, durable: bool) -> Claim:
-        """Claim an approved call for at least as long as its confirmation request is kept."""
-        ttl = self._claim_ttl(await self._confirmations.for_run(call.key))
-        note = b"" if call.tool.repeatable else self._note(call)
-        return await self._store.claim(call.key, call.fingerprint, ttl=ttl, durable=durable, note=note)
+        return None
 
     def _claim_ttl(self, pending: PendingConfirmation | None) -> float:
         """Return how long to keep a claim of a call that needed confirmation, from now on.
@@ -216,17 +250,20 @@ class CallLedger:
         found = [each for prefix in (APPROVED, "call/") for each in await self._store.in_doubt(prefix)]
         return [_doubtful_call(each) for each in found]
 
-    async def settle(self, key: str, *, ran: bool, by: str, data: Any = None) -> bytes | None:
+    async def settle(
+        self, key: str, *, ran: bool, by: str, data: Any = None, response: ToolResponse | None = None
+    ) -> bytes | None:
         """Record what an operator found out about a call in doubt, and return its envelope.
 
-        Returns None if the call is not in doubt. If several operators settle it at once, one succeeds.
+        Returns None if the call is not in doubt. If several operators settle it at once, one succeeds. The
+        envelope is made from `response` if a host knows the outcome itself.
         """
         store = self._store
         note = next((each.note for each in await store.in_doubt(key) if each.key == key), None)
         if note is None:
             return None
         settled = {"ran": ran, "at": store.now(), "by": by}
-        response = ok(data) if ran else never_ran()
+        response = response or (ok(data) if ran else never_ran())
         response = response.with_meta(**orjson.loads(note)["meta"], settled=settled)
         # Done before the claim is taken over: if it fails, the call must stay in doubt.
         wire = orjson.dumps(response.to_wire())
@@ -243,29 +280,26 @@ class CallLedger:
 
     # The steps of a run.
 
-    async def _record(self, call: Call, response: ToolResponse, *, durable: bool) -> ToolResponse:
-        """Record the response of a call that ran here, and return the response for the caller."""
-        try:
-            wire = call.seal(response)
-            # A call that writes may have been blocked for longer than its claim lasts, so the time to live
-            # of its result starts now.
-            ttl = (
-                None
-                if call.tool.repeatable and response.failure is None
-                else await self._result_ttl(call.key, wire)
-            )
-            if await self._store.complete(call.key, wire, durable=durable, ttl=ttl):
-                if response.failure is None or not _is_waiting(wire):
-                    return response
-                return await self._concurrent_decision(call, wire) or response
-        except StoreUnavailableError as error:
+    async def _record(self, call: Call, response: ToolResponse, wire: bytes) -> ToolResponse | None:
+        """Record a write or a failure, and return the response for the caller; None if the claim was lost."""
+        # A call that writes may have been blocked for longer than its claim lasts, so the time to live of its
+        # result starts now.
+        ttl = await self._result_ttl(call.key, wire)
+        if not await self._store.complete(call.key, wire, durable=not call.tool.volatile, ttl=ttl):
+            return None
+        if response.failure is None or not _is_waiting(wire):
+            return response
+        return await self._concurrent_decision(call, wire) or response
+
+    async def _answer_unrecorded(self, call: Call, response: ToolResponse, error: Exception) -> ToolResponse:
+        """Answer a call that ran here, but whose response could not be recorded."""
+        if isinstance(error, StoreUnavailableError):
             # The call ran, and the model has to know its result.
             self._record_later(call, error)
             return response
-        except Exception:  # noqa: BLE001 - it cannot be encoded, or is too large for the store
-            _log.exception("call %s: its result cannot be recorded", call.key)
-            return await self._record_instead(call, _unrecordable(call))
-        return await self._answer_lost_claim(call, response)
+        # It cannot be encoded, or is too large for the store.
+        _log.error("call %s: its result cannot be recorded", call.key, exc_info=error)
+        return await self._record_instead(call, _unrecordable(call))
 
     async def _concurrent_decision(self, call: Call, wire: bytes) -> ToolResponse | None:
         """Return the outcome of a call that was decided while this process was blocked after the request."""
@@ -296,6 +330,8 @@ class CallLedger:
 
     async def _answer_error(self, error: BaseException, call: Call) -> ToolResponse:
         """Return the response to a call that failed, or raise the error again if the caller must see it."""
+        if isinstance(error, KeyboardInterrupt | GeneratorExit):
+            raise error
         cancelled = is_external_cancellation(error)
         may_run_again = call.tool.repeatable or not call.invocations
         if may_run_again and (cancelled or isinstance(error, StoreUnavailableError)):
@@ -402,10 +438,14 @@ class CallLedger:
                 self._enqueue(key, wire)
                 raise
             return await self._answer_confirmable(call, wire)
-        if call.tool.repeatable or runs_only_approved(call):
+        if (
+            call.tool.repeatable
+            or runs_only_approved(call)
+            or await may_run_again(self._capabilities, call.tool, call.session.id, call.args)
+        ):
             if not await store.reclaim(key):
                 return None
-            call.decide(DUPLICATES, "run again after a crash")
+            call.decide(DUPLICATES, RUN_AGAIN)
             return Claim(ClaimState.RUN)
         return _unrecorded_answer(call, "in doubt", in_doubt())
 
@@ -462,16 +502,21 @@ def stable_key(session_id: str, call_id: str) -> str:
 
 def is_stable(call_id: str | None) -> bool:
     """Whether a provider's id identifies one call; short and temporary ids are reused for other calls."""
-    return bool(call_id) and len(call_id or "") > 8 and "temp" not in (call_id or "")
+    return call_id is not None and len(call_id) > MAX_REUSED_LENGTH and "temp" not in call_id
 
 
 def idempotency_key(call: Call) -> str:
     """Return the key of a call: from the provider's id if it is stable, else from turn and arguments."""
-    call_id = call.call_id
-    # The id of a nested call comes from the host, so it is stable even if the tool's name looks temporary.
-    if call_id and (is_stable(call_id) or call.parent or len(call_id) > MAX_ID_LENGTH):
-        return stable_key(call.session.id, call_id)
-    return f"call/{call.session.id}/{call.turn.number}/{call.fingerprint.hex()}"
+    call_id, session_id = call.call_id, call.session.id
+    if call_id:
+        length = len(call_id)
+        if length > MAX_ID_LENGTH:
+            return stable_key(session_id, call_id)
+        # The id of a nested call comes from the host, so it is stable even if the tool's name looks
+        # temporary. The rest is `is_stable`, without a call on the path of every message.
+        if call.parent or (length > MAX_REUSED_LENGTH and "temp" not in call_id):
+            return f"call/{session_id}/{call_id}"
+    return f"call/{session_id}/{call.turn.number}/{call.fingerprint.hex()}"
 
 
 def runs_only_approved(call: Call) -> bool:

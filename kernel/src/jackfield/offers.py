@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from enum import IntEnum
+from enum import IntEnum, StrEnum
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
@@ -53,6 +53,65 @@ class ToolOffer:
     package: str
     schema: str | None = None
     guide: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ListedTool(ToolOffer):
+    """A tool of another system, such as a server; the snapshot stores its `origin` with it.
+
+    `origin` is JSON without secrets: where the tool comes from, and its definition there.
+    """
+
+    origin: Mapping[str, Any] = field(default_factory=dict)
+
+
+class ListingProblemKind(StrEnum):
+    """What can be wrong with a listing of tools."""
+
+    UNREACHABLE = "the source of the tools cannot be reached"
+    UNAVAILABLE = "the source cannot be reached, and may be left out"
+    UNUSABLE = "a definition cannot be converted to a tool"
+    CONVERTED = "a definition was changed, because arguments are stricter here"
+    SUSPICIOUS = "a text may contain instructions for a model"
+    UNMATCHED = "a setting names a tool that the source does not have"
+
+
+class ListingProblem(NamedTuple):
+    """One problem with a listing; `subject` is a tool id or the name of the source."""
+
+    kind: ListingProblemKind
+    subject: str
+    message: str
+    hint: str = ""
+
+
+class ToolListing(NamedTuple):
+    """The tools of other systems, and what is wrong with them."""
+
+    tools: tuple[ListedTool, ...] = ()
+    problems: tuple[ListingProblem, ...] = ()
+
+
+class ListingRequest(NamedTuple):
+    """What a build asks a listing for."""
+
+    other_tools: frozenset[str] = frozenset()
+    """The ids of all tools that are not listed."""
+    origins: tuple[Mapping[str, Any], ...] = ()
+    """The origins to keep: a listing converts them again, and does not ask their source what changed."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolListingOffer:
+    """Tools that the build reads from another system.
+
+    `read` receives the settings of `capability`, which also serves the tools. It may block and use the
+    network. It is called by a build, never by a host.
+    """
+
+    name: str
+    capability: str
+    read: Callable[[Any, ListingRequest], ToolListing]
 
 
 class Lowering(NamedTuple):
@@ -281,6 +340,6 @@ class CommandOffer:
 
 
 Offer = (
-    ToolOffer | SchemaAdapterOffer | PolicyOffer | IntentHandlerOffer | CapabilityOffer | TransportOffer
-    | StoreOffer | ObserverOffer | EndpointOffer | CommandOffer
+    ToolOffer | ToolListingOffer | SchemaAdapterOffer | PolicyOffer | IntentHandlerOffer | CapabilityOffer
+    | TransportOffer | StoreOffer | ObserverOffer | EndpointOffer | CommandOffer
 )  # fmt: skip

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import time
-from collections.abc import Awaitable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
+from threading import get_ident
+from time import perf_counter
 from typing import Any, NamedTuple, Protocol
 
 import orjson
@@ -35,7 +36,7 @@ from jackfield.invocation import (
     is_external_cancellation,
     run_handler,
 )
-from jackfield.ledger import CallLedger, DoubtfulCall
+from jackfield.ledger import CallLedger, DoubtfulCall, is_stable
 from jackfield.offers import Stage
 from jackfield.outcomes import CallState, declined, in_doubt, not_claimed, response_of, still_running
 from jackfield.policy_chain import VALIDATION, Chain, ResultEncoding, Validation
@@ -47,6 +48,9 @@ from jackfield.store import StoreUnavailableError
 from jackfield.strict_json import StrictJsonError, parse_arguments
 
 _log = logging.getLogger(__name__)
+
+# The constructor of a named tuple takes twice as long.
+_new_tuple = tuple.__new__
 
 
 class CallResult(NamedTuple):
@@ -68,6 +72,11 @@ class CallResult(NamedTuple):
     def decisions(self) -> dict[str, str]:
         """The decision of each policy about the call, in the order of the chain."""
         return {} if self.call is None else self.call.policy_trace()
+
+    @property
+    def sealed_success(self) -> Call | None:
+        """The call, if this process sealed it as a success; its envelope need not be parsed then."""
+        return self.call if self.wire.startswith(b'{"ok":true,') and not self.replayed else None
 
 
 class Observer(Protocol):
@@ -103,21 +112,16 @@ class Observers:
 
     def __init__(self, observers: Iterable[Observer] = ()) -> None:
         self._all = tuple(observers)
-        self._call_finished = [each for each in self._all if _implements(each, "call_finished")]
+        self.call_finished = tuple(
+            each.call_finished for each in self._all if _implements(each, "call_finished")
+        )
+        """What to call when a call was answered; `Orchestrator` does so for every call."""
         self._session_opened = [each for each in self._all if _implements(each, "session_opened")]
         self._turn_began = [each for each in self._all if _implements(each, "turn_began")]
         self._session_ended = [each for each in self._all if _implements(each, "session_ended")]
 
     def __iter__(self) -> Iterator[Observer]:
         return iter(self._all)
-
-    def call_finished(self, call: Call, response: ToolResponse) -> None:
-        """Notify all observers that a call was answered."""
-        for observer in self._call_finished:
-            try:
-                observer.call_finished(call, response)
-            except BaseException as error:  # noqa: BLE001 - third-party code
-                _observer_failed(observer, "call_finished", error)
 
     def session_opened(self, session: Session, *, prompt_tokens: int, declaration_tokens: int) -> None:
         """Notify all observers that a session was opened."""
@@ -127,7 +131,7 @@ class Observers:
                     session, prompt_tokens=prompt_tokens, declaration_tokens=declaration_tokens
                 )
             except BaseException as error:  # noqa: BLE001 - third-party code
-                _observer_failed(observer, "session_opened", error)
+                _observer_failed(observer.session_opened, "session_opened", error)
 
     def turn_began(self, session: Session) -> None:
         """Notify all observers that a user turn began."""
@@ -135,7 +139,7 @@ class Observers:
             try:
                 observer.turn_began(session)
             except BaseException as error:  # noqa: BLE001 - third-party code
-                _observer_failed(observer, "turn_began", error)
+                _observer_failed(observer.turn_began, "turn_began", error)
 
     def session_ended(self, session: Session) -> None:
         """Notify all observers that a session ended."""
@@ -143,7 +147,7 @@ class Observers:
             try:
                 observer.session_ended(session)
             except BaseException as error:  # noqa: BLE001 - third-party code
-                _observer_failed(observer, "session_ended", error)
+                _observer_failed(observer.session_ended, "session_ended", error)
 
 
 def _implements(observer: Observer, method: str) -> bool:
@@ -151,10 +155,11 @@ def _implements(observer: Observer, method: str) -> bool:
     return getattr(type(observer), method, None) is not getattr(Observer, method)
 
 
-def _observer_failed(observer: Observer, method: str, error: BaseException) -> None:
+def _observer_failed(notify: Callable[..., None], method: str, error: BaseException) -> None:
     if isinstance(error, KeyboardInterrupt | SystemExit):
         raise error
-    name = f"{type(observer).__module__}.{type(observer).__qualname__}"
+    observer = type(getattr(notify, "__self__", notify))
+    name = f"{observer.__module__}.{observer.__qualname__}"
     _log.error("observer %s failed in %s; the call continues", name, method, exc_info=error)
 
 
@@ -175,6 +180,8 @@ class Orchestrator:
         self.registry = registry
         self._enforce_returns = enforce_returns
         self._policies = tuple(policies)
+        self.claims_calls = any(name == DUPLICATES for name, _, _ in self._policies)
+        """Whether the store has to accept the claim of a call before it runs."""
         self._intents = intents or {}
         self._capabilities = capabilities or {}
         self.observers = Observers(observers)
@@ -230,18 +237,19 @@ class Orchestrator:
         return tool is not None and not tool.reads
 
     def _start(self, session: Session, request: ToolCall, turn: Turn) -> Awaitable[CallResult]:
-        """Parse the arguments of a call, then dispatch it; a call that cannot run is answered at once."""
-        tool = self.registry.tools.get(request.tool_id)
+        """Parse the arguments of a call, then run it; a call that cannot run is answered at once."""
+        tool_id, arguments, call_id = request
+        tool = self.registry.tools.get(tool_id)
         if tool is None:
             return _resolved(self._unknown_tool(session, request))
         try:
-            args, canonical = parse_arguments(request.arguments)
+            args, canonical = parse_arguments(arguments)
         except StrictJsonError as error:
-            call = Call(tool, session, {}, b"", request.call_id)
+            call = Call(tool, session, {}, b"", call_id)
             return _resolved(self._finish(call, _malformed(tool, error)))
-        call = Call(tool, session, args, canonical, request.call_id)
+        call = Call(tool, session, args, canonical, call_id)
         call.turn = turn
-        return self._dispatch(call)
+        return self._run(call) if tool.reads else self._run_write(call)
 
     async def resolve_confirmation(
         self, session: Session, pending: PendingConfirmation, ledger: CallLedger, *, approve: bool
@@ -258,8 +266,10 @@ class Orchestrator:
             unsettled = in_doubt() if status.state is CallState.IN_DOUBT else still_running()
             result = _pending_result(pending, status.wire or pending.seal_not_run(unsettled), replayed=True)
         publish_decisions(session, result)
-        # A host that recorded the decision may have died, or lost the session, before it published this.
-        session.publish(*event_fields(call_outcome(result)), once=result.replayed)
+        # Others find the outcome in the store and may be publishing it: a host that takes over the session or
+        # the call, or one that was paused and returns. An id that is reused does not identify it in the log.
+        once = result.replayed or is_stable(result.call_id)
+        session.publish(*event_fields(call_outcome(result)), once=once)
         return result
 
     async def run_approved(
@@ -286,7 +296,7 @@ class Orchestrator:
             """Run the call under the claim of its approval."""
             return await ledger.run(call, run_claimed)
 
-        return await self._dispatch(call, run_once)
+        return await (self._run(call, run_once) if tool.reads else self._run_write(call, run_once))
 
     def record_declined(self, session: Session, pending: PendingConfirmation) -> CallResult:
         """Notify observers of a call that the user declined."""
@@ -301,18 +311,17 @@ class Orchestrator:
         call, response = settled_call(doubtful, wire, self.registry.version, by)
         self._finish(call, response)
 
-    def _dispatch(self, call: Call, run: Proceed | None = None) -> Awaitable[CallResult]:
-        """Run a call: a write runs in its own task."""
-        return self._run(call, run) if call.tool.reads else self._run_write(call, run)
-
     async def _run(self, call: Call, run: Proceed | None = None) -> CallResult:
         """Run a call through its chain of policies under a deadline; return exactly one result."""
-        deadlines, loop = self._deadlines, asyncio.get_running_loop()
-        if deadlines is None or deadlines.loop is not loop:
-            deadlines = self._deadlines_on(loop)
+        deadlines = self._deadlines
+        # `get_running_loop` would make a system call.
+        task = asyncio.current_task(deadlines.loop) if deadlines and deadlines.thread == get_ident() else None
+        if deadlines is None or task is None:
+            deadlines = self._deadlines_on(asyncio.get_running_loop())
+            task = asyncio.current_task()
         running = deadlines.running
         running[call] = None
-        call.policy_task = asyncio.current_task(loop)
+        call.policy_task = task
         call.deadline = call.started_at + invocation.POLICY_SECONDS
         if not deadlines.armed:
             deadlines.arm()
@@ -357,9 +366,13 @@ class Orchestrator:
         wire = call.wire or call.seal(response)
         # Decoded once, for the transport and for observers that count characters.
         call.text = text = wire.decode()
-        call.finished_at = time.perf_counter()
-        self.observers.call_finished(call, response)
-        return tuple.__new__(
+        call.finished_at = perf_counter()
+        for call_finished in self.observers.call_finished:
+            try:
+                call_finished(call, response)
+            except BaseException as error:  # noqa: BLE001 - third-party code
+                _observer_failed(call_finished, "call_finished", error)
+        return _new_tuple(
             CallResult, (call.tool.id, call.call_id, response, wire, text, call.key, call.replayed, call)
         )
 
@@ -369,8 +382,8 @@ class Orchestrator:
         Tools and sessions with the same policies share a chain.
         """
         tool, session = call.tool, call.session
-        chosen = tuple(each for each in self._policies if each[2].applies_to(tool, session))
-        names = tuple(name for name, _, _ in chosen)
+        chosen = [each for each in self._policies if each[2].applies_to(tool, session)]
+        names = tuple([name for name, _, _ in chosen])
         if (names, tool.reads) not in self._chains:
             admit = [(name, policy) for name, stage, policy in chosen if stage is Stage.ADMIT]
             shape = [(name, policy) for name, stage, policy in chosen if stage is Stage.SHAPE]
@@ -382,40 +395,29 @@ class Orchestrator:
 
     def _invoke(self, call: Call) -> Awaitable[ToolResponse]:
         """Invoke the handler, unless the policies have broken a rule of the kernel."""
-        tool, args = call.tool, call.args
-        # Passing the loop makes this call three times as fast.
-        task = asyncio.current_task(asyncio.get_running_loop())
+        tool, args, task = call.tool, call.args, call.policy_task
         if (
-            task is not call.policy_task
+            task is None
+            # `current_task` without a loop would make a system call.
+            or asyncio.current_task(task.get_loop()) is not task
             or call.invocations
             or call.confirmed
             or call.approved_args is not None
             or tool.needs_approval
             or tool is not call.requested
         ):
+            task = asyncio.current_task()
             if refused := refusal(call, self._other_call_in(task, call)):
                 return resolved(refused)
             if call.approved_args is not None:
                 # A deep copy, so that a handler cannot change the approved arguments.
                 args = orjson.loads(orjson.dumps(args))
         call.invocations += 1
-        return self._run_handler(call, args) if call.check_claim is None else self._run_claimed(call, args)
-
-    def _run_handler(self, call: Call, args: dict[str, Any]) -> Awaitable[ToolResponse]:
-        """Give the handler its context and run it."""
-        tool, call.handler_task = call.tool, asyncio.current_task(asyncio.get_running_loop())
         context = HandlerContext(call, self._capabilities, self._call_tool)
+        if call.check_claim is not None:
+            return _run_claimed(call, args, context, task)
+        call.handler_task = task
         return run_handler(tool.handler, args, context, call, timeout=tool.timeout, writes=not tool.reads)
-
-    async def _run_claimed(self, call: Call, args: dict[str, Any]) -> ToolResponse:
-        """Run the handler if this process still holds the claim; it may have expired in the meantime."""
-        is_held = False
-        try:
-            is_held = call.check_claim is not None and await call.check_claim(call.key)
-        finally:
-            if not is_held:
-                call.invocations -= 1
-        return await self._run_handler(call, args) if is_held else claim_lost(call)
 
     def _other_call_in(self, task: asyncio.Task[Any] | None, call: Call) -> Call | None:
         """Return the call whose policies run in a task, if it is another call."""
@@ -427,10 +429,13 @@ class Orchestrator:
         return None
 
     def _deadlines_on(self, loop: asyncio.AbstractEventLoop) -> DeadlineTimer:
-        """Create the deadline timer of a loop that differs from the current timer's loop."""
+        """Return the deadline timer of the running loop; create it if the current one is of another loop."""
         # A script may use several loops in turn. A blocking handler that calls a tool has its own loop, but
         # `interrupt` must still find the calls of the first loop, so its timer is kept while it is open.
-        current, created = self._deadlines, DeadlineTimer(loop, expire)
+        current = self._deadlines
+        if current is not None and current.loop is loop:
+            return current
+        created = DeadlineTimer(loop, expire)
         if current is None or current.loop.is_closed():
             self._deadlines = created
         return created
@@ -452,7 +457,9 @@ class Orchestrator:
         call = Call(tool, parent.session, args, canonical, call_id)
         # It counts towards the parent's turn, even if the session is in another turn by now.
         call.parent, call.turn = parent, parent.turn
-        return (self._finish(call, refusal) if refusal else await self._dispatch(call)).response
+        if refusal:
+            return self._finish(call, refusal).response
+        return (await (self._run(call) if tool.reads else self._run_write(call))).response
 
     def _unknown_tool(self, session: Session, request: ToolCall, parent: Call | None = None) -> CallResult:
         missing = MissingTool(request.tool_id, self.registry.version)
@@ -468,6 +475,22 @@ class Orchestrator:
         return self._finish(call, response)
 
 
+async def _run_claimed(
+    call: Call, args: dict[str, Any], context: HandlerContext, task: asyncio.Task[Any] | None
+) -> ToolResponse:
+    """Run the handler if this process still holds the claim; it may have expired in the meantime."""
+    is_held = False
+    try:
+        is_held = call.check_claim is not None and await call.check_claim(call.key)
+    finally:
+        if not is_held:
+            call.invocations -= 1
+    if not is_held:
+        return claim_lost(call)
+    call.handler_task, tool = task, call.tool
+    return await run_handler(tool.handler, args, context, call, timeout=tool.timeout, writes=not tool.reads)
+
+
 def settled_call(
     doubtful: DoubtfulCall, wire: bytes, registry_version: str, by: str
 ) -> tuple[Call, ToolResponse]:
@@ -477,7 +500,7 @@ def settled_call(
     call.policies, call.key, call.wire, call.text = (DUPLICATES,), doubtful.key, wire, wire.decode()
     response = response_of(wire)
     call.end(DUPLICATES, f"settled as {'run' if response.ok else 'never run'} by {by}")
-    call.finished_at = time.perf_counter()
+    call.finished_at = perf_counter()
     return call, response
 
 

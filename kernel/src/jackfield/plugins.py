@@ -20,6 +20,7 @@ from jackfield.offers import CapabilityOffer, EndpointOffer, Offer, PolicyOffer,
 
 OFFER_TYPES: dict[str, type] = {
     "jackfield_tools": offers.ToolOffer,
+    "jackfield_tool_listings": offers.ToolListingOffer,
     "jackfield_schema_adapters": offers.SchemaAdapterOffer,
     "jackfield_policies": offers.PolicyOffer,
     "jackfield_intent_handlers": offers.IntentHandlerOffer,

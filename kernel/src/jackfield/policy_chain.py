@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from functools import partial, reduce
+from functools import partial
 
 from jackfield.contract.tool import ErrorType, Failure, ToolResponse, fail
 from jackfield.governance import Call, Policy, Proceed, SyncPolicy
@@ -111,7 +111,7 @@ def _run_checks(
         for before, outer_afters in befores:
             refusal = before(call)
             if refusal is not None:
-                return reduce(lambda response, after: after(call, response), outer_afters, refusal)
+                return _pass_back(call, refusal, outer_afters)
         try:
             response = await proceed(call)
         except BaseException as error:  # noqa: BLE001 - raised again unless a deadline caused it
@@ -127,6 +127,13 @@ def _run_checks(
         return response
 
     return run
+
+
+def _pass_back(call: Call, response: ToolResponse, afters: Sequence[_After]) -> ToolResponse:
+    """Pass the response of a check to the checks before it."""
+    for after in afters:
+        response = after(call, response)
+    return response
 
 
 async def _retry(
@@ -170,10 +177,11 @@ class Validation(SyncPolicy):
     def before(self, call: Call) -> ToolResponse | None:
         """Validate the arguments, then fill in defaults."""
         arguments, args = call.tool.arguments, call.args
-        if not arguments.is_valid(args):
+        is_valid, fill_defaults = arguments.is_valid, arguments.fill_defaults
+        if not is_valid(args):
             call.end(VALIDATION, "refused")
             return _invalid(call.tool, arguments.violations(args))
-        call.defaults_filled = arguments.fill_defaults(args)
+        call.defaults_filled = fill_defaults(args)
         return None
 
 

@@ -10,6 +10,8 @@ from typing import Any
 from jackfield.components import PluginComponents
 from jackfield.confirmation import Confirmations, PendingConfirmation
 from jackfield.contract.context import Mode
+from jackfield.contract.tool import ToolResponse
+from jackfield.hosts import HostDirectory
 from jackfield.ledger import CallLedger
 from jackfield.offers import Services
 from jackfield.orchestrator import CallResult, Observer, Orchestrator
@@ -33,6 +35,7 @@ class Runtime:
     ledger: CallLedger
     capabilities: Mapping[str, Any]
     components: PluginComponents
+    hosts: HostDirectory
 
     @classmethod
     async def start(
@@ -60,10 +63,12 @@ class Runtime:
         observers: Sequence[Observer] = (),
         *,
         reloadable: bool = False,
+        host_name: str | None = None,
     ) -> Runtime:
         """Create a runtime from plugins whose settings have been read; on failure, everything is closed.
 
-        The registry is locked unless it is `reloadable`, for `reload` in development.
+        The registry is locked unless it is `reloadable`, for `reload` in development. `host_name` is the name
+        of this process among those that share the store.
         """
         faults = components.faults
         try:
@@ -74,7 +79,11 @@ class Runtime:
             faults.check()
             try:
                 runtime = cls._create(
-                    registry, components, observers, enforce_returns=settings.returns == "enforce"
+                    registry,
+                    components,
+                    observers,
+                    enforce_returns=settings.returns == "enforce",
+                    host_name=host_name,
                 )
             except RegistryError:
                 # A plugin may fail because another one could not be created.
@@ -83,7 +92,7 @@ class Runtime:
             faults.check()
             if not reloadable or registry.deployment is not Deployment.DEVELOPMENT:
                 registry.lock()
-            _start_capabilities(runtime)
+            _start_components(runtime)
         except BaseException:
             # The store has open files and threads, which would get in the way of another start.
             await components.close()
@@ -98,6 +107,7 @@ class Runtime:
         observers: Sequence[Observer],
         *,
         enforce_returns: bool,
+        host_name: str | None,
     ) -> Runtime:
         store = components.store()
         offered = {each.name for each in components.plugins.of("jackfield_capabilities")}
@@ -119,8 +129,9 @@ class Runtime:
             observers=[*plugin_observers, *map(components.close_later, observers)],
             enforce_returns=enforce_returns,
         )
-        confirmations, ledger = Confirmations(store), CallLedger(store)
-        return cls(registry, store, orchestrator, confirmations, ledger, capabilities, components)
+        confirmations, ledger = Confirmations(store), CallLedger(store, capabilities=capabilities)
+        hosts = HostDirectory(store, host_name)
+        return cls(registry, store, orchestrator, confirmations, ledger, capabilities, components, hosts)
 
     def transport(self) -> Transport:
         """Create the transport of the configured provider; the caller closes it."""
@@ -136,12 +147,22 @@ class Runtime:
         **fields: Any,
     ) -> Session:
         """Open a session on this registry and save it, so that it can be resumed."""
-        session = Session(mode, self.registry.version, user=user, opened_at=self.store.now(), **fields)
+        session = self.create_session(mode, user=user, **fields)
         await session.save(self.store)
+        self.announce_session(session, prompt_tokens=prompt_tokens, declaration_tokens=declaration_tokens)
+        return session
+
+    def create_session(self, mode: Mode, **fields: Any) -> Session:
+        """Create a session on this registry; the caller saves and announces it."""
+        return Session(mode, self.registry.version, opened_at=self.store.now(), **fields)
+
+    def announce_session(
+        self, session: Session, *, prompt_tokens: int = 0, declaration_tokens: int = 0
+    ) -> None:
+        """Notify observers of a new session."""
         observers = self.orchestrator.observers
         observers.session_opened(session, prompt_tokens=prompt_tokens, declaration_tokens=declaration_tokens)
         observers.turn_began(session)
-        return session
 
     async def end_session(self, session: Session) -> None:
         """End a session; it cannot be resumed."""
@@ -187,8 +208,7 @@ class Runtime:
 
     async def begin_turn(self, session: Session, user_text: str = "") -> None:
         """Begin a user turn and save the session, so that a reconnect does not reset the turn."""
-        session.begin_turn()
-        session.add_user_text(user_text)
+        session.begin_turn(user_text)
         await session.save(self.store)
         self.orchestrator.observers.turn_began(session)
 
@@ -208,15 +228,18 @@ class Runtime:
         """Carry out a decision without a token: at a terminal, or for a call that was approved before."""
         return await self.orchestrator.resolve_confirmation(session, pending, self.ledger, approve=approve)
 
-    async def settle_call(self, key: str, *, ran: bool, by: str, data: Any = None) -> bytes | None:
+    async def settle_call(
+        self, key: str, *, ran: bool, by: str, data: Any = None, response: ToolResponse | None = None
+    ) -> bytes | None:
         """Record what an operator found out about a call in doubt, and return its envelope.
 
-        Returns None if the call is not in doubt. The audit gets a line, as for every finished call.
+        Returns None if the call is not in doubt. The audit gets a line, as for every finished call. A host
+        that knows the outcome itself gives the whole `response`.
         """
         doubtful = next((each for each in await self.ledger.in_doubt() if each.key == key), None)
         if doubtful is None:
             return None
-        wire = await self.ledger.settle(key, ran=ran, data=data, by=by)
+        wire = await self.ledger.settle(key, ran=ran, data=data, by=by, response=response)
         if wire is not None:
             self.orchestrator.record_settled(doubtful, wire, by)
         return wire
@@ -226,15 +249,20 @@ class Runtime:
         await self.components.close()
 
 
-def _start_capabilities(runtime: Runtime) -> None:
-    """Call `started` of each capability; raises `RegistryError` with the plugin if one fails."""
+def _start_components(runtime: Runtime) -> None:
+    """Call `started` of each capability and observer; raises `RegistryError` with the plugin if one fails."""
     for name, capability in runtime.capabilities.items():
-        if started := getattr(capability, "started", None):
-            try:
-                started(runtime)
-            except (RegistryError, SettingsError):
-                raise
-            except Exception as error:
-                owner = runtime.components.owner("capabilities", name)
-                cause = f"{type(error).__name__}: {error}"
-                raise RegistryError(f"plugin {owner}: {name} cannot be started: {cause}") from error
+        _start(runtime, capability, f"plugin {runtime.components.owner('capabilities', name)}: {name}")
+    for observer in runtime.orchestrator.observers:
+        _start(runtime, observer, f"the observer {type(observer).__name__}")
+
+
+def _start(runtime: Runtime, component: Any, what: str) -> None:
+    if started := getattr(component, "started", None):
+        try:
+            started(runtime)
+        except (RegistryError, SettingsError):
+            raise
+        except Exception as error:
+            cause = f"{type(error).__name__}: {error}"
+            raise RegistryError(f"{what} cannot be started: {cause}") from error

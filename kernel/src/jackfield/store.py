@@ -13,13 +13,26 @@ from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import suppress
 from enum import Enum
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
+
+from jackfield.expiry_queue import ExpiryQueue
+from jackfield.prefix_map import PrefixMap
+from jackfield.stream_buffer import StreamBuffer
 
 MAX_RESULT_BYTES = 16 * 1024 * 1024
 """Maximum memory for the results of claims that need not be durable; the oldest are evicted."""
 
+MAX_BYTES = 1024 * 1024 * 1024
+"""Maximum memory for data that has to be kept until it expires; a full store rejects more."""
+
 _ENTRY_BYTES = 400
 """The approximate size of a claim without its result."""
+
+_VALUE_BYTES, _STREAM_BYTES, _STREAM_ENTRY_BYTES = 300, 400, 60
+"""The approximate sizes of a value, a stream and an entry, without their bytes but with their keys."""
+
+_FULL_SECONDS = 1.0
+"""How long a full store does not look again for data that has expired."""
 
 _NEVER = float("inf")
 
@@ -136,8 +149,12 @@ class Store(Protocol):
         still has to claim the key.
         """
 
-    def append(self, stream: str, value: bytes, *, ttl: float | None = None) -> Awaitable[int]:
-        """Append an entry to a stream; returns the id of the entry."""
+    def append(self, stream: str, value: bytes, *more: bytes, ttl: float | None = None) -> Awaitable[int]:
+        """Append one or more entries to a stream, all or none; returns the id of the last one.
+
+        The entries of one call have consecutive ids. A store that begins at once returns an
+        `asyncio.Future`.
+        """
 
     async def read(self, stream: str, *, after: int = 0, limit: int = 1000) -> list[StreamEntry]:
         """Return the entries of a stream with ids above `after`, oldest first."""
@@ -169,6 +186,11 @@ _CONFLICT, _FREE = Claim(ClaimState.CONFLICT), Claim(ClaimState.FREE)
 _IN_DOUBT = Claim(ClaimState.IN_DOUBT)
 
 
+def _compact(value: bytes) -> bytes:
+    """Return a copy of the right size: what orjson returns keeps a buffer of 4 kB or more."""
+    return memoryview(value).tobytes()
+
+
 class MemoryStore:
     """A store in the memory of one process, for tests and for hosts whose state may be lost."""
 
@@ -177,16 +199,23 @@ class MemoryStore:
         # the wall clock have no effect.
         self._clock = clock or time.monotonic
         self._anchor = 0.0 if clock else time.time() - time.monotonic()
-        self._values: dict[str, tuple[bytes, float]] = {}
+        self._values: PrefixMap[tuple[bytes, float]] = PrefixMap()
+        self._expiring_values = ExpiryQueue()
         self._counters: dict[str, tuple[int, float]] = {}
+        self._expiring_counters = ExpiryQueue()
         self._claims: dict[str, _ClaimRecord] = {}
         self._evictable: deque[_ClaimRecord] = deque()
         self._free_bytes = MAX_RESULT_BYTES
+        self._kept_bytes = self._claim_bytes = 0
+        """Memory for values and entries, and for results of claims that need to be durable."""
+        self._full_until = -_NEVER
         self._abandoned: set[str] = set()
         self._notes: dict[str, bytes] = {}
         self._waiters: dict[str, asyncio.Event] = {}
-        self._streams: dict[str, list[tuple[StreamEntry, float]]] = {}
+        self._streams: PrefixMap[StreamBuffer] = PrefixMap()
+        self._expiring_streams = ExpiryQueue()
         self._last_ids: dict[str, int] = {}
+        """The last ids of streams without entries."""
         self._followers: dict[str, asyncio.Event] = {}
 
     def now(self) -> float:
@@ -195,7 +224,17 @@ class MemoryStore:
 
     async def put(self, key: str, value: bytes, *, ttl: float | None = None) -> None:
         """See `Store.put`."""
-        self._values[key] = (value, _NEVER if ttl is None else self._clock() + ttl)
+        now = self._clock()
+        expires = _NEVER if ttl is None else now + ttl
+        if self._kept_bytes + self._claim_bytes + len(value) > MAX_BYTES:
+            await self._make_room(len(value))
+        current = self._values.get(key)
+        self._kept_bytes += len(value) - len(current[0]) if current else len(value) + _VALUE_BYTES
+        if expires < (current[1] if current else _NEVER):
+            self._expiring_values.add(key, expires)
+        self._values[key] = (_compact(value), expires)
+        if now >= self._expiring_values.due:
+            self._remove_values(now)
 
     async def get(self, key: str) -> bytes | None:
         """See `Store.get`."""
@@ -208,15 +247,16 @@ class MemoryStore:
 
     async def take(self, key: str) -> bytes | None:
         """See `Store.take`."""
-        found = self._values.pop(key, None)
-        return found[0] if found and found[1] > self._clock() else None
+        found = self._values.pop(key)
+        if found is None:
+            return None
+        self._kept_bytes -= len(found[0]) + _VALUE_BYTES
+        return found[0] if found[1] > self._clock() else None
 
     async def keys(self, prefix: str) -> list[str]:
         """See `Store.keys`."""
-        now = self._clock()
-        return sorted(
-            key for key, (_, expires) in self._values.items() if key.startswith(prefix) and expires > now
-        )
+        now, values = self._clock(), self._values
+        return [key for key in values.with_prefix(prefix) if values[key][1] > now]
 
     async def add(self, key: str, amount: int, *, window: float) -> int:
         """See `Store.add`."""
@@ -224,7 +264,11 @@ class MemoryStore:
         count, expires = self._counters.get(key, (0, 0.0))
         if expires <= now:
             count, expires = 0, now + window
+            if expires < _NEVER:
+                self._expiring_counters.add(key, expires)
         self._counters[key] = (count + amount, expires)
+        if now >= self._expiring_counters.due:
+            self._remove_counters(now)
         return count + amount
 
     async def claim(
@@ -233,12 +277,16 @@ class MemoryStore:
         fingerprint: bytes,
         *,
         ttl: float,
-        durable: bool = True,  # noqa: ARG002 - nothing in memory is durable
+        durable: bool = True,
         note: bytes = b"",
         result: bytes | None = None,
     ) -> Claim:
         """See `Store.claim`."""
         now = self._clock()
+        if durable:
+            size = _ENTRY_BYTES + len(result or note)
+            if self._kept_bytes + self._claim_bytes + size > MAX_BYTES:
+                await self._make_room(size)
         new = (fingerprint, now + ttl, result, key)
         current = self._claims.setdefault(key, new)
         if current is not new:
@@ -251,7 +299,9 @@ class MemoryStore:
                 return Claim(ClaimState.DONE, current_result)
             self._claims[key] = new
             self._abandoned.discard(key)
-        if note and result is None:
+        if result is not None:
+            self._claim_bytes += len(result) + _ENTRY_BYTES
+        elif note:
             self._notes[key] = note
         return _RUN
 
@@ -274,11 +324,16 @@ class MemoryStore:
         running = self._running(key)
         if running is None:
             return False
-        expires = running[1] if ttl is None else self._clock() + ttl
-        done = self._claims[key] = (running[0], expires, result, key)
+        fingerprint, expires, _, _ = running
+        if ttl is not None:
+            expires = self._clock() + ttl
+        done = self._claims[key] = (fingerprint, expires, result, key)
         if self._notes:
             self._notes.pop(key, None)
-        if not durable:
+        if durable:
+            # Never rejected: what has run must be recorded.
+            self._claim_bytes += len(result) + _ENTRY_BYTES
+        else:
             self._evictable.append(done)
             self._free_bytes -= len(result) + _ENTRY_BYTES
             if self._free_bytes < 0:
@@ -342,20 +397,37 @@ class MemoryStore:
         if changed := self._waiters.pop(key, None):
             changed.set()
 
-    async def append(self, stream: str, value: bytes, *, ttl: float | None = None) -> int:
+    async def append(self, stream: str, value: bytes, *more: bytes, ttl: float | None = None) -> int:
         """See `Store.append`."""
-        entry = StreamEntry(self._last_ids.get(stream, 0) + 1, value)
-        self._last_ids[stream] = entry.id
-        self._streams.setdefault(stream, []).append((entry, _NEVER if ttl is None else self._clock() + ttl))
+        now = self._clock()
+        expires = _NEVER if ttl is None else now + ttl
+        size = len(value) + _STREAM_ENTRY_BYTES
+        for each in more:
+            size += len(each) + _STREAM_ENTRY_BYTES
+        if self._kept_bytes + self._claim_bytes + size > MAX_BYTES:
+            await self._make_room(size)
+        entries = self._streams.get(stream)
+        if entries is None:
+            entries = self._streams[stream] = StreamBuffer(self._last_ids.pop(stream, 0))
+            self._kept_bytes += _STREAM_BYTES
+        self._kept_bytes += size
+        if expires < entries.next_expiry:
+            self._expiring_streams.add(stream, expires)
+        number = entries.append(_compact(value), expires)
+        for each in more:
+            number = entries.append(_compact(each), expires)
         if changed := self._followers.pop(stream, None):
             changed.set()
-        return entry.id
+        if now >= self._expiring_streams.due:
+            self._remove_entries(now)
+        return number
 
     async def read(self, stream: str, *, after: int = 0, limit: int = 1000) -> list[StreamEntry]:
         """See `Store.read`."""
-        now = self._clock()
-        entries = self._streams.get(stream, ())
-        return [entry for entry, expires in entries if entry.id > after and expires > now][:limit]
+        entries = self._streams.get(stream)
+        if entries is None:
+            return []
+        return [StreamEntry(*entry) for entry in entries.read(after, limit, self._clock())]
 
     async def follow(self, stream: str, *, after: int = 0) -> AsyncIterator[StreamEntry]:
         """See `Store.follow`."""
@@ -370,41 +442,90 @@ class MemoryStore:
 
     async def streams(self, prefix: str) -> list[str]:
         """See `Store.streams`."""
-        return sorted([name for name in self._streams if name.startswith(prefix) and self._readable(name)])
+        now, streams = self._clock(), self._streams
+        return [name for name in streams.with_prefix(prefix) if streams[name].is_readable(now)]
 
     async def clear(self, stream: str) -> int:
         """See `Store.clear`."""
-        count = self._readable(stream)
-        self._streams.pop(stream, None)
-        return count
-
-    def _readable(self, stream: str) -> int:
-        """Return how many entries of a stream have not expired."""
-        now = self._clock()
-        return sum(expires > now for _, expires in self._streams.get(stream, ()))
+        entries = self._streams.pop(stream)
+        if entries is None:
+            return 0
+        self._kept_bytes -= _size(entries)
+        self._last_ids[stream] = entries.last
+        return entries.count_current(self._clock())
 
     async def prune(self) -> int:
-        """See `Store.prune`."""
+        """See `Store.prune`; all but claims are also removed by later writes, a minute after they expire."""
         now = self._clock()
-        count = 0
-        expired: list[tuple[dict[str, Any], list[str]]] = [
-            (self._values, [key for key, (_, expires) in self._values.items() if expires <= now]),
-            (self._counters, [key for key, (_, expires) in self._counters.items() if expires <= now]),
-            (
-                self._claims,
-                [key for key, claim in self._claims.items() if claim[1] <= now and key not in self._notes],
-            ),
-        ]
-        self._abandoned.difference_update(expired[-1][1])
-        for items, keys in expired:
-            for key in keys:
-                del items[key]
-            count += len(keys)
-        for stream, entries in list(self._streams.items()):
-            live = [each for each in entries if each[1] > now]
-            count += len(entries) - len(live)
-            self._streams[stream] = live
+        count = self._remove_values(now) + self._remove_counters(now) + self._remove_entries(now)
+        claims = [key for key, claim in self._claims.items() if claim[1] <= now and key not in self._notes]
+        for key in claims:
+            del self._claims[key]
+        self._abandoned.difference_update(claims)
+        self._claim_bytes = sum(len(claim[2] or b"") + _ENTRY_BYTES for claim in self._claims.values())
+        return count + len(claims)
+
+    async def _make_room(self, size: int) -> None:
+        """Remove what has expired; reject the operation if that is not enough."""
+        now = self._clock()
+        if now >= self._full_until:
+            self._full_until = now + _FULL_SECONDS
+            await self.prune()
+        if self._kept_bytes + self._claim_bytes + size > MAX_BYTES:
+            raise StoreUnavailableError(
+                f"the memory store is full: it holds {MAX_BYTES} bytes that have not expired; use the sqlite "
+                "store, which keeps them on disk"
+            )
+
+    def _remove_values(self, now: float) -> int:
+        """Remove the values that have expired and return how many."""
+        count, values = 0, self._values
+        for key in self._expiring_values.take(now):
+            current = values.get(key)
+            if current is None:
+                continue
+            if current[1] <= now:
+                del values[key]
+                self._kept_bytes -= len(current[0]) + _VALUE_BYTES
+                count += 1
+            elif current[1] < _NEVER:
+                self._expiring_values.add(key, current[1])
+        return count
+
+    def _remove_counters(self, now: float) -> int:
+        """Remove the counters whose windows have ended and return how many."""
+        count, counters = 0, self._counters
+        for key in self._expiring_counters.take(now):
+            expires = counters[key][1] if key in counters else _NEVER
+            if expires <= now:
+                del counters[key]
+                count += 1
+            elif expires < _NEVER:
+                self._expiring_counters.add(key, expires)
+        return count
+
+    def _remove_entries(self, now: float) -> int:
+        """Remove the stream entries that have expired and return how many."""
+        count, streams = 0, self._streams
+        for name in self._expiring_streams.take(now):
+            entries = streams.get(name)
+            if entries is None:
+                continue
+            self._kept_bytes -= _size(entries)
+            count += entries.remove_expired(now)
+            if entries.is_empty:
+                self._last_ids[name] = entries.last
+                del streams[name]
+                continue
+            self._kept_bytes += _size(entries)
+            if entries.next_expiry < _NEVER:
+                self._expiring_streams.add(name, entries.next_expiry)
         return count
 
     async def close(self) -> None:
         """See `Store.close`."""
+
+
+def _size(entries: StreamBuffer) -> int:
+    """Return the approximate memory for a stream."""
+    return _STREAM_BYTES + entries.count * _STREAM_ENTRY_BYTES + entries.bytes

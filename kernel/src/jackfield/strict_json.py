@@ -30,6 +30,11 @@ _AS_ZEROS = bytes.maketrans(b"123456789", b"000000000")
 
 _LONG_NUMBER = b"0" * 19
 
+_ZERO = _LONG_NUMBER[0]
+
+# So many digits in a row include one of these bytes, which are fewer to look at.
+_EVERY_NINETEENTH = slice(18, None, 19)
+
 
 class JsonFaultKind(StrEnum):
     """The kinds of faults in a document."""
@@ -86,7 +91,15 @@ def parse_arguments(text: str | bytes) -> tuple[dict[str, Any], bytes]:
         # orjson can parse deeper nesting than it can serialize, so either step may fail.
         value = _loads_strictly(data)
         canonical = orjson.dumps(value, None, orjson.OPT_SORT_KEYS)
-    if canonical.count(_COLON) != data.count(_COLON) or _may_hide_faults(data):
+    if canonical.count(_COLON) != data.count(_COLON) or (
+        # Almost no arguments pass this test, and it is faster than the function.
+        (
+            _BACKSLASH in data
+            or len(data) > 2 * MAX_DEPTH
+            or _ZERO in data[_EVERY_NINETEENTH].translate(_AS_ZEROS)
+        )
+        and _may_hide_faults(data)
+    ):
         value = _loads_strictly(data)
     if not isinstance(value, dict):
         raise StrictJsonError([JsonFault(JsonFaultKind.SYNTAX, "/", "the arguments are not an object")])
@@ -95,9 +108,9 @@ def parse_arguments(text: str | bytes) -> tuple[dict[str, Any], bytes]:
 
 def _may_hide_faults(data: bytes) -> bool:
     """Whether the text may contain an escaped colon, an integer beyond 64 bits, or too deep nesting."""
-    if _BACKSLASH in data and b"\\u" in data:
+    if b"\\u" in data:
         return True
-    if len(data) > 2 * MAX_DEPTH and data.count(b"{") + data.count(b"[") > MAX_DEPTH:
+    if data.count(b"{") + data.count(b"[") > MAX_DEPTH:
         return True
     return data.translate(_AS_ZEROS).find(_LONG_NUMBER) >= 0
 

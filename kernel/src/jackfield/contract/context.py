@@ -83,6 +83,17 @@ class ToolContext(Protocol):
     """
 
     @property
+    def tool_id(self) -> str:
+        """The id of the tool, for a handler that several tools share."""
+
+    @property
+    def idempotency_key(self) -> str | None:
+        """A key for other systems that run a call with the same key once; the same if this call is repeated.
+
+        It is None if no policy detects repeated calls. It reveals neither the session nor the user.
+        """
+
+    @property
     def session(self) -> SessionView:
         """A read-only view of the session."""
 

@@ -51,6 +51,8 @@ class FrozenTool(NamedTuple):
     family: str | None = None
     family_package: str | None = None
     """The import package of the family; it contains the tool's own package, if the tool has one."""
+    origin: Mapping[str, Any] | None = None
+    """The definition that the tool was listed with, if it belongs to another system."""
 
     @classmethod
     def from_wire(cls, wire: Mapping[str, Any]) -> FrozenTool:
@@ -68,6 +70,7 @@ class FrozenTool(NamedTuple):
             code_hash=wire["distribution"]["codeHash"],
             family=family.get("name"),
             family_package=family.get("package"),
+            origin=wire.get("origin"),
         )
 
     @property

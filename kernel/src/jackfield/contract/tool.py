@@ -21,6 +21,8 @@ ENVELOPE_META = (
 
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 
+_new_tuple = tuple.__new__
+
 
 class ToolCall(NamedTuple):
     """One call in a model's message; `arguments` is the JSON text that the model wrote."""
@@ -171,7 +173,7 @@ class ToolResponse(NamedTuple):
 def ok(data: Any = None, *intents: Intent) -> ToolResponse:
     """Return a success with JSON-serialisable data and the intents to apply."""
     # Every call creates one, and the constructor of a named tuple takes twice as long.
-    return tuple.__new__(ToolResponse, (data, None, intents, _NOTHING))
+    return _new_tuple(ToolResponse, (data, None, intents, _NOTHING))
 
 
 def fail(

@@ -27,7 +27,10 @@ Message = ClientMessage | HostMessage
 
 _M = TypeVar("_M", bound=HostMessage)
 
-_LOGGED = ("type", "id", "at")
+_ADDED_BY_LOG = ("id", "at")
+"""The members that an event gets in the event log."""
+
+_LOGGED = ("type", *_ADDED_BY_LOG)
 """The members of a logged event besides the fields it was published with."""
 
 _JSON_TYPES: Mapping[Any, tuple[type, ...]] = {float: (float, int), Sequence: (list,), Mapping: (dict,)}
@@ -70,10 +73,10 @@ def message_type(kind: type[Message]) -> str:
 def to_wire(message: Message) -> dict[str, Any]:
     """Return a message as a JSON object; an event has no `id` and `at` before it is in the log."""
     wire: dict[str, Any] = {}
-    for member in _MEMBERS[type(message)]:
-        value = getattr(message, member.name)
-        if value != member.absent:
-            wire[member.wire] = _plain(value) if member.item else value
+    for name, attribute, _, _, absent, item in _MEMBERS[type(message)]:
+        value = getattr(message, attribute)
+        if value != absent:
+            wire[name] = _plain(value) if item else value
     if isinstance(message, SessionEvent) and not message.id:
         del wire["id"], wire["at"]
     return wire
@@ -81,8 +84,12 @@ def to_wire(message: Message) -> dict[str, Any]:
 
 def event_fields(event: HostMessage) -> tuple[str, dict[str, Any]]:
     """Return an event as a session publishes it: its type, and its members without `id` and `at`."""
-    wire = to_wire(event)
-    return wire.pop("type"), {name: value for name, value in wire.items() if name not in _LOGGED}
+    published: dict[str, Any] = {}
+    for name, attribute, _, _, absent, item in _MEMBERS[type(event)]:
+        value = getattr(event, attribute)
+        if value != absent and name not in _ADDED_BY_LOG:
+            published[name] = _plain(value) if item else value
+    return published.pop("type"), published
 
 
 def encode(message: Message | Mapping[str, Any]) -> bytes:

@@ -105,19 +105,54 @@ class Arguments:
 
     __slots__ = ("_parameters", "_validator", "fill_defaults", "is_valid")
 
-    def __init__(self, parameters: Mapping[str, Any]) -> None:
+    def __init__(self, parameters: Mapping[str, Any], *, deferred: bool = False) -> None:
+        """With `deferred`, they are compiled when they are first used."""
         self._parameters = parameters
-        self._validator = compile_schema(parameters)
-        self.is_valid: Callable[[Any], bool] = self._validator.is_valid
+        self._validator: jsonschema_rs.Draft202012Validator | None = None
+        # Both are replaced by what they call, so that every later call finds that without a test.
+        self.is_valid: Callable[[Any], bool] = lambda arguments: self.compile().is_valid(arguments)
         """Whether arguments match the schema."""
-        self.fill_defaults: _Fill = Defaults(parameters).of(parameters) or _nothing_to_fill
+        self.fill_defaults: _Fill = self._fill_first
         """Fills in the defaults of missing arguments, also nested ones; returns whether there were any."""
+        if not deferred:
+            self.compile()
+
+    def compile(self) -> jsonschema_rs.Draft202012Validator:
+        """Compile the parameters, if that has not been done yet, and return their validator."""
+        if self._validator is None:
+            self._validator = compile_schema(_without_texts(self._parameters))
+            self.is_valid = self._validator.is_valid
+            self.fill_defaults = Defaults(self._parameters).of(self._parameters) or _nothing_to_fill
+        return self._validator
 
     def violations(self, arguments: Any) -> list[Violation]:
         """Return all violations of the schema; empty if the arguments match it."""
         if self.is_valid(arguments):
             return []
-        return violations(self._validator, arguments, self._parameters)
+        return violations(self.compile(), arguments, self._parameters)
+
+    def _fill_first(self, arguments: Any) -> bool:
+        self.compile()
+        return self.fill_defaults(arguments)
+
+
+_TEXTS = frozenset({"$comment", "description", "title"})
+"""Keywords for readers."""
+
+_DATA = frozenset({"const", "default", "enum", "examples"})
+"""Keywords whose values are data, in which every member counts."""
+
+
+def _without_texts(schema: Any) -> Any:
+    """Return a schema without the texts for readers, which a compiled validator would keep several times."""
+    if isinstance(schema, Mapping):
+        return {
+            name: value if name in _DATA else _without_texts(value)
+            for name, value in schema.items()
+            # A property may have such a name, but then its value is a schema.
+            if name not in _TEXTS or not isinstance(value, str)
+        }
+    return [_without_texts(each) for each in schema] if isinstance(schema, list | tuple) else schema
 
 
 _Fill = Callable[[Any], bool]
@@ -154,7 +189,7 @@ class Defaults:
         return lambda value: sum(fill(value) for fill in fills) > 0
 
     def _of_properties(self, schema: Mapping[str, Any]) -> _Fill | None:
-        members: list[tuple[str, bool, Any, bool, _Fill | None]] = []
+        members: list[_Property] = []
         for name, member in schema.get("properties", {}).items():
             has_default, default = self._default(member)
             inner = self.of(member)
@@ -162,23 +197,9 @@ class Defaults:
                 members.append((name, has_default, default, isinstance(default, dict | list), inner))
         if not members:
             return None
-
-        def fill(value: Any) -> bool:
-            """Fill in the defaults of omitted properties."""
-            if not isinstance(value, dict):
-                return False
-            changed = False
-            for name, has_default, default, shared, inner in members:
-                if name not in value:
-                    if not has_default:
-                        continue
-                    value[name] = copy.deepcopy(default) if shared else default
-                    changed = True
-                if inner and inner(value[name]):
-                    changed = True
-            return changed
-
-        return fill
+        if any(shared or inner for _, _, _, shared, inner in members):
+            return _fill_nested(members)
+        return _fill_plain([(name, default) for name, _, default, _, _ in members])
 
     def _of_items(self, schema: Mapping[str, Any]) -> _Fill | None:
         prefix = [self.of(item) for item in schema.get("prefixItems", ())]
@@ -218,6 +239,48 @@ class Defaults:
                 break
             schema = resolve(self._root, reference)
         return False, None
+
+
+_Property = tuple[str, bool, Any, bool, _Fill | None]
+"""A name, whether it has a default, the default, whether that must be copied, and the function inside."""
+
+
+def _fill_nested(members: list[_Property]) -> _Fill:
+    """Return the function for properties of which some are objects or lists."""
+
+    def fill(value: Any) -> bool:
+        """Fill in the defaults of omitted properties, also nested ones."""
+        if not isinstance(value, dict):
+            return False
+        changed = False
+        for name, has_default, default, shared, inner in members:
+            if name not in value:
+                if not has_default:
+                    continue
+                value[name] = copy.deepcopy(default) if shared else default
+                changed = True
+            if inner and inner(value[name]):
+                changed = True
+        return changed
+
+    return fill
+
+
+def _fill_plain(members: list[tuple[str, Any]]) -> _Fill:
+    """Return the function for properties whose defaults are all texts, numbers or the like."""
+
+    def fill(value: Any) -> bool:
+        """Fill in the defaults of omitted properties."""
+        if not isinstance(value, dict):
+            return False
+        changed = False
+        for name, default in members:
+            if name not in value:
+                value[name] = default
+                changed = True
+        return changed
+
+    return fill
 
 
 def _local_reference(schema: Mapping[str, Any]) -> str | None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib
 import logging
 import re
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from enum import StrEnum
-from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType, ModuleType
 from typing import Any
@@ -41,43 +41,48 @@ class RegistryError(Exception):
 class RegisteredTool:
     """One tool, ready to run."""
 
+    # Every call reads many of these, and the interpreter reads a slot much faster than a cached property.
+    __slots__ = (
+        "arguments", "frozen", "handler", "hashed_name", "id", "latency_budget", "manifest", "meta_bytes",
+        "name_bytes", "needs_approval", "reads", "registry_version", "repeatable", "retrieves", "returns",
+        "timeout", "volatile",
+    )  # fmt: skip
+
     known = True
 
     def __init__(self, frozen: FrozenTool, handler: Handler, registry_version: str) -> None:
+        manifest = frozen.manifest
         self.frozen = frozen
-        self.manifest: ToolManifest = frozen.manifest
-        self.id = frozen.manifest.tool_id
+        self.manifest: ToolManifest = manifest
+        self.id = manifest.tool_id
         self.handler = handler
-        self.reads = not frozen.manifest.writes
-        self.repeatable = self.reads or frozen.manifest.idempotent
+        self.reads = not manifest.writes
+        self.repeatable = self.reads or manifest.idempotent
         """Whether running a call twice does no harm."""
-        self.needs_approval = frozen.manifest.requires_confirmation is True
-        self.timeout = frozen.manifest.timeout_ms / 1000
-        self.name_bytes = self.id.encode()
+        self.volatile = self.reads and manifest.idempotent
+        """Whether the claim of a call may be lost in a power failure: reading again does no harm."""
+        self.retrieves = manifest.category == "retrieval"
+        self.needs_approval = manifest.requires_confirmation is True
+        self.timeout = manifest.timeout_ms / 1000
+        self.latency_budget = manifest.latency_budget_ms / 1000
+        """How long the handler should take at most, in seconds."""
         self.registry_version = registry_version
-
-    # Compiled at the first call, so that a host with hundreds of tools starts faster.
-
-    @cached_property
-    def arguments(self) -> Arguments:
+        # Compiled at the first call, so that a host with hundreds of tools starts faster.
+        self.arguments = Arguments(manifest.parameters, deferred=True)
         """Validates the arguments and fills in defaults."""
-        return Arguments(self.manifest.parameters)
-
-    @cached_property
-    def returns(self) -> Returns | None:
+        self.returns = None if manifest.returns is None else Returns(manifest.returns)
         """Validates the data of results, if the tool declares `returns`."""
-        return None if self.manifest.returns is None else Returns(self.manifest.returns)
-
-    @cached_property
-    def meta_bytes(self) -> bytes:
-        """The tool's part of every envelope's `meta`, up to the value of the duration."""
+        self.name_bytes = self.id.encode()
+        self.hashed_name = hashlib.blake2b(self.name_bytes, digest_size=32)
+        """The beginning of the fingerprint of every call, which continues with a copy."""
         meta = {
             "toolId": self.id,
-            "toolVersion": self.manifest.version,
-            "registryVersion": self.registry_version,
+            "toolVersion": manifest.version,
+            "registryVersion": registry_version,
             "responseSchemaVersion": RESPONSE_SCHEMA_VERSION,
         }
-        return b',"meta":%b,"duration":' % orjson.dumps(meta)[:-1]
+        self.meta_bytes = b',"meta":%b,"duration":' % orjson.dumps(meta)[:-1]
+        """The tool's part of every envelope's `meta`, up to the value of the duration."""
 
     def help_for(self, violations: Iterable[Violation]) -> str | None:
         """Return what the guide, or else the schema, says about the arguments that are invalid."""
@@ -104,6 +109,8 @@ class RegisteredTool:
 
 class MissingTool(RegisteredTool):
     """Stands for a tool that does not exist, so that calls to it are answered and recorded like others."""
+
+    __slots__ = ()
 
     known = False
 
@@ -139,9 +146,12 @@ class Registry:
         self.deployment = deployment
         self.drift = drift or drift_for(snapshot, deployment)
         """The drift of the installed code; reused for plugins, so that nothing is hashed twice."""
+        self.on_change: list[Callable[[], None]] = []
+        """What to call when other tools are offered, because tools were suspended, resumed or reloaded."""
         self._snapshot = snapshot
         self._path = path
         self._locked = False
+        self._suspended: dict[str, tuple[RegisteredTool, str]] = {}
 
     @classmethod
     def load(cls, path: Path, deployment: Deployment = Deployment.DEVELOPMENT) -> Registry:
@@ -167,6 +177,37 @@ class Registry:
             raise RegistryError(f"the registry is locked: {tool_id} cannot be withheld now")
         self.tools = {name: tool for name, tool in self.tools.items() if name != tool_id}
         self.withheld = {**self.withheld, tool_id: reason}
+
+    def suspend(self, tool_id: str, reason: str) -> None:
+        """Withhold a tool while the host runs, even if the registry is locked; `resume` ends it.
+
+        For a tool that another system provides and may change. The reason is a clause that follows its name.
+        """
+        held = self._suspended.get(tool_id)
+        tool = held[0] if held else self.tools.get(tool_id)
+        if tool is not None:
+            self._suspended[tool_id] = tool, reason
+            self._apply_suspensions()
+            if held is None:
+                self._notify()
+
+    def resume(self, tool_id: str) -> None:
+        """Offer a suspended tool again."""
+        if held := self._suspended.pop(tool_id, None):
+            # The order of tools is part of every prompt.
+            offered = {**self.tools, tool_id: held[0]}
+            self.tools = {name: offered[name] for name in self._snapshot.tools if name in offered}
+            self.withheld = {name: reason for name, reason in self.withheld.items() if name != tool_id}
+            self._notify()
+
+    def _notify(self) -> None:
+        for notify in self.on_change:
+            notify()
+
+    def _apply_suspensions(self) -> None:
+        # Replaced at once, because other threads may read them.
+        self.tools = {name: tool for name, tool in self.tools.items() if name not in self._suspended}
+        self.withheld = {**self.withheld, **{name: reason for name, (_, reason) in self._suspended.items()}}
 
     def lock(self) -> None:
         """Prevent further changes until the process ends."""
@@ -205,6 +246,14 @@ class Registry:
         self.withheld = {**withheld, **{name: reason for name, reason in reasons.items() if reason}}
         self.drift = drift
         self._snapshot = snapshot
+        # A tool whose definition a build has accepted is offered; one that is the same stays suspended.
+        self._suspended = {
+            name: (self.tools[name], reason)
+            for name, (tool, reason) in self._suspended.items()
+            if name in self.tools and self.tools[name].frozen.origin == tool.frozen.origin
+        }
+        self._apply_suspensions()
+        self._notify()
 
     def get(self, tool_id: str) -> RegisteredTool | None:
         """Return a tool by its id."""

@@ -22,7 +22,6 @@ class Returns:
 
     def __init__(self, schema: Mapping[str, Any]) -> None:
         self._schema = schema
-        self._validator = compile_schema(schema)
 
     def violations(self, data: Any) -> list[Violation]:
         """Return all violations in JSON data, with the values; for the author of the tool."""
@@ -40,6 +39,11 @@ class Returns:
             {"path": shortened(pointer(*error.instance_path)), "message": shortened(error.message)}
             for error in islice(self._masked.iter_errors(data), MAX_REPORTED)
         ]
+
+    @cached_property
+    def _validator(self) -> jsonschema_rs.Draft202012Validator:
+        # Compiled at the first call, so that a host with hundreds of tools starts faster.
+        return compile_schema(self._schema)
 
     @cached_property
     def _masked(self) -> jsonschema_rs.Draft202012Validator:

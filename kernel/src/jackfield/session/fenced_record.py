@@ -30,9 +30,21 @@ def key_for(name: str, epoch: int) -> str:
 
 async def latest(store: Store, name: str) -> FencedRecord | None:
     """Return the record of the latest epoch that wrote one."""
-    epoch = max(await _epochs(store, name))
-    value = await store.get(key_for(name, epoch))
-    return None if value is None else FencedRecord(epoch, value)
+    epoch = -1
+    # A later epoch may write its record and erase this one between the two reads.
+    while (newest := max(await _epochs(store, name))) > epoch:
+        epoch = newest
+        value = await store.get(key_for(name, epoch))
+        if value is not None:
+            return FencedRecord(epoch, value)
+    return None
+
+
+async def erase_superseded(store: Store, name: str) -> None:
+    """Delete the records of all epochs before the latest that wrote one."""
+    epochs = await _epochs(store, name)
+    for epoch in set(epochs) - {max(epochs)}:
+        await store.delete(key_for(name, epoch))
 
 
 async def erase(store: Store, name: str) -> None:

@@ -132,9 +132,9 @@ class Session:
     """One conversation with a user. Its mode and user never change; only `repin` changes its registry."""
 
     __slots__ = (
-        "_digest", "_key", "_revision", "_secret", "chains", "epoch", "flags", "history", "id", "mode",
-        "opened_at", "pending_retries", "publish", "registry_version", "repinned", "roles", "state", "turn",
-        "user",
+        "_digest", "_key", "_revision", "_saved", "_secret", "chains", "epoch", "flags", "history", "id",
+        "mode", "opened_at", "pending_retries", "publish", "registry_version", "repinned", "roles", "state",
+        "turn", "user",
     )  # fmt: skip
 
     def __init__(
@@ -158,6 +158,8 @@ class Session:
         """The epoch for which the key of the record was last computed, and the key."""
         self._revision = 0
         """How many times it was saved."""
+        self._saved: bytes | None = None
+        """The record as this process loaded or saved it last."""
         self._secret = secret or secrets.token_urlsafe(32)
         self._digest = _digest(self._secret)
         self.mode: Mode = mode
@@ -223,13 +225,13 @@ class Session:
         """Whether events are published to clients."""
         return self.publish is not _discard
 
-    def begin_turn(self) -> Turn:
-        """Begin a new turn, with new counters and without the flags of the last turn."""
+    def begin_turn(self, text: str = "") -> Turn:
+        """Begin a new turn with the user's text, with new counters and without the flags of the last turn."""
         if self.flags:
             for name in _TURN_FLAGS:
                 self.flags.pop(name, None)
         self.history.append(self.turn)
-        self.turn = Turn(self.turn.number + 1)
+        self.turn = Turn(self.turn.number + 1, user_text=text.strip()[:MAX_USER_TEXT])
         return self.turn
 
     def add_user_text(self, text: str) -> None:
@@ -257,17 +259,27 @@ class Session:
         if epoch != self.epoch:
             key = fenced_record.key_for(_record_name(self.id), self.epoch)
             self._key = (self.epoch, key)
-        return store.put(key, orjson.dumps(wire), ttl=RECOVERY_SECONDS)
+        # A copy of the right size: what orjson returns keeps a buffer of 4 kB or more.
+        self._saved = memoryview(orjson.dumps(wire)).tobytes()
+        return store.put(key, self._saved, ttl=RECOVERY_SECONDS)
 
     async def save_if_unchanged(self, store: Store) -> bool:
         """Save a session that this process does not own; False if its owner saved it since it was loaded."""
-        saved = await fenced_record.latest(store, _record_name(self.id))
-        if saved is not None:
-            revision = orjson.loads(saved.value).get("revision", 0)
-            if (saved.epoch, revision) != (self.epoch, self._revision):
-                return False
+        if not await self.is_current(store):
+            return False
         await self.save(store)
         return True
+
+    async def is_current(self, store: Store) -> bool:
+        """Whether no other process has saved, taken over or deleted it since it was loaded or saved here.
+
+        A process that takes a session over removes the earlier record, see `remove_superseded`.
+        """
+        return await store.get(fenced_record.key_for(_record_name(self.id), self.epoch)) == self._saved
+
+    async def remove_superseded(self, store: Store) -> None:
+        """Remove the records of earlier owners, once this owner has saved its own."""
+        await fenced_record.erase_superseded(store, _record_name(self.id))
 
     @classmethod
     async def resume(cls, session_id: str, store: Store, publish: Publish = _discard) -> Session | None:
@@ -288,6 +300,7 @@ class Session:
         session.opened_at = wire["openedAt"]
         session.epoch = saved.epoch
         session._revision = wire.get("revision", 0)
+        session._saved = saved.value
         session._digest = wire["token"]
         session.state = State(wire["state"])
         session.flags = wire["flags"]

@@ -44,9 +44,9 @@ class KernelSettings:
     deployment: Annotated[
         Literal["development", "production"],
         Help(
-            "`development` stops if code differs from what was frozen, and creates a missing store. "
-            "`production` withholds such code, stops if it governs or records calls, and never creates a "
-            "store."
+            "With `development`, a host does not start if code has changed since the build, and it creates "
+            "a missing store. With `production`, it withholds changed code, does not start if that code "
+            "governs or records calls, and never creates a store."
         ),
     ] = "development"
     store: Annotated[

@@ -1,0 +1,171 @@
+"""The hosts that share a store: what each of them reports about itself, and which of them still report.
+
+Every host writes a report at regular intervals. The report of a host that was killed stays readable for a
+while, so that its last figures can be shown as what they are.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import socket
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any
+
+import orjson
+
+from jackfield.store import ClaimState, Store
+
+REPORT_SECONDS = 5.0
+"""The interval between two reports of a host."""
+
+SILENT_SECONDS = 15.0
+"""A host that has not reported for this long counts as gone."""
+
+KEPT_SECONDS = 600.0
+"""How long the last report of a host is kept."""
+
+PREFIX = "host/reports/"
+"""Ends with a slash after its second part: all reports are read together, from one shard of a store."""
+
+NAMES = "host/names/"
+"""The claims of hosts on the names that their settings give them."""
+
+NAME_SECONDS = 24 * 3600.0
+"""How long the claim on a name lasts if its host does not renew it."""
+
+MAX_NAME = 64
+
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+"""The name of a host, which becomes part of log lines, file names and metrics."""
+
+_CACHE_SECONDS = 1.0
+
+
+def default_name() -> str:
+    """Return the name of the machine with a random suffix, which differs for each process."""
+    machine = re.sub(r"[^A-Za-z0-9._-]", "-", socket.gethostname())[: MAX_NAME - 5].strip("-._")
+    return f"{machine or 'host'}-{os.urandom(2).hex()}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostReport:
+    """What a host reports about itself; times are those of the store's clock."""
+
+    id: str
+    name: str
+    address: str = ""
+    """Where it listens; empty if its settings do not say."""
+    version: str = ""
+    registry: str = ""
+    started_at: float = 0.0
+    reported_at: float = 0.0
+    draining: bool = False
+    sessions: int = 0
+    """Its live sessions."""
+    calls_per_second: float | None = None
+    """Over the last interval; None if it does not count its calls."""
+    totals: Mapping[str, float] = field(default_factory=dict)
+    """What it has counted since its start."""
+
+    def is_silent(self, now: float) -> bool:
+        """Return whether it no longer reports, so that its figures are out of date."""
+        return now - self.reported_at > SILENT_SECONDS
+
+
+_FIELDS = frozenset(each.name for each in fields(HostReport))
+
+
+class HostDirectory:
+    """The hosts of a deployment, and this process as one of them."""
+
+    def __init__(self, store: Store, name: str | None = None) -> None:
+        self.id = os.urandom(8).hex()
+        """Identifies this process among those that share the store."""
+        self.name = name or default_name()
+        self.count = 1
+        """How many hosts reported when that was last read, including this one."""
+        self._store = store
+        self._read_at = float("-inf")
+        self._reporting = frozenset((self.id,))
+
+    async def report(self, **figures: Any) -> None:
+        """Write the report of this host, with the members of `HostReport` that are given."""
+        report = HostReport(id=self.id, name=self.name, reported_at=self._store.now(), **figures)
+        await self._store.put(PREFIX + self.id, orjson.dumps(asdict(report)), ttl=KEPT_SECONDS)
+        self._read_at = float("-inf")
+        await self.reporting()
+
+    async def withdraw(self) -> None:
+        """Remove the report of this host, which stops."""
+        await self._store.delete(PREFIX + self.id)
+
+    async def reports(self) -> list[HostReport]:
+        """Return the last report of every host, by name; some may be silent."""
+        found = await read_reports(self._store)
+        self._note(found)
+        return sorted(found, key=lambda each: (each.name, each.id))
+
+    async def reporting(self, *known: str) -> frozenset[str]:
+        """Return the ids of the hosts that report, always with this one; at most a second old.
+
+        If one of the `known` ids is missing, the reports are read again: its host may have just started.
+        """
+        if time.monotonic() - self._read_at >= _CACHE_SECONDS or not self._reporting.issuperset(known):
+            self._note(await read_reports(self._store))
+        return self._reporting
+
+    def _note(self, found: Iterable[HostReport]) -> None:
+        now = self._store.now()
+        self._reporting = frozenset({each.id for each in found if not each.is_silent(now)} | {self.id})
+        self.count = len(self._reporting)
+        self._read_at = time.monotonic()
+
+    async def take_name(self, within: float = 0.0) -> bool:
+        """Claim the name of this host, or keep it; False if another host that is alive has it.
+
+        A host that was killed counts as alive until the store regards it as dead, so that its successor has
+        to wait: at most `within` seconds.
+        """
+        key, store, deadline = NAMES + self.name, self._store, time.monotonic() + within
+        while not await store.holds(key):
+            claim = await store.claim(key, b"", ttl=NAME_SECONDS, durable=False)
+            if claim.state is ClaimState.RUN:
+                break
+            if claim.state is ClaimState.IN_DOUBT and await store.reclaim(key):
+                break
+            remaining = deadline - time.monotonic()
+            if remaining <= 0:
+                return False
+            await store.outcome(key, within=remaining)
+        return True
+
+    async def release_name(self) -> None:
+        """Let another host take the name of this one."""
+        await self._store.release(NAMES + self.name)
+
+    async def namesakes(self) -> list[HostReport]:
+        """Return the other hosts that report under the name of this one."""
+        reporting = await self.reporting()
+        return [
+            each
+            for each in await read_reports(self._store)
+            if each.name == self.name and each.id != self.id and each.id in reporting
+        ]
+
+
+async def read_reports(store: Store) -> list[HostReport]:
+    """Return the last report of every host that the store has."""
+    found = [await store.get(key) for key in await store.keys(PREFIX)]
+    return [report for value in found if value is not None and (report := _parse(value)) is not None]
+
+
+def _parse(value: bytes) -> HostReport | None:
+    """Return a report; None if a host of another version wrote one that this version cannot read."""
+    members = orjson.loads(value)
+    try:
+        return HostReport(**{name: members[name] for name in members.keys() & _FIELDS})
+    except TypeError:
+        return None

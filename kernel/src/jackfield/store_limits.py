@@ -1,0 +1,59 @@
+"""What persistent stores accept: the limits of keys, values and times, and the range of a key prefix."""
+
+from __future__ import annotations
+
+MAX_KEY_BYTES = 1024
+MAX_VALUE_BYTES = 16 * 1024 * 1024
+_INT64 = range(-(2**63), 2**63)
+_LAST = "\U0010ffff"
+
+
+def check(key: str, value: bytes = b"", ttl: float | None = None) -> bytes:
+    """Check the key or stream, the value and the time to live of an operation; return the value as bytes.
+
+    A mutable buffer is copied, because it may change before it is written. None means no expiry.
+    """
+    # Every operation passes here, so the usual case is decided with as few steps as possible.
+    if type(key) is not str or len(key) * 4 > MAX_KEY_BYTES or not key.isascii():
+        _measure(key)
+    if type(value) is not bytes:
+        value = _copy(value)
+    if len(value) > MAX_VALUE_BYTES:
+        raise ValueError(f"a value of {len(value)} bytes is too large; the limit is {MAX_VALUE_BYTES}")
+    if ttl is not None and not ttl >= 0:
+        raise ValueError(f"a time to live must be a number of seconds, at least 0, not {ttl!r}")
+    return value
+
+
+def _measure(text: str) -> None:
+    if not isinstance(text, str):
+        raise TypeError(f"a key must be a str, not {type(text).__name__}")
+    try:
+        size = len(text.encode())
+    except UnicodeEncodeError:
+        raise ValueError(f"the key {text!r:.80} holds half of a surrogate pair") from None
+    if size > MAX_KEY_BYTES:
+        raise ValueError(f"the key {text!r:.80} has {size} bytes; the limit is {MAX_KEY_BYTES}")
+
+
+def _copy(value: bytes | bytearray | memoryview) -> bytes:
+    if not isinstance(value, bytes | bytearray | memoryview):
+        raise TypeError(f"a value must be bytes, not {type(value).__name__}")
+    return bytes(value)
+
+
+def check_amount(number: int) -> int:
+    """Check a counter increment and return it."""
+    if number not in _INT64:
+        raise ValueError(f"{number} does not fit into 64 bits")
+    return number
+
+
+def prefix_end(prefix: str) -> str:
+    """Return the smallest text above all texts with a prefix: the end of an index range."""
+    stem = prefix.rstrip(_LAST)
+    if not stem:
+        return _LAST * MAX_KEY_BYTES  # Longer than any key.
+    # UTF-8 sorts by code point; the code points skipped here are surrogates.
+    following = 0xE000 if stem[-1] == "\ud7ff" else ord(stem[-1]) + 1
+    return stem[:-1] + chr(following)

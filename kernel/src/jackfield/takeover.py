@@ -1,0 +1,32 @@
+"""Takeover of a call whose host died: a capability may know that running it again does no harm.
+
+A read, or a tool that is declared `idempotent`, may always run again. For a call that counts as a write, only
+the capability that does its work can know that this call had no effect. The host that takes over the claim
+then runs the call under the same key; of several hosts, one succeeds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Protocol, runtime_checkable
+
+from jackfield.registry.registry import RegisteredTool
+
+
+@runtime_checkable
+class RepeatsCalls(Protocol):
+    """A capability that may know that a call whose host died had no effect."""
+
+    async def may_run_again(self, tool_id: str, session_id: str, args: Mapping[str, Any]) -> bool:
+        """Whether this host may run the call again."""
+
+
+async def may_run_again(
+    capabilities: Mapping[str, Any], tool: RegisteredTool, session_id: str, args: Mapping[str, Any]
+) -> bool:
+    """Whether a capability that the tool requires lets this host run a call of a dead host again."""
+    for name in tool.manifest.requires:
+        capability = capabilities.get(name)
+        if isinstance(capability, RepeatsCalls) and await capability.may_run_again(tool.id, session_id, args):
+            return True
+    return False
