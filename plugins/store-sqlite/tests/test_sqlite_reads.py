@@ -85,22 +85,3 @@ def test_a_waiter_gets_the_result_of_another_store(path: Path) -> None:
             assert await asyncio.gather(*waiting) == [Claim(ClaimState.DONE, b"r")] * 2
 
     asyncio.run(use())
-
-
-def test_the_writer_thread_checkpoints_the_log(path: Path) -> None:
-    """Writes on the loop do not accumulate: the next transaction of the thread finds the log too long."""
-
-    async def use() -> None:
-        async with two_stores(path) as (one, _):
-            log = path.with_name("jackfield.db-wal")
-            for number in range(600):
-                await one.claim(str(number), b"f", ttl=600, durable=False)
-                await one.complete(str(number), bytes(4000), durable=False)
-            await one.put("k", b"v")
-            size = log.stat().st_size
-            for number in range(100):
-                await one.claim(f"more {number}", b"f", ttl=600, durable=False)
-            # The log is written from its beginning again, so it is no longer than before.
-            assert log.stat().st_size == size
-
-    asyncio.run(use())

@@ -156,7 +156,7 @@ def test_waivers_and_own_tests_work_with_xdist(pytester: pytest.Pytester, site: 
     def test_refused(self): assert self.call({"a": 1}).failure.type == "VALIDATION"
 """
     pytester.makepyfile(test_echo=CLASS + own)
-    result = pytester.runpytest_subprocess("-p", "no:cacheprovider", "-v", "-rs", "-n", "2")
+    result = pytester.runpytest_subprocess("-p", "no:cacheprovider", "-p", "xdist", "-v", "-rs", "-n", "2")
     result.assert_outcomes(passed=9, skipped=2)
     result.stdout.fnmatch_lines(["*SKIPPED*TestEcho::test_time_budget?waived?*"])
     result.stdout.fnmatch_lines(["SKIPPED*: TestEcho waives test_time_budget: needs the network"])

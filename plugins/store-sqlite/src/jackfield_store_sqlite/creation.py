@@ -100,7 +100,7 @@ def _absent_reason(path: Path, pinned: str | None) -> str:
     if pinned:
         return (
             f"the store {path} does not exist, and [stores.sqlite] requires the one with the id {pinned}; "
-            "put the file back or check the mount; for a new store, remove the setting `id` first"
+            "put the file back or check the mount; for a new store, remove the `id` setting first"
         )
     return (
         f"the store {path} does not exist; if this is a new deployment, run `jackfield store create`; "

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from jackfield_store_sqlite.process import Machine
 from jackfield_store_sqlite.writer_lock import WriterLock, write_transaction
 
 _TRUST_SECONDS = 0.1
-"""Seconds for which a reader does not check again that its file is still at its path."""
+"""Seconds for which the event loop and readers do not check again that their file is still at its path."""
 
 
 Inode = tuple[int, int]
@@ -58,6 +59,8 @@ class StoreDatabase:
         self._inode: Inode | None = None
         self.anchor: process.Anchor | None = None
         """The clock of the file; None until the file is open and has the tables of this version."""
+        self.log_pages = 0
+        """The length of the write-ahead log after the last write of this process."""
         self._local = threading.local()
         self._connections: list[_ThreadConnection] = []
         self._closed = False
@@ -126,14 +129,29 @@ class StoreDatabase:
             cached = self._local.cached = _ThreadConnection(
                 self._open(self._patience if wait_for_lock else 0.0)
             )
+            # Checkpoints flush, so SQLite must not add one to a write. The writer thread makes them.
+            cached.connection.set_wal_hook(self._note_log_pages)
             if not wait_for_lock:
-                # Writes on this connection are not flushed. Checkpoints flush, so they are left to the writer
-                # thread, which may block; it writes several times per lease.
+                # Writes on this connection are not flushed.
                 cached.connection.pragma("synchronous", "NORMAL")
-                cached.connection.wal_autocheckpoint(0)
             self._connections.append(cached)
         cached.trusted_until = moment + _TRUST_SECONDS
         return cached.connection
+
+    @contextmanager
+    def short_patience(self, seconds: float) -> Iterator[None]:
+        """Let this thread's connection wait for locks only this long."""
+        db = self.connection()
+        db.set_busy_handler(_BusyHandler(seconds))
+        try:
+            yield
+        finally:
+            db.set_busy_handler(_BusyHandler(self._patience))
+
+    def _note_log_pages(self, _db: apsw.Connection, _name: str, pages: int) -> int:
+        """Note the length of the log after a commit."""
+        self.log_pages = pages
+        return apsw.SQLITE_OK
 
     def disconnect(self) -> None:
         """Close this thread's connection after an error that the connection may have caused."""

@@ -16,6 +16,9 @@ from jackfield_store_sqlite.writer_lock import write_transaction
 APPLICATION = 0x4A4B4644
 """`application_id` of a store, which distinguishes it from other SQLite databases."""
 
+PAGE_BYTES = 2048
+"""Page size of a new file. Most writes change a few short rows, and every page that changes is written."""
+
 # `user_version` of a file is the number of migrations it has. Existing migrations never change; a change is
 # appended as a new one.
 MIGRATIONS: Sequence[str] = (
@@ -95,13 +98,15 @@ def rejection_reason(db: apsw.Connection, path: Path, pinned: str | None) -> str
     has = f"has the id {found.id}" if found else "is from an older version and has no id yet"
     return (
         f"the store {path} {has}, but [stores.sqlite] requires the id {pinned}: it is not the same store; "
-        "put the right file back, or, if you want to use this one, change the setting `id`"
+        "put the right file back, or, if you want to use this one, change the `id` setting"
     )
 
 
 def migrate(db: apsw.Connection, path: Path, patience: float, lock: AbstractContextManager[None]) -> None:
     """Migrate an empty or older file to this version; reject a newer one."""
     _version(db, path)
+    # Has no effect on a file that has pages already.
+    db.pragma("page_size", PAGE_BYTES)
     _switch_to_wal(db, patience)
     while _version(db, path) < len(MIGRATIONS):
         with write_transaction(db, lock):

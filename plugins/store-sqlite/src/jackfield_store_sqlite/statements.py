@@ -1,75 +1,37 @@
-"""SQL statements for values, counters, claims and streams, and the limits on their parameters."""
+"""SQL statements for values, counters, claims and streams."""
 
 from __future__ import annotations
 
-import math
+from collections.abc import Sequence
 from typing import Any
 
 import apsw
 from jackfield.store import Claim, ClaimState, DoubtfulClaim, StreamEntry
+from jackfield.store_limits import prefix_end
 
 from jackfield_store_sqlite.process import ClaimOwner
 
-MAX_KEY_BYTES = 1024
-MAX_VALUE_BYTES = 16 * 1024 * 1024
-_INT64 = range(-(2**63), 2**63)
-
-
-def check(key: str, value: bytes = b"", ttl: float | None = None) -> bytes:
-    """Check the key or stream, the value and the time to live of an operation; return the value as bytes.
-
-    A mutable buffer is copied, because it may change before it is written. None means no expiry.
-    """
-    if not isinstance(key, str):
-        raise TypeError(f"a key must be a str, not {type(key).__name__}")
-    if len(key) * 4 > MAX_KEY_BYTES or not key.isascii():
-        _measure(key)
-    if not isinstance(value, bytes | bytearray | memoryview):
-        raise TypeError(f"a value must be bytes, not {type(value).__name__}")
-    if len(value) > MAX_VALUE_BYTES:
-        raise ValueError(f"a value of {len(value)} bytes is too large; the limit is {MAX_VALUE_BYTES}")
-    if ttl is not None and (math.isnan(ttl) or ttl < 0):
-        raise ValueError(f"a time to live must be a number of seconds, at least 0, not {ttl!r}")
-    return bytes(value)
-
-
-def _measure(text: str) -> None:
-    try:
-        size = len(text.encode())
-    except UnicodeEncodeError:
-        raise ValueError(f"the key {text!r:.80} holds half of a surrogate pair") from None
-    if size > MAX_KEY_BYTES:
-        raise ValueError(f"the key {text!r:.80} has {size} bytes; the limit is {MAX_KEY_BYTES}")
-
-
-def check_amount(number: int) -> int:
-    """Check a counter increment and return it."""
-    if number not in _INT64:
-        raise ValueError(f"{number} does not fit into 64 bits")
-    return number
-
-
-def _expiry(now: float, ttl: float | None) -> float | None:
-    """Return when a row expires; None for a row that does not."""
-    return None if ttl is None or ttl == math.inf else now + ttl
-
-
-_LAST = "\U0010ffff"
 INLINE_BYTES = 256 * 1024
 """Larger values are read on a thread, because they would block the loop for longer than the switch takes."""
+INLINE_ROWS = 32
+"""More rows are read on a thread, for the same reason."""
+INLINE_ENTRY_BYTES = 8 * 1024
+"""Streams with longer entries are read on a thread, for the same reason."""
+MAX_ROWS = 2**62
+"""More than any table has."""
 
 
 class TooLargeForLoopError(Exception):
-    """The value is too large to be read on the event loop."""
+    """The data is too large to be read on the event loop."""
 
 
 def put_value(db: apsw.Connection, now: float, key: str, value: bytes, ttl: float | None) -> None:
     """Set a value."""
-    row = (key, value, _expiry(now, ttl))
+    row = (key, value, None if ttl is None else now + ttl)
     db.execute("INSERT OR REPLACE INTO kept (key, value, expires) VALUES (?, ?, ?)", row)
 
 
-def get_value(db: apsw.Connection, now: float, key: str, *, max_bytes: int) -> bytes | None:
+def get_value(db: apsw.Connection, now: float, key: str, max_bytes: int) -> bytes | None:
     """Return a current value; raise `TooLargeForLoopError` if it exceeds `max_bytes`."""
     row = db.execute(
         "SELECT CASE WHEN length(value) <= ? THEN value END, 1 FROM kept "
@@ -99,14 +61,18 @@ def delete_value(db: apsw.Connection, now: float, key: str) -> bool:
     return row is not None and (row[1] is None or row[1] > now)
 
 
-def value_keys(db: apsw.Connection, now: float, prefix: str) -> list[str]:
-    """Return the current keys with a prefix, sorted."""
-    end = prefix_end(prefix)
-    rows = db.execute(
-        "SELECT key FROM kept WHERE key >= ? AND key < ? AND (expires IS NULL OR expires > ?) ORDER BY key",
-        (prefix, end, now),
-    )
-    return [key for (key,) in rows]
+_KEYS = "SELECT key, expires FROM kept WHERE key >= ? AND key < ? ORDER BY key LIMIT ?"
+
+
+def value_keys(db: apsw.Connection, now: float, prefix: str, max_rows: int) -> list[str]:
+    """Return the current keys with a prefix, sorted; raise `TooLargeForLoopError` if there are too many.
+
+    Expired keys count as well, because they have to be read.
+    """
+    rows: list[Any] = db.execute(_KEYS, (prefix, prefix_end(prefix), max_rows + 1)).fetchall()
+    if len(rows) > max_rows:
+        raise TooLargeForLoopError
+    return [key for key, expires in rows if expires is None or expires > now]
 
 
 def add_to_counter(db: apsw.Connection, now: float, key: str, amount: int, window: float) -> int:
@@ -120,16 +86,6 @@ def add_to_counter(db: apsw.Connection, now: float, key: str, amount: int, windo
     return int(count)
 
 
-def prefix_end(prefix: str) -> str:
-    """Return the smallest text above all texts with a prefix: the end of an index range."""
-    stem = prefix.rstrip(_LAST)
-    if not stem:
-        return _LAST * MAX_KEY_BYTES  # Longer than any key.
-    # UTF-8 sorts by code point; the code points skipped here are surrogates.
-    following = 0xE000 if stem[-1] == "\ud7ff" else ord(stem[-1]) + 1
-    return stem[:-1] + chr(following)
-
-
 RUN, RUNNING = Claim(ClaimState.RUN), Claim(ClaimState.RUNNING)
 IN_DOUBT, CONFLICT, FREE = Claim(ClaimState.IN_DOUBT), Claim(ClaimState.CONFLICT), Claim(ClaimState.FREE)
 _NO_OWNER = ""
@@ -138,29 +94,39 @@ _NO_OWNER = ""
 _CURRENT = "(claims.expires IS NULL OR claims.expires > ? OR claims.note IS NOT NULL)"
 """Current claims: not expired, or with a note, which a person has to resolve."""
 
+# Complete texts, because SQLite's statement cache compares them for every operation.
+_FIND = f"SELECT fingerprint = ?, owner, result FROM claims WHERE key = ? AND {_CURRENT}"  # noqa: S608
+_STATE = f"SELECT owner, result FROM claims WHERE key = ? AND {_CURRENT}"  # noqa: S608
+_HOLDER = f"SELECT owner FROM claims WHERE key = ? AND result IS NULL AND {_CURRENT}"  # noqa: S608
+_MAKE = (
+    "INSERT INTO claims (key, fingerprint, owner, result, expires, note) "  # noqa: S608
+    "VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (key) DO UPDATE SET fingerprint = excluded.fingerprint, "
+    "owner = excluded.owner, result = excluded.result, expires = excluded.expires, "
+    f"note = excluded.note WHERE NOT {_CURRENT}"
+)
+_HELD = f"WHERE key = ? AND owner = ? AND result IS NULL AND {_CURRENT}"
+_COMPLETE = f"UPDATE claims SET result = ?, note = NULL {_HELD}"  # noqa: S608
+_COMPLETE_UNTIL = f"UPDATE claims SET result = ?, note = NULL, expires = ? {_HELD}"  # noqa: S608
+
 
 def find_claim(
     db: apsw.Connection, now: float, key: str, fingerprint: bytes, owner: ClaimOwner
 ) -> Claim | None:
     """Return the state of an existing claim, or None."""
-    row = db.execute(
-        f"SELECT fingerprint = ?, owner, result FROM claims WHERE key = ? AND {_CURRENT}",  # noqa: S608
-        (fingerprint, key, now),
-    ).get
+    row = db.execute(_FIND, (fingerprint, key, now)).get
     if row is None:
         return None
     same, holder, result = row
     return _to_claim(db, now, holder, result, owner) if same else CONFLICT
 
 
-def make_claim(
+def make_claim(  # noqa: PLR0917 - the writer passes arguments by position
     db: apsw.Connection,
     now: float,
     key: str,
     fingerprint: bytes,
-    *,
-    ttl: float | None,
     owner: ClaimOwner,
+    ttl: float,
     note: bytes = b"",
     result: bytes | None = None,
 ) -> Claim:
@@ -168,15 +134,10 @@ def make_claim(
 
     One statement decides, so this is also safe outside a transaction.
     """
-    row = (key, fingerprint, owner.id, result, _expiry(now, ttl), note if note and result is None else None)
+    kept_note = note if note and result is None else None
+    row = (key, fingerprint, owner.id, result, now + ttl, kept_note, now)
     while True:
-        db.execute(
-            "INSERT INTO claims (key, fingerprint, owner, result, expires, note) "  # noqa: S608
-            "VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (key) DO UPDATE SET fingerprint = excluded.fingerprint, "
-            "owner = excluded.owner, result = excluded.result, expires = excluded.expires, "
-            f"note = excluded.note WHERE NOT {_CURRENT}",
-            (*row, now),
-        )
+        db.execute(_MAKE, row)
         if db.changes() == 1:
             return RUN
         found = find_claim(db, now, key, fingerprint, owner)
@@ -187,20 +148,13 @@ def make_claim(
 
 def claim_state(db: apsw.Connection, now: float, key: str, owner: ClaimOwner) -> Claim:
     """Return the state of a claim."""
-    row = db.execute(
-        f"SELECT owner, result FROM claims WHERE key = ? AND {_CURRENT}",  # noqa: S608
-        (key, now),
-    ).get
+    row = db.execute(_STATE, (key, now)).get
     return FREE if row is None else _to_claim(db, now, row[0], row[1], owner)
 
 
 def holds_claim(db: apsw.Connection, now: float, key: str, owner: ClaimOwner) -> bool:
     """True if this owner holds the claim and it has no result yet."""
-    row = db.execute(
-        f"SELECT owner FROM claims WHERE key = ? AND result IS NULL AND {_CURRENT}",  # noqa: S608
-        (key, now),
-    ).get
-    return bool(row == owner.id)
+    return bool(db.execute(_HOLDER, (key, now)).get == owner.id)
 
 
 def claims_in_doubt(db: apsw.Connection, now: float, prefix: str, owner: ClaimOwner) -> list[DoubtfulClaim]:
@@ -227,7 +181,7 @@ def take_over_claim(db: apsw.Connection, now: float, key: str, owner: ClaimOwner
     return True
 
 
-def abandon_claim(db: apsw.Connection, key: str, owner: ClaimOwner) -> None:
+def abandon_claim(db: apsw.Connection, _now: float, key: str, owner: ClaimOwner) -> None:
     """Give up a held claim, which is then in doubt."""
     db.execute(
         "UPDATE claims SET owner = ? WHERE key = ? AND owner = ? AND result IS NULL",
@@ -235,34 +189,38 @@ def abandon_claim(db: apsw.Connection, key: str, owner: ClaimOwner) -> None:
     )
 
 
-def complete_claim(
-    db: apsw.Connection, now: float, key: str, result: bytes, *, owner: ClaimOwner, ttl: float | None = None
+def complete_claim(  # noqa: PLR0917 - the writer passes arguments by position
+    db: apsw.Connection, now: float, key: str, result: bytes, owner: ClaimOwner, ttl: float | None = None
 ) -> bool:
     """Record a result; return whether this owner still held the claim."""
-    db.execute(
-        "UPDATE claims SET result = ?, note = NULL, expires = coalesce(?, expires) "  # noqa: S608
-        f"WHERE key = ? AND owner = ? AND result IS NULL AND {_CURRENT}",
-        (result, None if ttl is None else now + ttl, key, owner.id, now),
-    )
+    if ttl is None:
+        # The expiry is not set to its old value: that would write a page of its index.
+        db.execute(_COMPLETE, (result, key, owner.id, now))
+    else:
+        db.execute(_COMPLETE_UNTIL, (result, now + ttl, key, owner.id, now))
     return db.changes() == 1
 
 
-def release_claim(db: apsw.Connection, key: str, owner: ClaimOwner) -> None:
+def release_claim(db: apsw.Connection, _now: float, key: str, owner: ClaimOwner) -> None:
     """Delete a held claim whose call did not run."""
     db.execute("DELETE FROM claims WHERE key = ? AND owner = ? AND result IS NULL", (key, owner.id))
 
 
-def append_entry(db: apsw.Connection, now: float, stream: str, value: bytes, ttl: float | None) -> int:
-    """Append an entry and return its id; a stream keeps its last id forever, so no id is reused."""
+def append_entries(
+    db: apsw.Connection, now: float, stream: str, values: Sequence[bytes], ttl: float | None
+) -> int:
+    """Append entries and return the last id; a stream keeps its last id forever, so no id is reused."""
     number, last = db.execute(
-        "INSERT INTO streams (name, last) VALUES (?, 1) ON CONFLICT (name) DO UPDATE SET last = last + 1 "
-        "RETURNING number, last",
-        (stream,),
+        "INSERT INTO streams (name, last) VALUES (?1, ?2) "
+        "ON CONFLICT (name) DO UPDATE SET last = last + ?2 RETURNING number, last",
+        (stream, len(values)),
     ).get
-    db.execute(
-        "INSERT INTO entries (stream, id, value, expires) VALUES (?, ?, ?, ?)",
-        (number, last, value, _expiry(now, ttl)),
-    )
+    expires = None if ttl is None else now + ttl
+    for id_, value in enumerate(values, last - len(values) + 1):
+        db.execute(
+            "INSERT INTO entries (stream, id, value, expires) VALUES (?, ?, ?, ?)",
+            (number, id_, value, expires),
+        )
     return int(last)
 
 
@@ -289,6 +247,24 @@ def clear_stream(db: apsw.Connection, now: float, stream: str) -> int:
         (stream, now),
     )
     return sum(readable for (readable,) in gone)
+
+
+_ENTRIES = (
+    "SELECT id, CASE WHEN length(value) <= ? THEN value END, expires FROM entries "
+    "WHERE stream = (SELECT number FROM streams WHERE name = ?) AND id > ? ORDER BY id LIMIT ?"
+)
+
+
+def read_few_entries(
+    db: apsw.Connection, now: float, stream: str, after: int, limit: int
+) -> list[StreamEntry]:
+    """Return what `read_entries` does; raise `TooLargeForLoopError` if it is too much for the loop."""
+    wanted = min(limit, INLINE_ROWS) + 1
+    rows: list[Any] = db.execute(_ENTRIES, (INLINE_ENTRY_BYTES, stream, after, wanted)).fetchall()
+    current = [StreamEntry(*entry) for *entry, expires in rows if expires is None or expires > now]
+    if any(value is None for _, value in current) or (len(current) < limit and len(rows) == wanted):
+        raise TooLargeForLoopError
+    return current[:limit]
 
 
 def read_entries(db: apsw.Connection, now: float, stream: str, after: int, limit: int) -> list[StreamEntry]:

@@ -9,23 +9,23 @@ import weakref
 from collections.abc import AsyncIterator, Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
 import apsw
 from jackfield.store import Claim, DoubtfulClaim, StoreUnavailableError, StreamEntry
+from jackfield.store_limits import MAX_VALUE_BYTES, check, check_amount
 
 from jackfield_store_sqlite import statements
 from jackfield_store_sqlite.database import StoreDatabase
 from jackfield_store_sqlite.errors import closed_error, translate_errors
 from jackfield_store_sqlite.notifier import Notifier, Topic, claim_version
 from jackfield_store_sqlite.process import ClaimOwner, Machine, this_machine
-from jackfield_store_sqlite.statements import TooLargeForLoopError, check, check_amount
-from jackfield_store_sqlite.writer import StoreWriter, Work
+from jackfield_store_sqlite.statements import TooLargeForLoopError
+from jackfield_store_sqlite.writer import LOG_PAGES, Job, StoreWriter, Work
 
 Result = TypeVar("Result")
-Undo = Callable[[apsw.Connection, str, ClaimOwner], None]
+Undo = Callable[[apsw.Connection, float, str, ClaimOwner], None]
 
 _HOLDER_CHECK_SECONDS = 0.25
 """Seconds between two checks by a waiter that the claim's holder is alive."""
@@ -95,36 +95,39 @@ class SqliteStore:
     def put(self, key: str, value: bytes, *, ttl: float | None = None) -> Awaitable[None]:
         """See `Store.put`."""
         value = check(key, value, ttl)
-        return self._write(partial(statements.put_value, key=key, value=value, ttl=ttl))
+        return self._write(statements.put_value, key, value, ttl)
 
     async def get(self, key: str) -> bytes | None:
         """See `Store.get`."""
         check(key)
-        return await self._read(
-            partial(statements.get_value, key=key, max_bytes=statements.INLINE_BYTES),
-            otherwise=partial(statements.get_value, key=key, max_bytes=statements.MAX_VALUE_BYTES),
-        )
+        try:
+            return await self._read(statements.get_value, key, statements.INLINE_BYTES)
+        except TooLargeForLoopError:
+            return await self._read_in_thread(statements.get_value, key, MAX_VALUE_BYTES)
 
     async def delete(self, key: str) -> bool:
         """See `Store.delete`."""
         check(key)
-        return await self._write(partial(statements.delete_value, key=key))
+        return await self._write(statements.delete_value, key)
 
     async def take(self, key: str) -> bytes | None:
         """See `Store.take`."""
         check(key)
-        return await self._write(partial(statements.take_value, key=key))
+        return await self._write(statements.take_value, key)
 
     async def keys(self, prefix: str) -> list[str]:
         """See `Store.keys`."""
         check(prefix)
-        return await self._read_in_thread(partial(statements.value_keys, prefix=prefix))
+        try:
+            return await self._read(statements.value_keys, prefix, statements.INLINE_ROWS)
+        except TooLargeForLoopError:
+            return await self._read_in_thread(statements.value_keys, prefix, statements.MAX_ROWS)
 
     async def add(self, key: str, amount: int, *, window: float) -> int:
         """See `Store.add`."""
         check(key, ttl=window)
-        work = partial(statements.add_to_counter, key=key, amount=check_amount(amount), window=window)
-        return await self._write(work, durable=False)
+        amount = check_amount(amount)
+        return await self._write(statements.add_to_counter, key, amount, window, durable=False)
 
     async def claim(
         self,
@@ -137,66 +140,72 @@ class SqliteStore:
         result: bytes | None = None,
     ) -> Claim:
         """See `Store.claim`."""
-        fingerprint, owner = check(key, fingerprint, ttl), self._owner
-        work = partial(
-            statements.make_claim,
-            key=key,
-            fingerprint=fingerprint,
-            ttl=ttl,
-            owner=owner,
-            note=check(key, note) if note else b"",
-            result=None if result is None else check(key, result),
-        )
-        if not durable and (made := await self._write_inline(work)) is not None:
+        fingerprint = check(key, fingerprint, ttl)
+        if note:
+            note = check(key, note)
+        if result is not None:
+            result = check(key, result)
+        if not self._ready:
+            await self._make_ready()
+        arguments = (key, fingerprint, self._owner, ttl, note, result)
+        if not durable and (made := self._write_inline(statements.make_claim, arguments)) is not None:
             return made
-        # A claim that exists already is answered without a write.
-        known = await self._read(
-            partial(statements.find_claim, key=key, fingerprint=fingerprint, owner=owner)
-        )
-        if known is not None:
-            return known
-        return await self._acquire(key, work, statements.RUN, statements.release_claim, durable=durable)
+        # A claim that exists already is answered without a write. If the claim shares a transaction with
+        # other operations, that costs less than looking first.
+        if self._writer.idle:
+            known = await self._read(statements.find_claim, key, fingerprint, self._owner)
+            if known is not None:
+                return known
+        try:
+            job = self._writer.submit(statements.make_claim, *arguments, durable=durable)
+            return await self._acquire(job, statements.RUN, key, statements.release_claim)
+        except StoreUnavailableError:
+            # A file that cannot be written can often be read.
+            known = await self._read(statements.find_claim, key, fingerprint, self._owner)
+            if known is not None:
+                return known
+            raise
 
     async def holds(self, key: str) -> bool:
         """See `Store.holds`."""
         check(key)
-        look = partial(statements.holds_claim, key=key, owner=self._owner)
         if not self._ready:
             await self._make_ready()
         begin, end = self._writer.lease_window
         if begin <= self.now() < end:
-            return await self._read(look)
+            return await self._read(statements.holds_claim, key, self._owner)
 
         def renew_and_look(db: apsw.Connection, now: float) -> bool:
             self._owner.renew(db, now)
-            return look(db, now)
+            return statements.holds_claim(db, now, key, self._owner)
 
         # The lease has expired or is about to. It is renewed in the same transaction, because the writer
         # renews it only with some transactions. A claim that was taken over stays lost.
-        return await self._writer.submit(renew_and_look)
+        return await self._writer.submit(renew_and_look).future
 
     async def reclaim(self, key: str) -> bool:
         """See `Store.reclaim`."""
         check(key)
-        return await self._acquire(
-            key,
-            partial(statements.take_over_claim, key=key, owner=self._owner),
-            True,
-            statements.abandon_claim,
-        )
+        if not self._ready:
+            await self._make_ready()
+        job = self._writer.submit(statements.take_over_claim, key, self._owner)
+        return await self._acquire(job, True, key, statements.abandon_claim)
 
     async def complete(
         self, key: str, result: bytes, *, durable: bool = True, ttl: float | None = None
     ) -> bool:
         """See `Store.complete`."""
         result = check(key, result, ttl)
-        work = partial(statements.complete_claim, key=key, result=result, owner=self._owner, ttl=ttl)
-        topic = Topic(claim_version, key)
-        if not durable and (done := await self._write_inline(work)) is not None:
+        arguments = (key, result, self._owner, ttl)
+        if not self._ready:
+            await self._make_ready()
+        if not durable and (done := self._write_inline(statements.complete_claim, arguments)) is not None:
             if self._notifier.waiters:
-                self._notifier.notify([topic])
+                self._notifier.notify([Topic(claim_version, key)])
             return done
-        return await self._write(work, durable=durable, topic=topic)
+        topic = Topic(claim_version, key)
+        job = self._writer.submit(statements.complete_claim, *arguments, durable=durable, topic=topic)
+        return await job.future
 
     async def release(self, key: str) -> None:
         """See `Store.release`."""
@@ -215,43 +224,41 @@ class SqliteStore:
     async def in_doubt(self, prefix: str) -> list[DoubtfulClaim]:
         """See `Store.in_doubt`."""
         check(prefix)
-        return await self._read_in_thread(
-            partial(statements.claims_in_doubt, prefix=prefix, owner=self._owner)
-        )
+        return await self._read_in_thread(statements.claims_in_doubt, prefix, self._owner)
 
     async def outcome(self, key: str, *, within: float) -> Claim:
         """See `Store.outcome`."""
         check(key)
-        look = partial(statements.claim_state, key=key, owner=self._owner)
         loop = asyncio.get_running_loop()
         deadline = loop.time() + within
-        found = await self._read(look)
+        found = await self._read(statements.claim_state, key, self._owner)
         if found is not statements.RUNNING:
             return found
         with self._notifier.subscribe(Topic(claim_version, key)) as waiter:
             while True:
                 waiter.clear()
-                found = await self._read(look)
+                found = await self._read(statements.claim_state, key, self._owner)
                 remaining = deadline - loop.time()
                 if found is not statements.RUNNING or remaining <= 0:
                     return found
                 await waiter.wait(min(remaining, _HOLDER_CHECK_SECONDS))
 
-    def append(self, stream: str, value: bytes, *, ttl: float | None = None) -> Awaitable[int]:
+    def append(self, stream: str, value: bytes, *more: bytes, ttl: float | None = None) -> Awaitable[int]:
         """See `Store.append`."""
-        value = check(stream, value, ttl)
+        values = [check(stream, each, ttl) for each in (value, *more)]
+        topic = Topic(statements.last_entry_id, stream)
         return self._write(
-            partial(statements.append_entry, stream=stream, value=value, ttl=ttl),
-            durable=self._durable_appends,
-            topic=Topic(statements.last_entry_id, stream),
+            statements.append_entries, stream, values, ttl, durable=self._durable_appends, topic=topic
         )
 
     async def read(self, stream: str, *, after: int = 0, limit: int = 1000) -> list[StreamEntry]:
         """See `Store.read`."""
         check(stream)
-        return await self._read_in_thread(
-            partial(statements.read_entries, stream=stream, after=after, limit=max(limit, 0))
-        )
+        limit = max(limit, 0)
+        try:
+            return await self._read(statements.read_few_entries, stream, after, limit)
+        except TooLargeForLoopError:
+            return await self._read_in_thread(statements.read_entries, stream, after, limit)
 
     async def follow(self, stream: str, *, after: int = 0) -> AsyncIterator[StreamEntry]:
         """See `Store.follow`."""
@@ -271,12 +278,12 @@ class SqliteStore:
     async def streams(self, prefix: str) -> list[str]:
         """See `Store.streams`."""
         check(prefix)
-        return await self._read_in_thread(partial(statements.stream_names, prefix=prefix))
+        return await self._read_in_thread(statements.stream_names, prefix)
 
     async def clear(self, stream: str) -> int:
         """See `Store.clear`."""
         check(stream)
-        return await self._write(partial(statements.clear_stream, stream=stream))
+        return await self._write(statements.clear_stream, stream)
 
     async def prune(self) -> int:
         """See `Store.prune`."""
@@ -319,7 +326,7 @@ class SqliteStore:
             )
 
     def _write(
-        self, work: Work[Result], *, durable: bool = True, topic: Topic | None = None
+        self, work: Work[Result], *arguments: Any, durable: bool = True, topic: Topic | None = None
     ) -> Awaitable[Result]:
         """Queue an operation for the writer thread; the file is opened first if necessary."""
         try:
@@ -329,73 +336,74 @@ class SqliteStore:
             # Called before an event loop runs, so return a coroutine for it.
             ready = False
         if not ready:
-            return self._open_and_write(work, durable=durable, topic=topic)
-        return self._writer.submit(work, durable=durable, topic=topic)
+            return self._open_and_write(work, arguments, durable, topic)
+        return self._writer.submit(work, *arguments, durable=durable, topic=topic).future
 
-    async def _open_and_write(self, work: Work[Result], *, durable: bool, topic: Topic | None) -> Result:
+    async def _open_and_write(
+        self, work: Work[Result], arguments: tuple[Any, ...], durable: bool, topic: Topic | None
+    ) -> Result:
         await self._make_ready()
-        return await self._writer.submit(work, durable=durable, topic=topic)
+        return await self._writer.submit(work, *arguments, durable=durable, topic=topic).future
 
-    async def _write_inline(self, work: Work[Result]) -> Result | None:
+    def _write_inline(self, work: Work[Result], arguments: tuple[Any, ...]) -> Result | None:
         """Write on the loop without a flush; return None and do nothing if the file is locked.
 
         A switch to the writer thread and back takes longer than the write itself. `work` runs outside a
         transaction, so a single statement has to do all of it.
         """
-        if not self._ready:
-            await self._make_ready()
         begin, end = self._writer.lease_window
         now = self.now()
         if not begin <= now < end:
             return None
+        database = self._database
         try:
-            return work(self._database.connection(wait_for_lock=False), now)
-        except (apsw.Error, OSError):
+            done = work(database.connection(wait_for_lock=False, check_path=False), now, *arguments)
+        except (apsw.Error, OSError, StoreUnavailableError):
+            # The thread may wait for locks; if the file cannot be written at all, it reports the error.
             return None
+        if database.log_pages >= LOG_PAGES:
+            self._writer.request_checkpoint()
+        return done
 
-    async def _acquire(
-        self, key: str, work: Work[Result], won: Result, undo: Undo, *, durable: bool = True
-    ) -> Result:
-        """Acquire a claim; undo that if the caller is cancelled in the meantime."""
-        if not self._ready:
-            await self._make_ready()
-        future = self._writer.submit(work, durable=durable)
+    async def _acquire(self, job: Job[Result], won: Result, key: str, undo: Undo) -> Result:
+        """Wait for a claim to be acquired; undo that if the caller is cancelled in the meantime."""
         try:
-            return await asyncio.shield(future)
+            return await job.future
         except asyncio.CancelledError:
 
-            def undo_if_won(done: asyncio.Future[Result]) -> None:
-                if not done.cancelled() and done.exception() is None and done.result() == won:
+            def undo_if_won(result: Result) -> None:
+                if result == won:
                     with suppress(StoreUnavailableError):
                         self._undo(key, undo)
 
-            future.add_done_callback(undo_if_won)
+            if not job.resolved:
+                job.lost = undo_if_won
+            elif job.error is None:
+                undo_if_won(job.result)
             raise
 
     def _undo(self, key: str, undo: Undo) -> asyncio.Future[None]:
-        return self._writer.submit(
-            lambda db, _now: undo(db, key, self._owner), topic=Topic(claim_version, key)
-        )
+        return self._writer.submit(undo, key, self._owner, topic=Topic(claim_version, key)).future
 
-    async def _read(self, query: Work[Result], *, otherwise: Work[Result] | None = None) -> Result:
+    async def _read(self, query: Work[Result], *arguments: Any) -> Result:
         """Read on the loop, which is faster than a switch to a thread; fall back to the reader thread."""
         if not self._ready:
             await self._make_ready()
         try:
             db = self._database.connection(wait_for_lock=False, check_path=False)
-            return query(db, self.now())
-        except (apsw.Error, OSError, TooLargeForLoopError):
+            return query(db, self.now(), *arguments)
+        except (apsw.Error, OSError):
             # The reader thread may wait for locks; if the file cannot be read at all, it raises the error.
-            return await self._read_in_thread(otherwise or query)
+            return await self._read_in_thread(query, *arguments)
 
-    async def _read_in_thread(self, query: Work[Result]) -> Result:
+    async def _read_in_thread(self, query: Work[Result], *arguments: Any) -> Result:
         if not self._ready:
             await self._make_ready()
 
         def read() -> Result:
             with translate_errors(self._database.path):
                 try:
-                    return query(self._database.connection(check_path=False), self.now())
+                    return query(self._database.connection(check_path=False), self.now(), *arguments)
                 except apsw.Error:
                     self._database.disconnect()
                     raise

@@ -1,7 +1,11 @@
 """The writer thread: commits all waiting operations in one transaction and resolves them once it is on disk.
 
 A transaction costs one disk flush whether it holds one operation or hundreds; operations queue up during a
-flush. If an operation fails, the others of its transaction are retried, each in its own transaction.
+flush. The operations of one iteration of an event loop are handed over together. If an operation fails, the
+others of its transaction are retried, each in its own transaction.
+
+The thread also makes the checkpoints, which move the pages of the write-ahead log into the database. SQLite
+would make them as a part of a write, which would then wait for two more flushes.
 """
 
 from __future__ import annotations
@@ -9,11 +13,11 @@ from __future__ import annotations
 import asyncio
 import queue
 import threading
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 import apsw
 from jackfield.store import StoreUnavailableError
@@ -25,24 +29,41 @@ from jackfield_store_sqlite.process import ClaimOwner
 from jackfield_store_sqlite.writer_lock import write_transaction
 
 Result = TypeVar("Result")
-Work = Callable[[apsw.Connection, float], Result]
-"""An operation inside a transaction; it gets the connection and the store's time."""
+Work = Callable[..., Result]
+"""An operation inside a transaction; it gets the connection, the store's time and its own arguments."""
 
 _MAX_JOBS = 512
 """Operations per transaction; more would make the first ones wait for the last."""
 
 
+LOG_PAGES = 2000
+"""The length of the write-ahead log at which a checkpoint is due.
+
+A log that starts again early is cheaper to write, because its blocks are in memory already.
+"""
+
+_CHECKPOINT_PATIENCE = 0.02
+"""Seconds for which a checkpoint waits for readers and writers, while other writers wait for it."""
+
 _NO_LEASE = (0.0, 0.0)
 
 
 @dataclass(slots=True)
-class _Job:
-    work: Work[Any]
+class Job(Generic[Result]):
+    """An operation for the writer thread, and its outcome."""
+
+    work: Work[Result]
+    arguments: tuple[Any, ...]
     durable: bool
-    topic: Topic | None = None
-    future: asyncio.Future[Any] | None = None
+    topic: Topic | None
+    future: asyncio.Future[Result]
+    """Resolves once the operation is committed."""
     result: Any = None
     error: BaseException | None = None
+    resolved: bool = False
+    """Whether the caller's event loop knows the outcome; set on that loop."""
+    lost: Callable[[Result], object] | None = None
+    """Called with the result, on the caller's event loop, if the caller no longer waits for it."""
 
 
 class StoreWriter:
@@ -53,33 +74,72 @@ class StoreWriter:
         """Number of committed transactions."""
         self.lease_window = _NO_LEASE
         """The times between which the lease is so recent that no other process considers this one dead."""
+        self.idle = True
+        """Whether an operation would get a transaction of its own; sometimes wrong for a moment."""
         self._database = database
         self._owner = owner
         self._notifier = notifier
-        self._waiting: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
+        self._gathered: dict[asyncio.AbstractEventLoop, list[Job[Any]]] = {}
+        """The operations of the current iteration of each event loop."""
+        self._waiting: queue.SimpleQueue[list[Job[Any]] | None] = queue.SimpleQueue()
+        """What the thread has not received yet; None is the end."""
+        self._pending: deque[Job[Any]] = deque()
+        """What the thread has received and not run yet."""
+        self._ended = False
         self._thread = threading.Thread(target=self._run, name="jackfield-store-writer", daemon=True)
-        self._starting = threading.Lock()
+        self._handing_over = threading.Lock()
         self._closed = False
         self._renewed: tuple[apsw.Connection | None, float] = (None, 0.0)
         self._flushes: tuple[apsw.Connection | None, bool] = (None, True)
+        self._checkpoint_pages = LOG_PAGES
+        self._checkpoint_requested = False
 
     def submit(
-        self, work: Work[Result], *, durable: bool = True, topic: Topic | None = None
-    ) -> asyncio.Future[Result]:
-        """Queue an operation; the future resolves once its transaction is committed."""
-        with self._starting:
+        self, work: Work[Result], *arguments: Any, durable: bool = True, topic: Topic | None = None
+    ) -> Job[Result]:
+        """Queue an operation for the next transaction."""
+        loop = asyncio.get_running_loop()
+        job = Job(work, arguments, durable, topic, loop.create_future())
+        with self._handing_over:
             if self._closed:
                 raise closed_error(self._database.path)
-            if not self._thread.ident:
-                self._thread.start()
-            future = asyncio.get_running_loop().create_future()
-            self._waiting.put(_Job(work, durable, topic, future))
-        return future
+            self.idle = False
+            gathered = self._gathered.get(loop)
+            if gathered is None:
+                self._gathered[loop] = [job]
+                # Callers that are ready in the same iteration share the transaction, and the thread is
+                # woken once for all of them.
+                loop.call_soon(self._hand_over, loop)
+            else:
+                gathered.append(job)
+        return job
+
+    def _hand_over(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Give the operations of an iteration to the thread."""
+        with self._handing_over:
+            # They are gone if the store was closed in between.
+            if jobs := self._gathered.pop(loop, None):
+                if not self._thread.ident:
+                    self._thread.start()
+                self._waiting.put(jobs)
+
+    def request_checkpoint(self) -> None:
+        """Wake the thread for a checkpoint if the log is long enough."""
+        if self._database.log_pages < self._checkpoint_pages or self._checkpoint_requested:
+            return
+        with self._handing_over:
+            if not self._closed:
+                self._checkpoint_requested = True
+                self._waiting.put([])
 
     def close(self) -> None:
         """Run all queued operations, then stop the thread; blocks until then."""
-        with self._starting:
+        with self._handing_over:
             first, self._closed = not self._closed, True
+            if self._gathered and not self._thread.ident:
+                self._thread.start()
+            while self._gathered:
+                self._waiting.put(self._gathered.popitem()[1])
         if self._thread.ident:
             if first:
                 self._waiting.put(None)
@@ -87,23 +147,35 @@ class StoreWriter:
 
     def _run(self) -> None:
         pulse = self._owner.lease / 3
-        going_on = True
-        while going_on:
-            jobs = []
-            with suppress(queue.Empty):
-                jobs.append(self._waiting.get(timeout=pulse))
-                while len(jobs) < _MAX_JOBS:
-                    jobs.append(self._waiting.get_nowait())
-            going_on = None not in jobs
-            self._run_jobs([job for job in jobs if job is not None], renew=going_on)
+        while not self._ended or self._pending:
+            self._receive(pulse)
+            jobs = [self._pending.popleft() for _ in range(min(len(self._pending), _MAX_JOBS))]
+            self._run_jobs(jobs, renew=not self._ended)
+            self._checkpoint_if_due()
         self._resign()
 
-    def _run_jobs(self, jobs: list[_Job], *, renew: bool) -> None:
+    def _receive(self, seconds: float) -> None:
+        """Take everything that is queued; if there is nothing to do, wait for it."""
+        with suppress(queue.Empty):
+            if not self._pending and not self._ended:
+                self.idle = not self._gathered
+                self._take(self._waiting.get(timeout=seconds))
+            while not self._ended:
+                self._take(self._waiting.get_nowait())
+        self.idle = False
+
+    def _take(self, jobs: list[Job[Any]] | None) -> None:
+        if jobs is None:
+            self._ended = True
+        else:
+            self._pending += jobs
+
+    def _run_jobs(self, jobs: list[Job[Any]], *, renew: bool) -> None:
         """Run jobs in one transaction, or each alone if that fails, and resolve their futures."""
         try:
             self._commit(jobs, renew=renew)
         except OUTAGES as error:
-            jobs += self._drain_queue()
+            self._add_pending(jobs)
             self._refuse(jobs, error)
         except BaseException as error:  # noqa: BLE001 - every future must be resolved, whatever the error
             if len(jobs) > 1:
@@ -112,17 +184,24 @@ class StoreWriter:
                 self._fail(jobs, error)
         self._report(jobs)
 
-    def _run_each_alone(self, jobs: list[_Job]) -> None:
+    def _run_each_alone(self, jobs: list[Job[Any]]) -> None:
         for number, job in enumerate(jobs):
             try:
                 self._commit([job], renew=False)
             except OUTAGES as error:
+                self._add_pending(jobs)
                 self._refuse(jobs[number:], error)
                 return
             except BaseException as error:  # noqa: BLE001
                 self._fail([job], error)
 
-    def _commit(self, jobs: list[_Job], *, renew: bool) -> None:
+    def _add_pending(self, jobs: list[Job[Any]]) -> None:
+        """Add the jobs that were queued since an outage began: they would wait as long for the same error."""
+        self._receive(0)
+        jobs += self._pending
+        self._pending.clear()
+
+    def _commit(self, jobs: list[Job[Any]], *, renew: bool) -> None:
         db = self._database.connection()
         renew = renew and self._must_renew(db)
         if not jobs and not renew:
@@ -134,7 +213,7 @@ class StoreWriter:
             if renew:
                 self._owner.renew(db, now)
             for job in jobs:
-                job.result = job.work(db, now)
+                job.result = job.work(db, now, *job.arguments)
         self.transactions += 1
         if renew:
             self._renewed = (db, now)
@@ -149,16 +228,38 @@ class StoreWriter:
             db.pragma("synchronous", "FULL" if durable else "NORMAL")
             self._flushes = (db, durable)
 
-    def _drain_queue(self) -> list[_Job]:
-        """Return the jobs queued in the meantime; they would wait as long for the same error."""
-        jobs: list[_Job] = []
-        with suppress(queue.Empty):
-            while job := self._waiting.get_nowait():
-                jobs.append(job)
-            self._waiting.put(None)
-        return jobs
+    def _checkpoint_if_due(self) -> None:
+        """Move the pages of a long log into the database, and let the log start again."""
+        if self._database.log_pages >= self._checkpoint_pages:
+            # If the file cannot be written, the next operation reports that.
+            with suppress(apsw.Error, OSError, StoreUnavailableError):
+                db = self._database.connection()
+                pages, moved = db.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
+                # Otherwise a reader is in the way, and the log cannot start again.
+                if moved == pages:
+                    self._restart_log(db)
+            # A log that did not start again grows by as much before the next attempt.
+            self._checkpoint_pages = LOG_PAGES + self._database.log_pages // LOG_PAGES * LOG_PAGES
+        self._checkpoint_requested = False
 
-    def _refuse(self, jobs: Iterable[_Job], error: Exception) -> None:
+    def _restart_log(self, db: apsw.Connection) -> None:
+        """Move the pages that were written since the checkpoint began, and write to the new log."""
+        # The first write to a new log flushes it, which must not happen on the event loop. Without a lease,
+        # operations of the event loop wait for this thread.
+        lease_window, self.lease_window = self.lease_window, _NO_LEASE
+        try:
+            # Others cannot write in the meantime, but there are few pages left.
+            with self._database.short_patience(_CHECKPOINT_PATIENCE):
+                pages, moved = db.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_FULL)
+        except apsw.BusyError:
+            pages, moved = 1, 0
+        if moved == pages:
+            self._renewed = (None, 0.0)
+            self._commit([], renew=True)
+        else:
+            self.lease_window = lease_window
+
+    def _refuse(self, jobs: Iterable[Job[Any]], error: Exception) -> None:
         """Fail the jobs; reconnect for the next ones unless the file was only busy."""
         if not isinstance(error, apsw.BusyError | StoreUnavailableError):
             with suppress(apsw.Error):
@@ -167,7 +268,7 @@ class StoreWriter:
         self.lease_window = _NO_LEASE
         self._fail(jobs, error)
 
-    def _fail(self, jobs: Iterable[_Job], error: BaseException) -> None:
+    def _fail(self, jobs: Iterable[Job[Any]], error: BaseException) -> None:
         for job in jobs:
             job.error = error
             if isinstance(error, apsw.Error | OSError | StoreUnavailableError):
@@ -175,13 +276,12 @@ class StoreWriter:
                 job.error = StoreUnavailableError(str(unavailable_error(self._database.path, error)))
                 job.error.__cause__ = error
 
-    def _report(self, jobs: Iterable[_Job]) -> None:
+    def _report(self, jobs: Iterable[Job[Any]]) -> None:
         """Resolve futures with one wake-up per event loop, and notify the waiters."""
-        by_loop: dict[asyncio.AbstractEventLoop, list[_Job]] = defaultdict(list)
+        by_loop: dict[asyncio.AbstractEventLoop, list[Job[Any]]] = defaultdict(list)
         topics = []
         for job in jobs:
-            if job.future is not None:
-                by_loop[job.future.get_loop()].append(job)
+            by_loop[job.future.get_loop()].append(job)
             if job.topic is not None and job.error is None:
                 topics.append(job.topic)
         for loop, done in by_loop.items():
@@ -201,13 +301,15 @@ class StoreWriter:
             db.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
 
 
-def _resolve(jobs: Iterable[_Job]) -> None:
+def _resolve(jobs: Iterable[Job[Any]]) -> None:
     """Resolve the futures of committed operations, on the event loop of their callers."""
     for job in jobs:
         future = job.future
-        if future is None or future.done():
-            continue
-        if job.error is None:
+        job.resolved = True
+        if future.done():
+            if job.lost is not None and job.error is None:
+                job.lost(job.result)
+        elif job.error is None:
             future.set_result(job.result)
         else:
             future.set_exception(job.error)

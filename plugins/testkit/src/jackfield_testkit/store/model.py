@@ -91,10 +91,10 @@ class StoreComparison(RuleBasedStateMachine):
         """Get the outcome without waiting."""
         self._compare("outcome", key, within=0)
 
-    @rule(key=_KEYS, value=_VALUES, ttl=st.none() | _TTLS)
-    def append(self, key: str, value: bytes, ttl: float | None) -> None:
-        """Append to a stream."""
-        self._compare("append", key, value, ttl=ttl)
+    @rule(key=_KEYS, values=st.lists(_VALUES, min_size=1, max_size=3), ttl=st.none() | _TTLS)
+    def append(self, key: str, values: list[bytes], ttl: float | None) -> None:
+        """Append one or more entries to a stream."""
+        self._compare("append", key, *values, ttl=ttl)
 
     @rule(key=_KEYS, after=st.integers(0, 5), limit=st.integers(0, 5))
     def read(self, key: str, after: int, limit: int) -> None:

@@ -269,6 +269,21 @@ class StreamTests:
             expect_equal(found, {id_: b"%d" % number for number, id_ in enumerate(ids)}, "the values by id")
 
     @async_test
+    async def test_entries_of_one_append_have_consecutive_ids(self, harness: StoreHarness) -> None:
+        """The entries of one append have consecutive ids, also if others append at the same time."""
+        async with harness.open() as store:
+            batches = [[b"%d.%d" % (number, place) for place in range(3)] for number in range(_MANY)]
+            last = await asyncio.gather(*(store.append("s", *batch) for batch in batches))
+            expect_equal(sorted(last), list(range(3, 3 * _MANY + 1, 3)), "the ids that append() returned")
+            expected = {
+                id_ - 2 + place: value
+                for id_, batch in zip(last, batches, strict=True)
+                for place, value in enumerate(batch)
+            }
+            found = {entry.id: entry.value for entry in await store.read("s")}
+            expect_equal(found, expected, "the values by id")
+
+    @async_test
     async def test_followers_get_every_entry_in_order(self, harness: StoreHarness) -> None:
         """A follower gets all existing and new entries in order, from any starting id."""
         async with harness.open() as store:
