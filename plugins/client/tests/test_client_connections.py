@@ -267,7 +267,7 @@ def test_refused_handshakes_are_explained_and_transient_ones_retried() -> None:
                 await connect(url).__aenter__()
             assert (caught.value.status, caught.value.code) == (401, "bad_token")
             host.refusals = [refusal(HTTPStatus.FOUND, "", Location="http://elsewhere.example/")]
-            with pytest.raises(HandshakeError, match="give the address of the host itself"):
+            with pytest.raises(HandshakeError, match="use the host's own address"):
                 await connect(url, token="secret").__aenter__()
             async with connect(url) as session:
                 host.refusals = [refusal(HTTPStatus.SERVICE_UNAVAILABLE, "", Retry_After="1")]
@@ -288,7 +288,7 @@ def test_the_client_gives_up_after_the_reconnect_timeout() -> None:
                     await until(session, Resumed)
                 assert session.info.token == "s.secret"
                 assert "secret" not in repr(session.info)
-        with pytest.raises(HostUnreachableError, match="No server listens at http://127"):
+        with pytest.raises(HostUnreachableError, match="No server is listening at http://127"):
             await connect(url).__aenter__()
 
     asyncio.run(main())

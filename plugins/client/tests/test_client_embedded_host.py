@@ -41,7 +41,7 @@ def test_a_session_with_the_embedded_host_can_be_resumed(deployment: Deployment)
     first, other, same = asyncio.run(main())
     assert first[:2] == (0, "Noted.\n")
     assert other[0] == 1
-    assert "no saved session with this host" in other[2]
+    assert "no saved session for this host" in other[2]
     # The earlier conversation is printed first, then the new answer.
     assert same[:2] == (0, "Noted.\nThe blue one.\n")
     assert "> the blue one" in same[2]
@@ -102,7 +102,7 @@ def test_an_unreachable_model_is_reported_without_a_traceback(deployment: Deploy
         ),
         (["--token-env", "CLI_KEY"], 2, "--token-env needs a URL"),
         (["http://agent.example", "--token-env", "CLI_KEY"], 2, "--insecure"),
-        (["http://127.0.0.1:1"], 1, "No server listens at http://127.0.0.1:1"),
+        (["http://127.0.0.1:1"], 1, "No server is listening at http://127.0.0.1:1"),
         (["--config", "nowhere.toml"], 2, "nowhere.toml"),
     ],
 )
@@ -142,4 +142,4 @@ def test_chat_prints_which_provider_answers_and_why(deployment: Deployment) -> N
 
     status, out, err = asyncio.run(main())
     assert (status, out) == (0, "Hello.\n")
-    assert err.startswith("(provider: openai; the setting `provider` names it)\n")
+    assert err.startswith("(provider: openai; the `provider` setting names it)\n")

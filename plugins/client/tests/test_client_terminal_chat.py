@@ -128,7 +128,7 @@ def test_lines_from_a_pipe_are_answered_and_set_the_exit_status(deployment: Depl
     assert "at most 8000 characters, but this one has 9000" in long[2]
     # The end of a pipe ends the session, so there is nothing to resume.
     assert gone[0] == 1
-    assert "no saved session with this host" in gone[2]
+    assert "no saved session for this host" in gone[2]
 
 
 def test_a_banned_user_sees_for_how_long(deployment: Deployment) -> None:

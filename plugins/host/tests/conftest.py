@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,6 +13,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 
 from host_harness import HostFolder, make_site
+from jackfield_testkit.postgres import PostgresServer
 
 
 @pytest.fixture(scope="session")
@@ -27,3 +30,19 @@ def host_folder(host_site: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setenv("HST_KEY", "k")
     monkeypatch.chdir(tmp_path)
     return HostFolder(tmp_path, host_site / "tool_registry.json", host_site)
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[PostgresServer]:
+    """Run a PostgreSQL server that the tests of this process share."""
+    with PostgresServer.temporary() as server:
+        yield server
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def any_store_folder(host_folder: HostFolder, request: pytest.FixtureRequest) -> HostFolder:
+    """Return a working folder for hosts on each store that several hosts can share."""
+    if request.param == "sqlite":
+        return host_folder
+    server: PostgresServer = request.getfixturevalue("postgres")
+    return replace(host_folder, database=server.uri())

@@ -24,6 +24,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import cache
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
@@ -56,7 +57,7 @@ ALLOW = (
     "jackfield-console",
     "jackfield-policies",
     "jackfield-observability",
-    "jackfield-store-sqlite",
+    "jackfield-store-*",
     "jackfield-transport-openai",
     "jackfield-transport-gemini",
     "jackfield-tool-ignore-user",
@@ -113,7 +114,8 @@ async def facts(args, ctx):
 
 
 async def heap(args, ctx):
-    return ok({"watched": len(gc.get_objects()), "set_aside": gc.get_freeze_count()})
+    found = {"watched": len(gc.get_objects()), "set_aside": gc.get_freeze_count()}
+    return ok({**found, "collecting": gc.isenabled()})
 
 
 async def hush(args, ctx):
@@ -219,20 +221,35 @@ class HostFolder:
     site: Path
     store_settings: dict[str, Any] = field(default_factory=dict)
     """Further store settings of hosts in processes of their own."""
+    database: str = ""
+    """The URL of a PostgreSQL database; without it, the store is a SQLite file."""
 
     def settings(self, served: Provider, tables: Mapping[str, Any] | None = None) -> Settings:
         """Return the settings of a host in this folder with this provider."""
         given = {
             "transports": {served.provider: served.table},
-            "stores": {"sqlite": {"path": str(self.store)}},
+            "stores": {self.store_name: self.store_table},
             "observers": {"audit": {"path": str(self.path / "audit.jsonl")}},
         }
         return Settings(
             allow=ALLOW,
             registry=self.registry,
             provider=served.provider,
+            store=self.store_name,
             tables={**given, **(tables or {})},
         )
+
+    @property
+    def store_name(self) -> str:
+        """The name of the store."""
+        return "postgres" if self.database else "sqlite"
+
+    @property
+    def store_table(self) -> dict[str, Any]:
+        """The settings of the store; on PostgreSQL, each folder has a schema of its own."""
+        if not self.database:
+            return {"path": str(self.store)}
+        return {"url": self.database, "schema": f"t{sha256(str(self.path).encode()).hexdigest()[:16]}"}
 
     @property
     def store(self) -> Path:
@@ -491,12 +508,19 @@ def _toml(host_folder: HostFolder, served: Provider, options: Mapping[str, Any])
     def table(name: str, values: Mapping[str, Any]) -> str:
         return f"[{name}]\n" + "".join(f"{key} = {json.dumps(value)}\n" for key, value in values.items())
 
-    top = {"provider": served.provider, "registry": str(host_folder.registry), "allow": list(ALLOW)}
+    top = {
+        "provider": served.provider,
+        "store": host_folder.store_name,
+        "registry": str(host_folder.registry),
+        "allow": list(ALLOW),
+    }
     return "".join(
         [
             "".join(f"{key} = {json.dumps(value)}\n" for key, value in top.items()),
             table(f"transports.{served.provider}", served.table),
-            table("stores.sqlite", {"path": str(host_folder.store), **host_folder.store_settings}),
+            table(
+                f"stores.{host_folder.store_name}", {**host_folder.store_table, **host_folder.store_settings}
+            ),
             table("observers.audit", {"path": str(host_folder.path / "audit.jsonl")}),
             table("host", options),
         ]

@@ -250,7 +250,7 @@ def test_a_tool_that_is_installed_meanwhile_and_a_changed_plugin_restart_the_hos
                 module.write_text(PLUGIN.replace("hst_extra", "hst_other"))
                 await back.until_closed()
             await until_serving(
-                http, lambda _: "plugins are loaded at startup only" in host.output.read_text()
+                http, lambda _: "plugins are loaded only at startup" in host.output.read_text()
             )
             registry = await until_plugins(http, "hst_other")
             assert registry["deployment"] == "development"
@@ -450,7 +450,9 @@ def test_hidden_and_temporary_files_are_no_sources(developed: HostFolder, tool: 
 
 
 def test_a_build_whose_host_has_stopped_ends_quietly(developed: HostFolder) -> None:
-    request = json.dumps({"config": None, "flags": {}, "report": False, "keep_previous": False})
+    request = json.dumps(
+        {"config": None, "flags": {}, "report": False, "keep_previous": False, "keep_listed": True}
+    )
 
     async def main() -> str:
         read, write = os.pipe()
@@ -478,8 +480,8 @@ def test_plain_serve_neither_watches_nor_reloads(developed: HostFolder, tool: De
             http_client(host) as http,
         ):
             assert (await http.get("/status")).json()["development"] is False
-            refused = await http.get("/development")
-            assert (refused.status_code, refused.json()["error"]["code"]) == (404, "not_development")
+            for refused in (await http.get("/development"), await http.post("/development/listings")):
+                assert (refused.status_code, refused.json()["error"]["code"]) == (404, "not_development")
             tool.save("words.py", "ANSWER = 2\n")
             await asyncio.sleep(1.0)
             assert (await answer(http))["data"]["answer"] == 1

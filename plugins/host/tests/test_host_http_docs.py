@@ -20,6 +20,7 @@ from http_client import http_client, stream_events
 from jackfield.components import ProviderDownload
 from jackfield.offers import Download
 from jackfield_console.markdown import OPENAPI
+from jackfield_host import request_models
 from jackfield_host.endpoint import EVENT_STREAM, Endpoint
 from jackfield_host.endpoints.docs import ENDPOINTS
 from jackfield_host.host import Host
@@ -68,7 +69,8 @@ def test_exactly_the_existing_endpoints_are_documented() -> None:
 def test_each_section_has_the_parameters_the_statuses_and_an_example(operation: Endpoint) -> None:
     text = section(operation)
     rows = set(re.findall(r"^\| `?([\w-]+)`? \|", text, re.MULTILINE))
-    fields = operation.body.model_fields.values() if operation.body else ()
+    body = getattr(request_models, operation.body) if operation.body else None
+    fields = body.model_fields.values() if body else ()
     assert {each.name for each in operation.parameters} | {str(each.alias) for each in fields} <= rows
     assert {str(status) for status in (*operation.responses, *operation.errors)} <= rows
     assert examples(text)
@@ -113,7 +115,10 @@ def test_the_examples_run(page_folder: HostFolder) -> None:
     async def main() -> None:
         async with scripted_provider(script) as served:
             tables = {"transports": {"openai": {**served.table, "voice": "webrtc"}}}
-            async with running_host(page_folder, served, tables=tables) as host, http_client(host) as ada:
+            async with (
+                running_host(page_folder, served, tables=tables, name="north") as host,
+                http_client(host) as ada,
+            ):
                 await make_doubt(
                     host.sessions.runtime.store,
                     "call/5e8f2c/order-7731",

@@ -151,7 +151,7 @@ def test_the_streams_of_a_user_are_limited(host_folder: HostFolder) -> None:
                 refused = await ada.get("/events", headers={SESSION: token})
                 assert (refused.status_code, refused.json()["error"]["code"]) == (429, "too_many_streams")
             sessions = host.sessions
-            await wait_until(lambda: not sessions.listeners)
+            await wait_until(lambda: not len(sessions.streams))
             async with event_stream(ada, token) as one:
                 await take(one, 1)
 
@@ -179,10 +179,10 @@ def test_a_client_that_does_not_read_its_stream_is_disconnected(
                 silent.connect(("127.0.0.1", host.port))
                 head = f"GET /events HTTP/1.1\r\nHost: 127.0.0.1\r\n{SESSION}: {made['token']}\r\n\r\n"
                 silent.sendall(head.encode())
-                await wait_until(lambda: sessions.listeners)
+                await wait_until(lambda: len(sessions.streams))
                 for _ in range(50):
                     await sessions.runtime.store.append(f"events/{made['session']}", much.encode())
-                await wait_until(lambda: not sessions.listeners)
+                await wait_until(lambda: not len(sessions.streams))
 
     asyncio.run(main())
 

@@ -12,7 +12,9 @@ import httpx
 import pytest
 from host_harness import HostFolder, HostProcess, RunningHost, running_host, scripted_provider, wait_until
 from http_client import SESSION, http_client, stream_events
+from jackfield.store import StoreUnavailableError
 from jackfield_scripted import ScriptedModel
+from jackfield_store_sqlite import SqliteStore
 
 
 async def quiet(_: ScriptedModel) -> None:
@@ -47,6 +49,122 @@ async def call(
     headers = {name: value for name, value in (("Idempotency-Key", key), (SESSION, token)) if value}
     body = {"arguments": {"text": text, **args}}
     return await ada.post(f"/execute/{tool}", json=body, headers=headers)
+
+
+def test_a_later_call_of_a_session_does_not_search_the_store(
+    host_folder: HostFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its cost must not depend on how many sessions there are."""
+
+    async def test(host: RunningHost, ada: httpx.AsyncClient) -> None:
+        token = (await call(ada, "hst_facts")).json()["token"]
+        searched: list[str] = []
+        store = type(host.sessions.runtime.store)
+        keys = store.keys
+
+        async def noted(self: Any, prefix: str) -> list[str]:
+            searched.append(prefix)
+            return await keys(self, prefix)
+
+        with monkeypatch.context() as patched:
+            patched.setattr(store, "keys", noted)
+            for _ in range(3):
+                assert (await call(ada, "hst_facts", token=token)).status_code == 200
+        assert [each for each in searched if token.partition(".")[0] in each] == []
+
+    run(host_folder, test)
+
+
+def test_a_call_that_waits_for_nothing_is_recorded_in_one_transaction_of_the_writer(
+    host_folder: HostFolder,
+) -> None:
+    """Its events and its session are flushed to the disk once, whether or not the session is new."""
+
+    async def test(host: RunningHost, ada: httpx.AsyncClient) -> None:
+        token, store = (await call(ada, "hst_facts")).json()["token"], host.sessions.runtime.store
+        assert isinstance(store, SqliteStore)
+        writer = store._writer
+        for given in (token, ""):
+            before = writer.transactions
+            for _ in range(20):
+                assert (await call(ada, "hst_facts", token=given, unknown=True)).status_code == 400
+            # A few more, because the store renews its lease from time to time.
+            assert writer.transactions - before < 30
+
+    run(host_folder, test)
+
+
+def test_a_call_whose_new_session_cannot_be_saved_fails(
+    host_folder: HostFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its client must not get the token of a session that is lost."""
+
+    async def away(*_: Any, **__: Any) -> None:
+        raise StoreUnavailableError("the store is away")
+
+    async def test(host: RunningHost, ada: httpx.AsyncClient) -> None:
+        with monkeypatch.context() as patched:
+            patched.setattr(host.sessions.runtime.store, "put", away)
+            for tool in ("hst_facts", "hst_note"):
+                refused = await call(ada, tool, tool)
+                assert refused.status_code == 503
+                assert "token" not in refused.json()
+            waiting = asyncio.create_task(call(ada, "hst_look", "at this", before="gate"))
+            await wait_until(lambda: host_folder.effects("begun at this"))
+            host_folder.open_gate("gate")
+            assert (await waiting).status_code == 503
+        # A tool that writes does not run before its session is saved.
+        assert host_folder.effects("begun hst_note") == 0
+        token = (await call(ada, "hst_facts")).json()["token"]
+        assert (await call(ada, "hst_facts", token=token)).status_code == 200
+
+    run(host_folder, test)
+
+
+def test_the_new_session_of_a_call_is_saved_while_its_tool_waits(host_folder: HostFolder) -> None:
+    """If the host is killed then, the call and its session are known."""
+
+    async def test(host: RunningHost, ada: httpx.AsyncClient) -> None:
+        store = host.sessions.runtime.store
+        waiting = asyncio.create_task(call(ada, "hst_look", "at this", before="gate"))
+        await wait_until(lambda: host_folder.effects("begun at this"))
+        saved: list[str] = []
+        for _ in range(1000):
+            if saved := await store.keys("session/"):
+                break
+            await asyncio.sleep(0.01)
+        async for event in store.follow(f"events/{saved[0].removeprefix('session/')}"):
+            assert b"tool_start" in event.value
+            break
+        host_folder.open_gate("gate")
+        result = (await waiting).json()
+        assert saved == [f"session/{result['session']}"]
+        again = await call(ada, "hst_look", token=result["token"])
+        assert again.json()["session"] == result["session"]
+
+    run(host_folder, test)
+
+
+def test_a_call_notices_that_another_host_has_taken_over_and_ended_the_session(
+    host_folder: HostFolder,
+) -> None:
+    async def main() -> None:
+        async with (
+            scripted_provider(quiet, quiet) as served,
+            running_host(host_folder, served) as one,
+            running_host(host_folder, served) as two,
+            http_client(one) as ada,
+        ):
+            token = (await call(ada, "hst_facts")).json()["token"]
+            for _ in range(2):
+                assert (await call(ada, "hst_facts", token=token)).status_code == 200
+            async with two.client("text", token=token) as client:
+                await client.say("end")
+                await client.until_closed()
+            ended = await call(ada, "hst_facts", token=token)
+            assert (ended.status_code, ended.json()["error"]["code"]) == (410, "ended")
+
+    asyncio.run(main())
 
 
 def test_a_call_runs_as_its_user_in_a_session_that_later_calls_can_use(host_folder: HostFolder) -> None:
@@ -286,6 +404,7 @@ def test_garbage_collection_of_startup_objects_does_not_delay_calls(host_folder:
         ):
             heap = (await call(ada, "hst_heap")).json()["envelope"]["data"]
             assert heap["set_aside"] > 5 * heap["watched"], heap
+            assert heap["collecting"], "the collector is off only during the start"
 
     asyncio.run(main())
 

@@ -68,7 +68,7 @@ def bearer(name: str, **more: str) -> dict[str, str]:
     return {"Authorization": f"Bearer {KEYS[name]}", **more}
 
 
-def test_every_endpoint_but_two_requires_a_token(host_folder: HostFolder) -> None:
+def test_only_health_and_the_api_document_need_no_token(host_folder: HostFolder) -> None:
     async def test(_: RunningHost, client: httpx.AsyncClient) -> None:
         opened = set()
         for operation in ENDPOINTS:
@@ -79,7 +79,7 @@ def test_every_endpoint_but_two_requires_a_token(host_folder: HostFolder) -> Non
                 assert answer.headers["WWW-Authenticate"].startswith("Bearer")
             else:
                 opened.add(operation.path)
-        assert opened == {"/health", "/openapi.json"}
+        assert opened == {"/health", "/health/live", "/health/ready", "/openapi.json"}
         wrong = await client.get("/status", headers={"Authorization": "Bearer jf_ada_wrong"})
         assert (wrong.status_code, wrong.json()["error"]["code"]) == (401, "bad_token")
 
@@ -175,7 +175,7 @@ def test_metrics_require_the_operator_role(host_folder: HostFolder) -> None:
 
 
 def test_only_operators_see_why_the_provider_was_chosen(host_folder: HostFolder) -> None:
-    why = {"reason": "the setting `provider` names it", "detected": False, "hints": []}
+    why = {"reason": "the `provider` setting names it", "detected": False, "hints": []}
 
     async def guarded(_: RunningHost, client: httpx.AsyncClient) -> None:
         for user, told in (("ada", None), ("root", why)):
@@ -330,6 +330,7 @@ def test_health_reports_what_fails_and_nothing_private(
         assert set(good.json()) == {
             "status", "registry", "store", "provider", "conversations", "active_sessions", "uptime"
         }  # fmt: skip
+        assert (await client.get("/health/ready")).json() == {"status": "ready", "reasons": []}
         store = host.sessions.runtime.store
         with monkeypatch.context() as patched:
             patched.setattr(type(store), "put", away)
@@ -337,11 +338,16 @@ def test_health_reports_what_fails_and_nothing_private(
             bad = await client.get("/health")
             assert (bad.status_code, bad.json()["status"], bad.json()["store"]) == (503, "unhealthy", False)
             assert "/secret" not in bad.text
+            assert (await client.get("/health/live")).status_code == 200
+            unready = await client.get("/health/ready")
+            assert (unready.status_code, unready.json()["reasons"]) == (503, ["the store does not work"])
             failed = await client.post("/execute/hst_look", json=BODY, headers=bearer("ada"))
             assert (failed.status_code, failed.json()["error"]["code"]) == (503, "store_unavailable")
             assert "/secret" not in failed.text
             assert (await client.get("/health")).status_code == 503
         host.sessions.admission.closed = True
+        unready = await client.get("/health/ready")
+        assert (unready.status_code, unready.json()["reasons"]) == (503, ["the host is draining"])
         leaving = await client.get("/health")
         assert (leaving.status_code, leaving.json()["status"]) == (503, "unhealthy")
         for refused in (

@@ -86,7 +86,7 @@ def test_the_startup_summary_has_url_provider_store_and_token(host_folder: HostF
     assert told[0] == f"Jackfield {version('jackfield-host')}"
     assert told[-1] == "Open http://127.0.0.1:PORT · Ctrl-C stops"
     assert f"  registry  {registry} ({host_folder.registry}, development)\n" in said
-    assert "  provider  openai (text, voice): the setting `provider` names it\n" in said
+    assert "  provider  openai (text, voice): the `provider` setting names it\n" in said
     assert "  store     sqlite\n" in said
     assert "hst_look" in said.partition(" offered: ")[2].partition("\n")[0].split(", ")
     assert "  token     not required: every program on this machine has access; if a proxy or tunnel " in said
@@ -230,7 +230,7 @@ def test_a_secret_in_the_wrong_setting_is_not_repeated(
             "",
             'store = "sqlight"',
             "",
-            "store: no installed plugin offers 'sqlight'; choose one of memory, sqlite",
+            "store: no installed plugin offers 'sqlight'; choose one of memory, postgres, sqlite",
         ),
         (
             'address = "0.0.0.0"',

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
-from host_harness import HostFolder, running_host, scripted_provider
+from host_harness import HostFolder, running_host, scripted_provider, wait_until
 from hypothesis import given
 from hypothesis import strategies as st
 from jackfield import Mode
@@ -197,6 +197,47 @@ def test_queued_audio_is_dropped_and_other_messages_are_delivered() -> None:
         assert [each for each in told if isinstance(each, bytes)] == [b"cc"]
         assert told[-2:] == [{"type": "audio", "item": "two"}, b"cc"]
         assert {"type": "message", "id": 1} in told
+
+    asyncio.run(main())
+
+
+def test_audio_is_written_at_once_unless_something_precedes_it() -> None:
+    async def main() -> None:
+        sent: list[Frame] = []
+        blocked = asyncio.Event()
+        full = False
+
+        def write(frame: bytes) -> bool:
+            if not full:
+                sent.append(frame)
+            return not full
+
+        async def send(frame: Frame) -> None:
+            await blocked.wait()
+            sent.append(frame)
+
+        queue = ClientQueue(100_000, write_audio=write)
+        queue.send_audio("one", b"before it runs")
+        running = asyncio.create_task(queue.run(send))
+        await asyncio.sleep(0)
+        queue.send_audio("one", b"behind a frame that is being sent")
+        assert not sent
+        blocked.set()
+        await wait_until(lambda: len(sent) == 3)
+        queue.send_audio("one", b"at once")
+        assert sent[-1] == b"at once"
+        queue.send("a message")
+        queue.send_audio("one", b"behind a message")
+        assert sent[-1] == b"at once"
+        await wait_until(lambda: sent[-2:] == ["a message", b"behind a message"])
+        full = True
+        queue.send_audio("one", b"queued, because the buffer is full")
+        await wait_until(lambda: sent[-1] == b"queued, because the buffer is full")
+        queue.close(ENDED)
+        queue.send_audio("one", b"too late")
+        assert await running is ENDED
+        assert sent[1:3] == [b"before it runs", b"behind a frame that is being sent"]
+        assert b"too late" not in sent
 
     asyncio.run(main())
 

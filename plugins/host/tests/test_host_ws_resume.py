@@ -131,7 +131,7 @@ async def reached(moment: str, client: Client, host_folder: HostFolder) -> None:
 
 @pytest.mark.parametrize("moment", MOMENTS)
 def test_a_write_around_a_host_crash_runs_once_and_a_doubt_is_reported(
-    host_folder: HostFolder, moment: str
+    any_store_folder: HostFolder, moment: str
 ) -> None:
     gates, done, outcome = MOMENTS[moment]
     told: list[str] = []
@@ -153,17 +153,17 @@ def test_a_write_around_a_host_crash_runs_once_and_a_doubt_is_reported(
         await model.says("That is what happened.")
 
     async def main() -> None:
-        async with scripted_provider(script) as served, HostProcess(host_folder, served) as host:
+        async with scripted_provider(script) as served, HostProcess(any_store_folder, served) as host:
             async with host.client("text") as ada:
                 await ada.say("text", text="note it")
                 await ada.until(arrived.is_set)
-                await reached(moment, ada, host_folder)
+                await reached(moment, ada, any_store_folder)
                 await ada.until_type("message")
                 await host.kill()
                 killed.set()
                 await ada.until_closed()
-            assert host_folder.effects("done it") == done
-            host_folder.open_gate("go")
+            assert any_store_folder.effects("done it") == done
+            any_store_folder.open_gate("go")
             await host.start()
             async with host.client("text", token=ada.token, lastEvent=ada.last_event) as back:
                 await back.until(lambda: back.said("assistant"))
@@ -176,8 +176,8 @@ def test_a_write_around_a_host_crash_runs_once_and_a_doubt_is_reported(
                     assert "may or may not have taken effect" in told[0]
                 elif moment == "after the answer":
                     assert "hst_note" in told[0]
-            assert host_folder.effects("begun it") == 1
-            assert host_folder.effects("done it") == (done if outcome == "tool_error" else 1)
+            assert any_store_folder.effects("begun it") == 1
+            assert any_store_folder.effects("done it") == (done if outcome == "tool_error" else 1)
 
     asyncio.run(main())
 
@@ -230,7 +230,7 @@ def test_after_a_host_crash_a_pending_read_runs_again_and_a_confirmation_survive
 
 
 def test_another_host_takes_over_during_a_call_and_the_first_releases_the_session(
-    host_folder: HostFolder,
+    any_store_folder: HostFolder,
 ) -> None:
     """The write completes on the first host, and its result reaches the user on the second."""
     told: list[str] = []
@@ -238,24 +238,24 @@ def test_another_host_takes_over_during_a_call_and_the_first_releases_the_sessio
     async def main() -> None:
         async with (
             scripted_provider(notes_behind_a_gate, numbered(told)) as served,
-            running_host(host_folder, served) as here,
-            running_host(host_folder, served) as there,
+            running_host(any_store_folder, served) as here,
+            running_host(any_store_folder, served) as there,
             here.client("text") as ada,
         ):
             await ada.say("text", text="note it")
-            await ada.until(lambda: host_folder.effects("begun it"))
+            await ada.until(lambda: any_store_folder.effects("begun it"))
             # No event is in transit to the first connection when the second one sends its last event id.
             await ada.until(lambda: ada.of("tool_start") and ada.states[-1:] == ["executing_tool"])
             async with there.client("text", token=ada.token, lastEvent=ada.last_event) as moved:
                 seen_here = list(ada.events)
-                host_folder.open_gate("go")
+                any_store_folder.open_gate("go")
                 await moved.until_type("turn_complete")
                 assert (await ada.until_closed())[0] == 4006
                 assert list(ada.events) == seen_here
                 seen = seen_events(ada, moved)
                 assert types(seen, "tool_complete", "tool_error") == ["tool_complete"]
                 assert await saw_everything(there, ada, moved)
-                assert host_folder.effects("done it") == 1
+                assert any_store_folder.effects("done it") == 1
                 await moved.until(lambda: not here.sessions.live)
             # Back to the first host, whose copy of the session is outdated.
             async with here.client("text", token=ada.token, lastEvent=moved.last_event) as home:

@@ -191,9 +191,9 @@ class RoamingClient(RuleBasedStateMachine):
             self.runner.close()
 
 
-def test_no_event_is_lost_or_duplicated_across_reconnects_and_hosts(host_folder: HostFolder) -> None:
+def test_no_event_is_lost_or_duplicated_across_reconnects_and_hosts(any_store_folder: HostFolder) -> None:
     run_state_machine_as_test(
-        type("RoamingClient", (RoamingClient,), {"host_folder": host_folder}),
+        type("RoamingClient", (RoamingClient,), {"host_folder": any_store_folder}),
         settings=settings(
             max_examples=6,
             stateful_step_count=10,

@@ -15,7 +15,14 @@ from jackfield.session.session import Session
 from jackfield.store import MemoryStore, Store
 from jackfield_scripted import ScriptedCall, ScriptedModel
 from jackfield_sessions.archive import all_sessions, delete, find
-from jackfield_sessions.events import EventLog, OwnershipLost, claim_ownership, follow, replay
+from jackfield_sessions.events import (
+    EventLog,
+    OwnershipLost,
+    QueuedEvent,
+    claim_ownership,
+    follow,
+    replay,
+)
 from session_views import echo, notes_behind_a_gate, numbered, saw_everything, seen_events, types
 
 
@@ -68,22 +75,22 @@ def has_answer(key: str, value: bytes) -> bool:
     return key.startswith(("checkpoint/", "events/")) and b"You said hello" in value
 
 
-def test_state_saved_by_a_former_owner_is_never_read(host_folder: HostFolder) -> None:
+def test_state_saved_by_a_former_owner_is_never_read(any_store_folder: HostFolder) -> None:
     told: list[str] = []
 
     async def main() -> None:
         async with (
             scripted_provider(notes_behind_a_gate, numbered(told)) as served,
-            running_host(host_folder, served) as here,
-            running_host(host_folder, served) as there,
+            running_host(any_store_folder, served) as here,
+            running_host(any_store_folder, served) as there,
             here.client("text") as ada,
         ):
             await ada.say("text", text="note it")
-            await ada.until(lambda: host_folder.effects("begun it"))
+            await ada.until(lambda: any_store_folder.effects("begun it"))
             await ada.until(lambda: ada.of("tool_start") and ada.states[-1:] == ["executing_tool"])
             async with slow(here, "put", is_record) as keeping, slow(here, "append", is_event) as telling:
                 async with there.client("text", token=ada.token, lastEvent=ada.last_event) as moved:
-                    host_folder.open_gate("go")
+                    any_store_folder.open_gate("go")
                     await moved.until_type("turn_complete")
                     await moved.say("text", text="what else?")
                     await moved.until_type("turn_complete", 2)
@@ -111,6 +118,60 @@ def test_state_saved_by_a_former_owner_is_never_read(host_folder: HostFolder) ->
     asyncio.run(main())
 
 
+def test_another_host_takes_over_during_speech_and_no_event_is_lost_or_doubled(
+    any_store_folder: HostFolder,
+) -> None:
+    """The first host finds out when its model goes on."""
+    moved_on = asyncio.Event()
+
+    async def first(model: ScriptedModel) -> None:
+        await model.hears_speech("tell me a story")
+        await model.speaks("Once upon a time there was a lighthouse by the sea", ms=2000)
+        await moved_on.wait()
+        await model.says("And its keeper slept.")
+        await asyncio.Event().wait()
+
+    async def second(model: ScriptedModel) -> None:
+        await model.hears_speech("go on")
+        await model.says("The light went out.")
+        await asyncio.Event().wait()
+
+    async def main() -> None:
+        async with (
+            scripted_provider(first, second) as served,
+            running_host(any_store_folder, served) as here,
+            running_host(any_store_folder, served) as there,
+            here.client("voice", plays=False) as ada,
+        ):
+            await ada.speak()
+            await ada.until(lambda: ada.audio_ms() >= 1000)
+            item = ada.of("audio_frame")[0]["item"]
+            await ada.say("playback", item=item, ms=700)
+            (live,) = here.sessions.live.values()
+            await ada.until(lambda: live.playback.played_ms == 700)
+            last = ada.last_event
+            async with there.client("voice", token=ada.token, lastEvent=last) as moved:
+                moved_on.set()
+                assert (await ada.until_closed())[0] == 4006
+                await released_everything(here)
+                await moved.speak()
+                await moved.until(lambda: "The light went out." in moved.said("assistant"))
+                await moved.until_type("turn_complete")
+                # What was on its way to the first connection arrives at the second one again, unchanged.
+                late = [each for each in ada.events if each["id"] > last]
+                assert moved.events[: len(late)] == late
+                seen = [each for each in ada.events if each["id"] <= last] + moved.events
+                numbers = [each["id"] for each in seen]
+                assert numbers == sorted(set(numbers))
+                # What the former owner's model said after the takeover reached nobody.
+                assert "keeper" not in str(seen)
+            async with there.client("voice", token=ada.token) as fresh:
+                await fresh.until(lambda: fresh.last_event >= numbers[-1])
+                assert [each for each in fresh.events if each["id"] <= numbers[-1]] == seen
+
+    asyncio.run(main())
+
+
 def is_event(stream: str, _: bytes) -> bool:
     return stream.startswith("events/")
 
@@ -124,7 +185,7 @@ async def released_everything(host: RunningHost) -> None:
 
 @pytest.mark.parametrize(("verb", "asked"), [("put", 2), ("append", 1)])
 def test_an_answer_is_published_once_if_its_host_is_lost_before_saving_or_before_publishing(
-    host_folder: HostFolder, verb: str, asked: int
+    any_store_folder: HostFolder, verb: str, asked: int
 ) -> None:
     """An answer that was not saved is requested again; a saved one is published by the next host."""
     heard: list[str] = []
@@ -137,8 +198,8 @@ def test_an_answer_is_published_once_if_its_host_is_lost_before_saving_or_before
     async def main() -> None:
         async with (
             scripted_provider(script, script) as served,
-            running_host(host_folder, served) as here,
-            running_host(host_folder, served) as there,
+            running_host(any_store_folder, served) as here,
+            running_host(any_store_folder, served) as there,
             here.client("text") as ada,
             slow(here, verb, has_answer) as held,
         ):
@@ -200,7 +261,7 @@ def test_the_next_host_acknowledges_a_message_that_the_first_had_saved(
 
 
 def test_an_approval_on_another_host_is_known_to_the_next_owner(
-    host_folder: HostFolder,
+    any_store_folder: HostFolder,
 ) -> None:
     """It neither overwrites the state that the owner saves nor is overwritten by it."""
     told: list[str] = []
@@ -220,8 +281,8 @@ def test_an_approval_on_another_host_is_known_to_the_next_owner(
     async def main() -> None:
         async with (
             scripted_provider(books, knows, knows) as served,
-            running_host(host_folder, served) as here,
-            running_host(host_folder, served) as there,
+            running_host(any_store_folder, served) as here,
+            running_host(any_store_folder, served) as there,
             http_client(there) as http,
         ):
             async with here.client("text") as ada:
@@ -239,7 +300,7 @@ def test_an_approval_on_another_host_is_known_to_the_next_owner(
                 async with hosts[-1].client("text", token=ada.token, lastEvent=ada.last_event) as moved:
                     await moved.say("text", text=f"and now, at host {len(hosts)}?")
                     await moved.until(lambda: moved.said("assistant").count("Yes.") == len(hosts))  # noqa: B023
-        assert host_folder.effects("done a table") == 1
+        assert any_store_folder.effects("done a table") == 1
         for known in told:
             assert "something else" in known
             assert known.count("the answer was") == 2  # That the call waits, and its outcome.
@@ -316,17 +377,18 @@ def test_a_client_that_resumes_behind_an_unsigned_event_gets_nothing_from_a_host
 ):
     async def main() -> None:
         store, session = MemoryStore(), Session("text", "1", session_id="s", secret="known to its client")
-        lost, beside = EventLog(session, store), EventLog(session, store, owner=False)
+        lost, beside = EventLog(session, store), EventLog(session, store, owned=False)
         await claim_ownership(session.id, store, "another host")
-        (settled,) = await beside.append("confirmation_settled", {"callId": "c", "approved": True})
+        await beside.append([QueuedEvent("confirmation_settled", {"callId": "c", "approved": True})])
         with pytest.raises(OwnershipLost):
-            await lost.append("session_status", {"state": "idle"})
-        await beside.append("tool_complete", {"callId": "c", "data": {}})
+            await lost.append([QueuedEvent("session_status", {"state": "idle"})])
+        await beside.append([QueuedEvent("tool_complete", {"callId": "c", "data": {}})])
 
         whole = (await replay(session, store, 0)).messages
         assert types(whole, "session_status", "tool_complete") == ["tool_complete"]
-        assert (await replay(session, store, settled["id"])).messages == whole[1:]
-        async with aclosing(follow(session, store, settled["id"])) as following:
+        settled = whole[0]["id"]
+        assert (await replay(session, store, settled)).messages == whole[1:]
+        async with aclosing(follow(session, store, settled)) as following:
             assert await anext(following) == whole[1]
 
     asyncio.run(main())

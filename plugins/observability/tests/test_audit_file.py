@@ -12,6 +12,7 @@ import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import orjson
@@ -268,3 +269,19 @@ def test_the_queue_is_bounded(audited: Callable[..., Any], monkeypatch: pytest.M
 
     assert [each["event"] for each in lines] == ["call"] * 50 + ["dropped"]
     assert lines[-1]["lines"] == 30
+
+
+def test_each_host_can_write_a_file_of_its_own(audited_host: ModuleType, tmp_path: Path) -> None:
+    audit = Audit(AuditSettings(path=tmp_path / "audit-{host}.jsonl"))
+    audit.started(SimpleNamespace(hosts=SimpleNamespace(name="north")))  # type: ignore[arg-type]
+    host = audited_host.AuditedHost(observers=[audit])
+    host.call(text="hello")
+    host.run(audit.close())
+    host.close()
+    assert [path.name for path in tmp_path.iterdir()] == ["audit-north.jsonl"]
+    assert orjson.loads((tmp_path / "audit-north.jsonl").read_bytes())["host"] == "north"
+
+
+def test_a_folder_for_files_of_hosts_that_cannot_be_written_is_reported(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match="cannot be written to"):
+        Audit(AuditSettings(path=tmp_path / "missing" / "audit-{host}.jsonl"))

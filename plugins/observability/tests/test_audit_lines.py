@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Callable
 from datetime import UTC, datetime
 from types import ModuleType
@@ -57,6 +58,7 @@ def test_a_call_is_one_line_with_everything_about_it(
     assert abs((when - before).total_seconds()) < 1
     assert line == {
         "event": "call",
+        "host": socket.gethostname(),
         "tool": "echo",
         "toolVersion": "2.3.4",
         "registryVersion": audited_host.VERSION,

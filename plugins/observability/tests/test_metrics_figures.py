@@ -13,10 +13,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from jackfield import ErrorType, ToolResponse, fail, ok
+from jackfield.governance import Call
 from jackfield.offers import Stage
 from jackfield.session.session import Session, State
 from jackfield_observability import metrics as metrics_module
-from jackfield_observability.metrics import CONTENT_TYPE, WINDOW, Metrics, ToolMetrics, percentiles
+from jackfield_observability.metrics import CONTENT_TYPE, WINDOW, Metrics, percentiles
 from jackfield_observability.settings import MetricsSettings
 from prometheus_client import CONTENT_TYPE_LATEST
 from prometheus_client.parser import text_string_to_metric_families
@@ -43,10 +44,13 @@ def test_percentiles_of_one_value_and_of_none() -> None:
     assert percentiles([]) is None
 
 
-def test_percentiles_are_over_the_last_thousand() -> None:
-    figures = ToolMetrics(1000)
+def test_percentiles_are_over_the_last_thousand(audited_host: ModuleType) -> None:
+    metrics, tool, session = Metrics(), audited_host.tool(), Session("text", "1")
     for size in range(2500):
-        figures.add(size / 1000, size)
+        call = Call(tool, session, {}, b"", None)
+        call.finished_at, call.text = call.started_at + size / 1000, "x" * size
+        metrics.call_finished(call, ok())
+    figures = metrics.tools[tool.id]
     sizes = figures.size_percentiles()
     durations = figures.duration_percentiles()
 

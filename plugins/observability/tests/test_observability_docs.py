@@ -54,7 +54,7 @@ def test_every_field_of_a_line_is_documented_and_no_other(audited: Callable[...,
     (line,) = talk.lines()
     # Fields added only by a policy, the handler or violated `returns`.
     assert set(rows("The lines")) == {*line, "meta", "notes", "returnsViolations"}
-    assert set(rows("Missing lines")) == set(orjson.loads(dropped_line(1)))
+    assert set(rows("Missing lines")) == set(orjson.loads(dropped_line(1, "north")))
 
 
 def test_every_metric_is_documented_with_its_type_and_labels() -> None:
@@ -64,6 +64,7 @@ def test_every_metric_is_documented_with_its_type_and_labels() -> None:
         "_by_tool": "tool",
         "_by_mode": "mode",
         "_alone": "",
+        "_host": "host",
     }
     documented = rows("The metrics")
     assert set(documented) == {metric.name for metric in METRICS}

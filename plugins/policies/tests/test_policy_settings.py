@@ -76,7 +76,7 @@ def test_the_duration_of_a_turn_is_reported_to_the_model_and_recorded(
     assert kind(answer) == "ok"
     assert meta(answer)["turnTime"]["budgetMs"] == 0.000001
     assert seen[0]["budgets"] == "over time budget"
-    assert "the tools of a turn took" in caplog.text
+    assert "the tools in a turn took" in caplog.text
 
 
 def test_the_settings_define_when_calls_are_a_loop() -> None:

@@ -313,7 +313,6 @@ def test_a_form_survives_its_process_and_a_pending_submission_is_sent_again(site
             checkpoint = await Checkpoint.load(session, store)
             assert checkpoint.forms.open == {form["formId"]: "book_table"}
             # The next process dies as soon as it has saved the submission.
-            checkpoint.accept_client_id("m-1")
             checkpoint.forms.close(form["formId"], submitted=True)
             checkpoint.submission = Submission("book_table", json.dumps(VALUES))
             checkpoint.response_pending = True

@@ -87,7 +87,7 @@ def test_guides_are_added_by_category_then_by_length() -> None:
 
 
 def test_the_prompt_explains_how_the_model_gets_an_omitted_guide() -> None:
-    sentence = "When a call of one of them fails for the first time, its guide comes with the error."
+    sentence = "The first time a call to one of them fails, the error includes its guide."
     assert sentence not in prompt([tool("look")]).text
     assert sentence in prompt([tool("look", lines=9000)]).text
     assert sentence in prompt([tool("look")], "voice").text

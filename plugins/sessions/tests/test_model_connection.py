@@ -151,6 +151,64 @@ def test_a_planned_renewal_opens_the_new_connection_before_it_closes_the_old_one
     assert asyncio.run(main()) == [TextDelta("old"), TextDelta("new"), Closed("authentication")]
 
 
+class GatedTransport(Transport):
+    """Opens its second connection only when the gate does."""
+
+    def __init__(self, *prepared: Any) -> None:
+        super().__init__(*prepared)
+        self.gate = asyncio.Event()
+
+    async def connect(self, opening: ConnectionConfig) -> Connection:
+        connection = await super().connect(opening)
+        if len(self.openings) == 2:
+            await self.gate.wait()
+        return connection
+
+
+def test_a_message_waits_for_a_renewal_that_has_begun() -> None:
+    async def main() -> None:
+        old, new = Scripted([]), Scripted([])
+        transport = GatedTransport(old, new)
+        connection = await opened(transport)
+        connection.schedule_renewal("registry", 60)
+        waiting = asyncio.ensure_future(connection.wait_renewed())
+        await asyncio.sleep(0.01)
+        assert not waiting.done()
+        transport.gate.set()
+        await waiting
+        assert await connection.current() is new
+
+    asyncio.run(main())
+
+
+def test_a_message_does_not_wait_for_a_renewal_that_waits_for_the_model() -> None:
+    async def main() -> None:
+        connection = await opened(Transport(Scripted([])))
+        connection.idle.clear()
+        connection.schedule_renewal("registry", 60)
+        async with asyncio.timeout(1):
+            await connection.wait_renewed()
+        await connection.close()
+
+    asyncio.run(main())
+
+
+def test_a_configuration_that_changes_during_a_renewal_is_used() -> None:
+    async def main() -> None:
+        transport = GatedTransport(Scripted([]), Scripted([]), Scripted([]))
+        connection = await opened(transport)
+        connection.reconfigure(ConnectionConfig("text", "second", {}))
+        renewal = connection.schedule_renewal("registry", 60)
+        await asyncio.sleep(0.01)
+        connection.reconfigure(ConnectionConfig("text", "third", {}))
+        assert connection.schedule_renewal("registry", 60) is renewal
+        transport.gate.set()
+        await renewal
+        assert [each.instructions for each in transport.openings] == ["", "second", "third"]
+
+    asyncio.run(main())
+
+
 def test_sending_waits_while_the_connection_is_broken() -> None:
     gate = asyncio.Event()
     second = Scripted([Closed("authentication")])

@@ -24,7 +24,7 @@ _HOST_OPTIONS = (
     click.option("--token-env", metavar="NAME", help="The environment variable that holds the host's token."),
     click.option("--insecure", is_flag=True, help="Send the token even if the URL is not https://."),
     click.option("--yes", is_flag=True, help="Approve every confirmation without asking."),
-    click.option("--user", metavar="NAME", help="The name of the user (only without URL)."),
+    click.option("--user", metavar="NAME", help="The user's name (only without URL)."),
     click.option(
         "--provider", metavar="NAME", help="The model provider; overrides the setting (only without URL)."
     ),
@@ -42,7 +42,7 @@ def _with_host_options(command: Callable[..., Any]) -> Callable[..., Any]:
 @click.command()
 @click.argument("url", required=False)
 @_with_host_options
-@click.option("--resume", is_flag=True, help="Resume the last session with this host.")
+@click.option("--resume", is_flag=True, help="Resume the last session on this host.")
 @click.option("--keep", is_flag=True, help="Keep the session for --resume (the default at a terminal).")
 def chat(
     *,
@@ -64,7 +64,7 @@ def chat(
 
     Type a message and read the answer as it is written. Tool calls are shown in between, and you are asked
     before a tool does something that needs confirmation. Ctrl-C interrupts an answer, Ctrl-D quits. Lines
-    from a pipe are sent one after the other; the exit status is 1 if one of them got no answer. The client
+    from a pipe are sent one after the other; the exit status is 1 if one of them gets no answer. The client
     reconnects automatically.
     """
     options = EmbeddedHostOptions(provider, registry, config, user)
@@ -106,8 +106,8 @@ def talk(
     Without URL, the command starts its own host for the duration of the conversation.
 
     Each file is sent as if from a microphone, followed by silence until the answer is complete. The command
-    shows the transcript of both sides, tool calls, and the state of the session. It plays no sound, but
-    reports playback to the host as if it did; --out records the answers. The exit status is 1 if a file got
+    shows both sides of the transcript, the tool calls, and the session's state. It plays no sound, but
+    reports playback to the host as if it did; --out records the answers. The exit status is 1 if a file gets
     no answer. Files other than 24 kHz, 16-bit WAV need: pip install "jackfield-client[audio]".
     """
     *before_last, last = files
@@ -203,7 +203,7 @@ async def _chat(host: HostTarget, *, insecure: bool, approve: bool, resume: bool
     saved = saved_sessions.load(host.key) if resume else None
     if resume and saved is None:
         raise click.ClickException(
-            "There is no saved session with this host; start a new one without --resume."
+            "There is no saved session for this host; start a new one without --resume."
         )
     try:
         session = connect(
@@ -235,7 +235,7 @@ def _print_provider(info: SessionInfo) -> None:
         return
     lines = [f"(provider: {info.provider}; {one_line(info.provider_reason)})"]
     if info.provider_hints:
-        lines.append("(for better answers, do one of these and start again:")
+        lines.append("(for better answers, do one of the following and start again:")
         lines += [f"   {one_line(hint)}" for hint in info.provider_hints]
         lines[-1] += ")"
     for line in lines:

@@ -111,7 +111,8 @@ def _describe_failure(error: Exception, address: HostAddress) -> ClientError:
         return HostUnreachableError(f"The secure connection to {address.base} failed: {reason}.")
     if isinstance(error, ConnectionRefusedError):
         return HostUnreachableError(
-            f"No server listens at {address.base}; start a host with `jackfield serve`, or check the port."
+            f"No server is listening at {address.base}. "
+            "Start a host with `jackfield serve`, or check the port."
         )
     if isinstance(error, TimeoutError):
         return HostUnreachableError(f"{address.base} did not answer within {OPEN_SECONDS:.0f} seconds.")
@@ -135,7 +136,7 @@ def _handshake_error(response: Response, address: HostAddress) -> HandshakeError
 
 def _status_message(status: int, address: HostAddress) -> str:
     if status in (301, 302, 303, 307, 308):
-        return f"{address.base} redirects ({status}); give the address of the host itself."
+        return f"{address.base} redirects ({status}); use the host's own address."
     if status == 404:
         return (
             f"The server at {address.base} is not a Jackfield host, or the host has a different path (404)."

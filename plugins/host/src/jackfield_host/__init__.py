@@ -18,8 +18,9 @@ def jackfield_commands() -> Iterable[CommandOffer]:
     return [
         CommandOffer("serve", "Serve voice and text sessions.", _serve),
         CommandOffer("dev", "Serve for development, and reload tools when they are saved.", _dev),
-        CommandOffer("settings", "Show the settings of this deployment and where they come from.", _settings),
+        CommandOffer("settings", "Show this deployment's settings and where they come from.", _settings),
         CommandOffer("sessions", "List, show, export and delete the sessions in the store.", _sessions),
+        CommandOffer("hosts", "List the hosts that share the store.", _hosts),
         CommandOffer("key", "Create an API key for the host.", _key),
     ]
 
@@ -46,6 +47,12 @@ def _sessions() -> click.Command:
     from jackfield_host.commands.sessions import sessions
 
     return sessions
+
+
+def _hosts() -> click.Command:
+    from jackfield_host.commands.hosts import hosts
+
+    return hosts
 
 
 def _key() -> click.Command:

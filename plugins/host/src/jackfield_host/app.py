@@ -22,12 +22,14 @@ from jackfield_host.endpoints.downloads import Downloads
 from jackfield_host.endpoints.health import HealthCheck
 from jackfield_host.endpoints.operations import MetricsHistory, find_metrics_observer
 from jackfield_host.errors import handle_routing_error, to_http_error
+from jackfield_host.heartbeat import Heartbeat
 from jackfield_host.host import Host
 from jackfield_host.plugin_endpoints import EndpointServices, create_endpoints
 from jackfield_host.security.auth_errors import AuthError
 from jackfield_host.security.authenticator import Authenticator
 from jackfield_host.security.headers import SecurityHeaders
 from jackfield_host.security.limits import SizeLimits, UserTokenBuckets
+from jackfield_host.security.shared_limits import SharedTokenBuckets
 from jackfield_host.settings import HostSettings
 from jackfield_host.startup import start_runtime
 from jackfield_host.websocket import WebSocketEndpoint
@@ -51,6 +53,11 @@ ALLOWED_HEADERS = (
     "Jackfield-Session",
     "Jackfield-Turn",
     "Last-Event-ID",
+    # Those of MCP clients in browsers.
+    "Mcp-Method",
+    "Mcp-Name",
+    "Mcp-Protocol-Version",
+    "Mcp-Session-Id",
 )
 """The request headers that pages of an allowed origin may send."""
 
@@ -63,23 +70,32 @@ async def open_host(
     *,
     certain: bool = True,
     development: DevelopmentStatus | None = None,
+    one_of_several: bool = False,
 ) -> AsyncIterator[Host]:
     """Create a host with everything it needs; one `SettingsError` reports every fault.
 
     `faults` holds the faults found so far; `certain` is false if keys of the settings file are faulty.
-    With `development`, the registry can be reloaded.
+    With `development`, the registry can be reloaded. `one_of_several` processes need a store that they share.
     """
     faults = SettingsFaults() if faults is None else faults
     async with AsyncExitStack() as closing:
         authenticator = faults.collect(lambda: Authenticator(options))
         runtime = await start_runtime(
-            settings, faults, closing, certain=certain, reloadable=development is not None
+            settings,
+            faults,
+            closing,
+            certain=certain,
+            reloadable=development is not None,
+            one_of_several=one_of_several,
+            host_name=options.name,
         )
         assert authenticator is not None  # noqa: S101 - without faults there is one
         transport = runtime.transport()
         closing.push_async_callback(transport.close)
         sessions = SessionManager(runtime, transport, settings, options)
         rate = options.requests_per_minute / 60
+        buckets = UserTokenBuckets(rate, max(1.0, rate * 10))
+        history = MetricsHistory(find_metrics_observer(runtime.orchestrator.observers), sessions.live)
         choice = runtime.components.provider_choice
         downloads = Downloads(choice.downloads, choice.name)
         closing.push_async_callback(downloads.close)
@@ -90,11 +106,10 @@ async def open_host(
             options,
             authenticator,
             sessions,
-            request_limits=UserTokenBuckets(rate, max(1.0, rate * 10)),
+            request_limits=SharedTokenBuckets(buckets, runtime.store, runtime.hosts),
             health_check=HealthCheck(sessions),
-            metrics_history=MetricsHistory(
-                find_metrics_observer(runtime.orchestrator.observers), sessions.live
-            ),
+            metrics_history=history,
+            heartbeat=Heartbeat(sessions, options, history),
             downloads=downloads,
             endpoints=tuple(endpoints),
             development=development,
@@ -106,7 +121,8 @@ def create_app(host: Host) -> Starlette:
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
-        background = (host.sessions.run_maintenance(), host.metrics_history.run())
+        await host.heartbeat.start()
+        background = (host.sessions.run_maintenance(), host.metrics_history.run(), host.heartbeat.run())
         tasks = [asyncio.create_task(work) for work in background]
         try:
             yield
@@ -126,7 +142,7 @@ def create_app(host: Host) -> Starlette:
                 allow_origins=host.options.origins,
                 allow_methods=_allowed_methods(host),
                 allow_headers=ALLOWED_HEADERS,
-                expose_headers=("Retry-After", "WWW-Authenticate"),
+                expose_headers=("Mcp-Session-Id", "Retry-After", "WWW-Authenticate"),
             ),
             Middleware(SecurityHeaders),
             Middleware(SizeLimits, body=host.options.request_bytes),

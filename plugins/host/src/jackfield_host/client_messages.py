@@ -13,10 +13,9 @@ from jackfield.protocol.codec import InvalidMessageError, Message, members, mess
 from jackfield.protocol.messages import ALL_MESSAGES, CLIENT_MESSAGES, FirstMessage, LaterMessage
 from pydantic import Field, TypeAdapter, ValidationError
 
+from jackfield_host.endpoint import SCHEMA_REF
 from jackfield_host.request_models import check_time_zone
 from jackfield_host.validation_errors import describe_error
-
-SCHEMA_REF = "#/components/schemas/"
 
 _first: TypeAdapter[FirstMessage] = TypeAdapter(Annotated[FirstMessage, Field(discriminator="type")])
 _later: TypeAdapter[LaterMessage] = TypeAdapter(Annotated[LaterMessage, Field(discriminator="type")])

@@ -6,27 +6,33 @@ import asyncio
 import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
 from jackfield.session.session import Session
 from jackfield.strict_json import StrictJsonError, parse_arguments
 from jackfield_sessions.admission import Identity
 from jackfield_sessions.manager import SessionManager
-from pydantic import BaseModel, ValidationError
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
 
 from jackfield_host.errors import HttpError, method_not_allowed, to_http_error
 from jackfield_host.host import OPERATOR, Host
-from jackfield_host.request_models import RequestBody
 from jackfield_host.security.authenticator import RequestInfo
 from jackfield_host.validation_errors import describe_error
+from jackfield_host.validators import load_validators
+
+if TYPE_CHECKING:
+    from jackfield_host.request_models import RequestBody
 
 SESSION = "Jackfield-Session"
 """The header that names a session by its token."""
 
 EVENT_STREAM = "text/event-stream"
+
+SCHEMA_REF = "#/components/schemas/"
+"""Where the API documents keep their schemas."""
 
 BODY_SECONDS = 20.0
 """How long the body of a request may take to arrive."""
@@ -39,7 +45,7 @@ DEFAULT_LIMIT = 100
 ANONYMOUS = Identity("")
 """The user of an endpoint that requires no authentication."""
 
-_M = TypeVar("_M", bound=RequestBody)
+_M = TypeVar("_M", bound="RequestBody")
 
 Schema = Mapping[str, Any]
 
@@ -51,6 +57,8 @@ class RequestContext:
         self.request = request
         self.host = host
         self.identity = identity
+        self.session_token = request.headers.get(SESSION)
+        """The token of the session that the request names."""
 
     @property
     def sessions(self) -> SessionManager:
@@ -65,11 +73,6 @@ class RequestContext:
     def require_operator(self) -> None:
         """Reject a user without the operator role."""
         self.host.require_operator(self.identity)
-
-    @property
-    def session_token(self) -> str | None:
-        """The token of the session that the request names."""
-        return self.request.headers.get(SESSION)
 
     def require_session_token(self) -> str:
         """Return the token of the session; reject a request that names none."""
@@ -94,6 +97,8 @@ class RequestContext:
 
     async def body(self, model: type[_M]) -> _M:
         """Read and validate the JSON body; a 400 error says which member is wrong."""
+        from pydantic import ValidationError
+
         kind = self.request.headers.get("content-type", "").partition(";")[0].strip().lower()
         if kind != "application/json":
             raise HttpError(415, "not_json", "The body must be JSON: send Content-Type: application/json.")
@@ -149,7 +154,8 @@ class ResponseForm(NamedTuple):
     """One form of a response, as the API documentation describes it."""
 
     description: str
-    model: type[BaseModel] | None = None
+    model: str | None = None
+    """The name of the class in `response_models`."""
     media_type: str = "application/json"
 
 
@@ -186,7 +192,8 @@ class Endpoint:
     responses: Mapping[int, tuple[ResponseForm, ...]]
     errors: Mapping[int, str] = field(default_factory=dict)
     """The endpoint's own errors by status; those that every endpoint has are not listed here."""
-    body: type[RequestBody] | None = None
+    body: str | None = None
+    """The name of the class in `request_models`."""
     parameters: tuple[EndpointParameter, ...] = ()
     auth: Literal["user", "public"] = "user"
     """Who may call it: authenticated users, or every client whose `Host` and `Origin` are accepted."""
@@ -207,7 +214,12 @@ class Endpoint:
 
     def route(self) -> Route:
         """Return the Starlette route."""
-        return Route(self.path, self._serve, methods=[self.method, "OPTIONS"], name=self.name)
+        return Route(self.path, self, methods=[self.method, "OPTIONS"], name=self.name)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve a request, as an ASGI application."""
+        response = await self._serve(Request(scope, receive, send))
+        await response(scope, receive, send)
 
     async def _serve(self, request: Request) -> Response:
         try:
@@ -222,6 +234,7 @@ class Endpoint:
                 identity = None
             else:
                 identity = await host.authenticate(request.scope)
+                await load_validators()
             return await self.handler(RequestContext(request, host, identity or ANONYMOUS))
         except Exception as error:  # noqa: BLE001 - a failing request must not affect the others
             return to_http_error(error).response()

@@ -13,7 +13,7 @@ from starlette.types import Scope
 
 from jackfield_host.errors import HttpError
 from jackfield_host.security.authenticator import Authenticator, RequestInfo
-from jackfield_host.security.limits import UserTokenBuckets
+from jackfield_host.security.shared_limits import SharedTokenBuckets
 from jackfield_host.settings import HostSettings
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from jackfield_host.endpoints.downloads import Downloads
     from jackfield_host.endpoints.health import HealthCheck
     from jackfield_host.endpoints.operations import MetricsHistory
+    from jackfield_host.heartbeat import Heartbeat
     from jackfield_host.plugin_endpoints import PluginEndpoint
 
 OPERATOR = "operator"
@@ -34,9 +35,10 @@ class Host:
     options: HostSettings
     authenticator: Authenticator
     sessions: SessionManager
-    request_limits: UserTokenBuckets
+    request_limits: SharedTokenBuckets
     health_check: HealthCheck
     metrics_history: MetricsHistory
+    heartbeat: Heartbeat
     downloads: Downloads
     endpoints: tuple[PluginEndpoint, ...] = ()
     """The endpoints of plugins."""
@@ -70,7 +72,7 @@ class Host:
             self.authenticator.check_origin(request_info, page=True)
             return None
         identity = self.authenticator.authenticate(request_info)
-        seconds = self.request_limits.take(identity.user)
+        seconds = await self.request_limits.take(identity.user)
         if seconds > 0:
             limit = f"{self.options.requests_per_minute:g} requests per minute"
             raise HttpError(429, "too_many_requests", f"Rate limit reached: {limit}.", retry_after=seconds)

@@ -68,11 +68,18 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 LOGGERS = ("", "uvicorn", "uvicorn.error", "uvicorn.access")
 
 
-def configure_logging(options: HostSettings, tables: Mapping[str, Any], environ: Mapping[str, str]) -> None:
-    """Configure the log of this process; `tables` are the settings, which may name variables with secrets."""
+def configure_logging(
+    options: HostSettings, tables: Mapping[str, Any], environ: Mapping[str, str], *, worker: int = 0
+) -> None:
+    """Configure the log of this process; `tables` are the settings, which may name variables with secrets.
+
+    `worker` is the number of this process if several serve a port together.
+    """
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonFormatter() if options.log_format == "json" else TextFormatter())
     handler.addFilter(_LibraryFilter(options))
+    if worker:
+        handler.addFilter(_WorkerFilter(worker))
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(options.log_level.upper())
@@ -110,13 +117,26 @@ class _LibraryFilter(logging.Filter):
         return self._requests and (record.name == "uvicorn.access" or '"WebSocket ' in str(record.msg))
 
 
+class _WorkerFilter(logging.Filter):
+    """Adds the number of the worker to every record."""
+
+    def __init__(self, worker: int) -> None:
+        super().__init__()
+        self._worker = worker
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        record.worker = self._worker
+        return True
+
+
 class TextFormatter(logging.Formatter):
     """One line with the time, the level and the message; a traceback follows on separate lines."""
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the line of a record."""
         at = datetime.fromtimestamp(record.created, UTC).strftime("%Y-%m-%d %H:%M:%S")
-        line = f"{at}Z {record.levelname.lower():7} {escape_controls(record.getMessage())}"
+        worker = f"worker {record.worker}: " if hasattr(record, "worker") else ""
+        line = f"{at}Z {record.levelname.lower():7} {worker}{escape_controls(record.getMessage())}"
         text = record.exc_text or (self.formatException(record.exc_info) if record.exc_info else "")
         return f"{line}\n{text}" if text else line
 

@@ -12,6 +12,7 @@ from jackfield.runtime import Runtime
 from jackfield.settings import SettingsFaults
 from jackfield_sessions.manager import SessionManager
 from starlette.requests import HTTPConnection
+from starlette.responses import Response
 from starlette.routing import BaseRoute, Mount, Route, WebSocketRoute
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from starlette.websockets import WebSocket
@@ -21,6 +22,9 @@ from jackfield_host.host import Host
 from jackfield_host.settings import HostSettings
 
 _log = logging.getLogger(__name__)
+
+RESOURCE_METADATA = "/.well-known/oauth-protected-resource"
+"""The path below which a plugin can describe, by its prefix, who issues tokens for it (RFC 9728)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,9 +72,13 @@ def create_endpoints(
                     faults.add(f"{place}: {path} overlaps {other} of {owner}; disable one of them")
         taken |= dict.fromkeys(endpoint.paths, place)
         endpoints.append(endpoint)
+    served = {route.path for endpoint in endpoints for route in endpoint.routes}
     for endpoint in endpoints:
+        metadata = f"{RESOURCE_METADATA}{endpoint.offer.prefix}"
         for route in endpoint.routes:
-            route.app = AuthMiddleware(route.app, endpoint.offer.auth)
+            route.app = AuthMiddleware(
+                route.app, endpoint.offer.auth, metadata if metadata in served else None
+            )
     return endpoints
 
 
@@ -100,9 +108,11 @@ def _is_usable(route: BaseRoute, offer: EndpointOffer, place: str, faults: Setti
 class AuthMiddleware:
     """ASGI middleware that authenticates according to an offer's `auth` and answers errors like the host."""
 
-    def __init__(self, app: ASGIApp, auth: str) -> None:
+    def __init__(self, app: ASGIApp, auth: str, metadata: str | None = None) -> None:
+        """`metadata` is the path of the document that says who issues tokens, if there is one."""
         self._app = app
         self._auth = auth
+        self._metadata = metadata
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve a request or a WebSocket."""
@@ -121,11 +131,18 @@ class AuthMiddleware:
             if started:
                 _log.exception("the endpoint %s of a plugin failed", scope["path"])
                 raise
-            response = to_http_error(error).response()
+            response = self._refuse(error, scope)
             if scope["type"] == "websocket":
                 await WebSocket(scope, receive, send).send_denial_response(response)
             else:
                 await response(scope, receive, send)
+
+    def _refuse(self, error: Exception, scope: Scope) -> Response:
+        response = to_http_error(error).response()
+        if response.status_code == 401 and self._metadata is not None:
+            url = f"{str(HTTPConnection(scope).base_url).rstrip('/')}{self._metadata}"
+            response.headers["WWW-Authenticate"] += f', resource_metadata="{url}"'
+        return response
 
 
 def describe_routes(endpoint: PluginEndpoint) -> Mapping[str, Any]:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
-from functools import cache
 from typing import Annotated, Any
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
+from jackfield.datetimes import is_zone, nearest_zone
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationInfo, field_validator
 from pydantic.alias_generators import to_camel
 
@@ -16,20 +14,11 @@ UNKNOWN_ZONE = "Etc/Unknown"
 
 def check_time_zone(name: str) -> str:
     """Return the name of a time zone if it exists; raise a `ValueError` that suggests one otherwise."""
-    if name == UNKNOWN_ZONE:
-        return name
-    try:
-        ZoneInfo(name)
-    except (ZoneInfoNotFoundError, ValueError, OSError):
-        close = get_close_matches(name, _known_zones(), 1)
-        hint = f"did you mean {close[0]!r}?" if close else "use a name such as Europe/Berlin"
-        raise ValueError(f"there is no such time zone; {hint}") from None
+    if name != UNKNOWN_ZONE and not is_zone(name):
+        close = nearest_zone(name)
+        hint = f"did you mean {close!r}?" if close else "use a name such as Europe/Berlin"
+        raise ValueError(f"there is no such time zone; {hint}")
     return name
-
-
-@cache
-def _known_zones() -> tuple[str, ...]:
-    return tuple(sorted(available_timezones()))
 
 
 TimeZone = Annotated[str, Field(max_length=64), AfterValidator(check_time_zone)]

@@ -167,6 +167,54 @@ class HealthResponse(ResponseModel):
     uptime: float = Field(description="Seconds.")
 
 
+class LiveResponse(ResponseModel):
+    """The process serves requests."""
+
+    status: Literal["live"]
+    uptime: float = Field(description="Seconds.")
+
+
+class ReadyResponse(ResponseModel):
+    """Whether a load balancer should send new clients to this host."""
+
+    status: Literal["ready", "not_ready"]
+    reasons: list[str] = Field(description="Why it should not; empty if it should.")
+
+
+class HostEntry(ResponseModel):
+    """What a host has reported; times are in seconds since 1970."""
+
+    id: str = Field(description="Identifies the process.")
+    name: str
+    address: str = Field(description="Where it listens.")
+    version: str
+    registry: str
+    started_at: float
+    reported_at: float
+    silent: bool = Field(description="True if it no longer reports, so that its figures are out of date.")
+    draining: bool
+    sessions: int = Field(description="Its live sessions.")
+    calls_per_second: float | None = Field(description="Null if it does not count its calls.")
+    totals: dict[str, float] = Field(description="What it has counted since its start.")
+
+
+class HostSums(ResponseModel):
+    """The sums over the hosts that report."""
+
+    hosts: int
+    sessions: int
+    calls_per_second: float | None
+    totals: dict[str, float]
+
+
+class HostList(ResponseModel):
+    """The hosts that share the store."""
+
+    host: str = Field(description="The name of the host that answers.")
+    hosts: list[HostEntry]
+    sums: HostSums
+
+
 class VersionInfo(ResponseModel):
     """The versions of the host's software."""
 
@@ -176,11 +224,12 @@ class VersionInfo(ResponseModel):
 
 
 class SessionCounts(ResponseModel):
-    """The number of sessions in this process, and the limits."""
+    """The number of live sessions, and the limits."""
 
-    active: int
-    yours: int
-    max: int
+    active: int = Field(description="On this host.")
+    on_all_hosts: int
+    yours: int = Field(description="On all hosts.")
+    max: int = Field(description="The limit of this host.")
     max_yours: int
 
 
@@ -198,7 +247,7 @@ class ProviderSelection(ResponseModel):
     """Why the host uses its provider."""
 
     reason: str
-    detected: bool = Field(description="False if the setting `provider` names it.")
+    detected: bool = Field(description="False if the `provider` setting names it.")
     hints: list[str] = Field(description="How to get a better provider.")
 
 
@@ -206,6 +255,8 @@ class StatusResponse(ResponseModel):
     """The status of the host."""
 
     user: str
+    host: str = Field(description="The name of the host that answers.")
+    hosts: int = Field(description="How many hosts share the store and report.")
     provider: str
     provider_choice: ProviderSelection | None = Field(
         description="Only for operators; on a host without tokens, for every user."
@@ -366,11 +417,12 @@ class SessionSummary(ResponseModel):
     user: str | None
     mode: str
     state: str = Field(
-        description="The state of a session that is live in this process; otherwise `open`, `ended`, or "
+        description="The state of a session that is live on this host; otherwise `open`, `ended`, or "
         "`expired` after 24 hours."
     )
-    live: bool = Field(description="Whether the session is live in this process.")
-    connected: bool = Field(description="Whether a client is connected to it in this process.")
+    live: bool = Field(description="Whether the session is live on a host.")
+    connected: bool = Field(description="Whether a client is connected to it.")
+    host: str | None = Field(description="The name of the host on which it is live.")
     began_at: float
     last_at: float = Field(description="The time of the last message.")
     turns: int
@@ -395,6 +447,7 @@ class TranscriptResponse(ResponseModel):
 class AuditResponse(ResponseModel):
     """Lines of the audit log, the latest first."""
 
+    host: str = Field(description="The name of the host that answers; it returns the lines of its own file.")
     complete: bool = Field(description="True if there are no older matching lines.")
     lines: list[dict[str, Any]] = Field(description="The lines, as docs/observability.md describes them.")
 
@@ -491,6 +544,7 @@ class DecisionCount(ResponseModel):
 class StatisticsResponse(ResponseModel):
     """The statistics of this process."""
 
+    host: str = Field(description="The name of the host that answers.")
     uptime: float
     open: int = Field(description="Live sessions in this process.")
     totals: MetricTotals

@@ -1,4 +1,4 @@
-"""The uvicorn server: sockets, signals, graceful drain, and notifications to systemd."""
+"""The uvicorn server: sockets, signals and graceful drain."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import os
 import signal
 import socket
 import threading
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from types import FrameType
 from typing import TYPE_CHECKING, Any
@@ -21,10 +21,13 @@ from jackfield.settings import Settings, SettingsError, SettingsFaults
 from jackfield_host import uvicorn_protocols
 from jackfield_host.app import create_app, open_host
 from jackfield_host.host import Host
+from jackfield_host.notifications import StatusNotifier, SystemdNotifier
 from jackfield_host.settings import HostSettings
+from jackfield_host.validators import preload_validators
 
 if TYPE_CHECKING:
     from jackfield_host.development.reloader import Reloader
+    from jackfield_host.worker import Worker
 
 _log = logging.getLogger(__name__)
 
@@ -43,51 +46,6 @@ FORCED_EXIT_SECONDS = 1.0
 """How long it may delay the exit after a second signal."""
 
 
-class SystemdNotifier:
-    """Sends notifications to the socket in NOTIFY_SOCKET; a no-op if that is unset."""
-
-    def __init__(self, environ: Mapping[str, str] = os.environ) -> None:
-        address = environ.get("NOTIFY_SOCKET", "")
-        # A name that begins with @ is an abstract socket.
-        self._address = f"\0{address[1:]}" if address.startswith("@") else address
-        self._watchdog_seconds = _watchdog_seconds(environ)
-
-    def ready(self, status: str) -> None:
-        """Notify that the host accepts sessions."""
-        self._notify("READY=1", f"STATUS={status}")
-
-    def stopping(self, seconds: float) -> None:
-        """Notify that the host is stopping, and how long that may take."""
-        self._notify("STOPPING=1", f"EXTEND_TIMEOUT_USEC={int(seconds * 1e6)}", "STATUS=draining")
-
-    async def run_watchdog(self) -> None:
-        """Notify regularly that the event loop runs; return at once if systemd does not ask for that."""
-        while self._address and self._watchdog_seconds:
-            self._notify("WATCHDOG=1")
-            await asyncio.sleep(self._watchdog_seconds / 2)
-
-    def _notify(self, *lines: str) -> None:
-        if not self._address:
-            return
-        try:
-            with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as connection:
-                # A service manager that does not read must not block the sessions.
-                connection.setblocking(False)
-                connection.connect(self._address)
-                connection.send("\n".join(lines).encode())
-        except OSError as error:
-            _log.warning("cannot notify the service manager of %s: %s", lines[0], error)
-
-
-def _watchdog_seconds(environ: Mapping[str, str]) -> float:
-    """Return how many seconds may pass between two notifications; 0 if systemd asks for none."""
-    watched_pid = environ.get("WATCHDOG_PID", "")
-    microseconds = environ.get("WATCHDOG_USEC", "")
-    if not microseconds.isdecimal() or (watched_pid and watched_pid != str(os.getpid())):
-        return 0.0
-    return int(microseconds) / 1e6
-
-
 class Server(uvicorn.Server):
     """A uvicorn server that drains its sessions before it stops."""
 
@@ -96,7 +54,7 @@ class Server(uvicorn.Server):
         config: uvicorn.Config,
         host: Host,
         on_ready: Callable[[int], None] | None = None,
-        notifier: SystemdNotifier | None = None,
+        notifier: StatusNotifier | None = None,
     ) -> None:
         """`on_ready` is called with the port as soon as clients can connect."""
         super().__init__(config)
@@ -183,11 +141,13 @@ def exit_after(seconds: float, status: int) -> None:
     timer.start()
 
 
-def bind_socket(options: HostSettings) -> socket.socket:
-    """Create and bind the socket to listen on."""
+def bind_socket(options: HostSettings, *, shared: bool = False) -> socket.socket:
+    """Create and bind the socket to listen on; with `shared`, several processes may listen on the port."""
     family = socket.AF_INET6 if ":" in options.address else socket.AF_INET
     listener = socket.socket(family, socket.SOCK_STREAM)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    if shared:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
     if hasattr(socket, "TCP_USER_TIMEOUT"):
         # Accepted sockets inherit it: a peer that neither reads nor disconnects is closed.
         listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, UNACKNOWLEDGED_MS)
@@ -239,29 +199,42 @@ async def serve(
     *,
     certain: bool = True,
     prepare: Callable[[], Awaitable[Reloader]] | None = None,
+    worker: Worker | None = None,
 ) -> int:
     """Serve until a signal arrives; return the exit status of the process.
 
-    `prepare` returns a development loop, which runs while the host serves.
+    `prepare` returns a development loop, which runs while the host serves. `worker` says that this process is
+    one of several that serve a port together.
     """
     reloader = await prepare() if prepare is not None else None
     development = reloader.status if reloader is not None else None
     async with AsyncExitStack() as closing:
         host = await closing.enter_async_context(
-            open_host(settings, options, faults, certain=certain, development=development)
+            open_host(
+                settings,
+                options,
+                faults,
+                certain=certain,
+                development=development,
+                one_of_several=worker is not None,
+            )
         )
-        listener = bind_socket(options)
+        listener = bind_socket(options) if worker is None else worker.bind_socket(options)
 
         def ready(port: int) -> None:
             if on_ready is not None:
                 on_ready(host, port)
+            preloading = preload_validators(and_then=gc.freeze)
+            closing.push_async_callback(_cancel, asyncio.create_task(preloading))
             if reloader is not None:
                 closing.push_async_callback(_cancel, asyncio.create_task(_watch(reloader, host, server)))
 
-        server = Server(uvicorn_config(create_app(host), options), host, ready)
+        create_server = Server if worker is None else worker.create_server
+        server = create_server(uvicorn_config(create_app(host), options), host, ready)
         # Objects created at startup live as long as the process. Each full collection that scanned them
         # would delay every call and every audio frame by some 50 ms.
         gc.freeze()
+        gc.enable()
         await server.serve(sockets=[listener])
         if server.force_exit:
             # uvicorn skips this when it is forced to exit; background tasks have to end too.
@@ -290,11 +263,14 @@ def run(
     *,
     certain: bool = True,
     prepare: Callable[[], Awaitable[Reloader]] | None = None,
+    worker: Worker | None = None,
 ) -> int:
     """Serve on a new event loop, uvloop if installed; return the exit status of the process."""
     loop_factory = uvicorn.Config("", loop="auto", log_config=None).get_loop_factory()
     with asyncio.Runner(loop_factory=loop_factory) as runner:
-        status = runner.run(serve(settings, options, on_ready, faults, certain=certain, prepare=prepare))
+        status = runner.run(
+            serve(settings, options, on_ready, faults, certain=certain, prepare=prepare, worker=worker)
+        )
         exit_after(EXIT_SECONDS, status)
     return status
 

@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from jackfield.contract.context import Mode
+from jackfield.hosts import MAX_NAME as MAX_HOST_NAME
+from jackfield.hosts import NAME
 from jackfield.settings import (
     EnvironmentVariable,
     Format,
@@ -67,6 +69,12 @@ def _key_name(value: str) -> str:
     return value
 
 
+def _host_name(value: str) -> str:
+    if not NAME.fullmatch(value):
+        raise ValueError
+    return value
+
+
 def _digest(value: str) -> str:
     if not _DIGEST.fullmatch(value):
         raise ValueError
@@ -102,12 +110,12 @@ class KeySettings:
     digest: Annotated[
         Annotated[str, Format("sha256: and 64 hexadecimal digits, as `jackfield key` prints it", _digest)],
         Secret(),
-        Help("The SHA-256 of the key; the key itself is stored nowhere."),
+        Help("The SHA-256 hash of the key; the key itself is not stored."),
     ]
     user: Annotated[Name, Help("The user that the key identifies.")]
     roles: Annotated[tuple[Name, ...], MaxLen(64), Help("The roles that the key gives to its user.")] = ()
     mode: Annotated[
-        Mode | None, Help("`text` or `voice` if the key is valid for that mode only.", default="both")
+        Mode | None, Help("`text` or `voice` if the key is valid only for that mode.", default="both")
     ] = None
 
 
@@ -125,7 +133,7 @@ class JwtSettings:
     ] = None
     secret_env: Annotated[
         EnvironmentVariable | None,
-        Help("The environment variable that holds the shared secret of `HS256`, at least 32 bytes."),
+        Help("The environment variable that holds the shared secret for `HS256`, at least 32 bytes."),
     ] = None
     audience: Annotated[NonEmpty, Help("The value that a token's `aud` must contain.")]
     issuer: Annotated[
@@ -189,8 +197,8 @@ class AccessSettings:
     hosts: Annotated[
         tuple[Annotated[str, Format("the name of a host such as agent.example, without a port", _host)], ...],
         Help(
-            "Host names to accept, besides this machine's own; if empty, a host that other machines can "
-            "reach accepts any name."
+            "Host names to accept, in addition to this machine's own; if empty, a host that other machines "
+            "can reach accepts any name."
         ),
     ] = ()
 
@@ -217,12 +225,31 @@ class AccessSettings:
 class HostSettings(AccessSettings):
     """`[host]`"""
 
+    name: Annotated[
+        Annotated[
+            str, Format(f"a name of at most {MAX_HOST_NAME} letters, digits, dots, hyphens, _", _host_name)
+        ]
+        | None,
+        Help(
+            "The name of this host among those that share the store: in lists of hosts and sessions, in the "
+            "audit log and in metrics. Each host needs its own.",
+            default="the machine's name and a random suffix",
+        ),
+    ] = None
     port: Annotated[int, Ge(0), Le(65535), Help("The port to listen on; 0 picks a free one.")] = 8765
+    workers: Annotated[
+        int,
+        Ge(1),
+        Le(256),
+        Help("How many processes serve the port together, such as one for each core of the machine."),
+    ] = 1
     proxies: Annotated[
         tuple[str, ...], Help("Addresses of proxies whose `X-Forwarded-*` headers are trusted.")
     ] = ()
-    max_sessions: Annotated[int, Ge(1), Help("The maximum number of sessions at once.")] = 1000
-    sessions_per_user: Annotated[int, Ge(1), Help("The maximum number of sessions per user.")] = 8
+    max_sessions: Annotated[int, Ge(1), Help("The maximum number of sessions at once on this host.")] = 1000
+    sessions_per_user: Annotated[
+        int, Ge(1), Help("The maximum number of sessions per user, on all hosts together.")
+    ] = 8
     start_seconds: Annotated[Duration, Help("A client must send its first message within this time.")] = 10.0
     grace_seconds: Annotated[
         Delay,
@@ -252,7 +279,7 @@ class HostSettings(AccessSettings):
         10.0
     )
     requests_per_minute: Annotated[
-        float, Gt(0), Help("How many HTTP requests and handshakes a user may make.")
+        float, Gt(0), Help("How many HTTP requests and handshakes a user may make, on all hosts together.")
     ] = 600.0
     dead_air_seconds: Annotated[
         Duration,

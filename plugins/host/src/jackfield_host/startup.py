@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import ipaddress
+import logging
 import os
 from collections.abc import Iterator
 from contextlib import AsyncExitStack
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from jackfield.components import PluginComponents
 from jackfield.contract.snapshot import SnapshotError
+from jackfield.hosts import SILENT_SECONDS, HostDirectory
 from jackfield.registry.registry import Deployment, Registry, RegistryError
 from jackfield.runtime import Runtime
 from jackfield.settings import AUTO, NO_PROVIDER, Settings, SettingsError, SettingsFaults
@@ -20,8 +22,15 @@ from jackfield.store import Store, StoreUnavailableError
 if TYPE_CHECKING:
     from jackfield_host.host import Host
 
+_log = logging.getLogger(__name__)
+
 PROBE = "readiness"
 """The prefix of the key that is written to check that the store accepts writes."""
+
+UNSHARED = (
+    "[host] workers: several workers cannot share the store `memory`, because it is part of one process; set "
+    '`store = "sqlite"` (install jackfield-store-sqlite and run `jackfield build`), or use --workers 1'
+)
 
 
 async def start_runtime(
@@ -31,11 +40,14 @@ async def start_runtime(
     *,
     certain: bool = True,
     reloadable: bool = False,
+    one_of_several: bool = False,
+    host_name: str | None = None,
 ) -> Runtime:
     """Start a runtime with a working provider and store; one `SettingsError` reports every fault.
 
     If the settings are not `certain`, because keys of the file are faulty, faults that may only follow from
-    that are omitted: a registry, provider or store that was meant to have another name.
+    that are omitted: a registry, provider or store that was meant to have another name. `one_of_several`
+    processes need a store that they share.
     """
     # A host that cannot start because of the keys or of [host] creates nothing.
     may_create = not faults
@@ -50,12 +62,19 @@ async def start_runtime(
     if certain or settings.provider not in ("", AUTO):
         await check_provider(components)
     if certain:
+        if one_of_several and components.store_name == "memory":
+            faults.add(UNSHARED)
         components.check_store(create=may_create)
         if faults:
             await _check_existing_store(components)
-    runtime = await Runtime.assemble(registry, components, settings, reloadable=reloadable)
+    runtime = await Runtime.assemble(
+        registry, components, settings, reloadable=reloadable, host_name=host_name
+    )
     await check_store(runtime.store, faults)
     faults.check()
+    if host_name:
+        await _check_name(runtime.hosts, faults)
+        faults.check()
     return runtime
 
 
@@ -75,6 +94,28 @@ async def check_store(store: Store, faults: SettingsFaults) -> None:
         await store.put(f"{PROBE}/start/{os.getpid()}", b"1", ttl=60.0)
     except StoreUnavailableError as error:
         faults.add(f"{error}; or choose a different `store`")
+
+
+async def _check_name(hosts: HostDirectory, faults: SettingsFaults) -> None:
+    """Claim the name of the host; add a fault if a host that is alive has it."""
+    try:
+        if await hosts.take_name():
+            return
+        _log.warning(
+            "a host with the name %s uses the store; waiting up to %g s in case it has died",
+            hosts.name,
+            SILENT_SECONDS,
+        )
+        if await hosts.take_name(within=SILENT_SECONDS):
+            return
+        others = ", ".join(each.address for each in await hosts.namesakes() if each.address)
+        where = f" at {others}" if others else ""
+        faults.add(
+            f"[host] name: another host with the name {hosts.name} is running{where}; give each host that "
+            "shares the store its own name, or stop the other one first"
+        )
+    except StoreUnavailableError as error:
+        faults.add(str(error))
 
 
 async def _check_existing_store(components: PluginComponents) -> None:
@@ -113,6 +154,8 @@ class StartupSummary(NamedTuple):
     """Which tokens are accepted."""
     sources: tuple[str, ...]
     """Where the settings come from."""
+    workers: int = 1
+    """The number of processes that serve the port."""
 
     def lines(self) -> Iterator[str]:
         """Return the lines for people; the URL comes last, where it is easiest to see."""
@@ -128,6 +171,8 @@ class StartupSummary(NamedTuple):
             yield from (f"  better    {hint}" for hint in self.provider_hints)
         yield from (f"  prompt    {figures}" for figures in self.prompt)
         yield f"  store     {self.store}"
+        if self.workers > 1:
+            yield f"  workers   {self.workers} processes; `max_sessions` applies to each"
         yield f"  tools     {len(self.offered)} offered: {', '.join(self.offered) or 'none'}"
         for reason, tools in self._withheld_by_reason().items():
             yield f"  withheld  {', '.join(tools)}: {reason}"
@@ -166,6 +211,7 @@ def startup_summary(host: Host, settings: Settings, port: int, sources: tuple[st
         withheld=dict(sorted(registry.withheld.items())),
         token=_token_requirement(host),
         sources=sources,
+        workers=host.options.workers,
     )
 
 

@@ -7,12 +7,19 @@ until then an endless head would fill the memory and a missing one would hold it
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
-from uvicorn._types import Scope
+from jackfield.transport.websocket_frames import BINARY, FrameSplitter, frame_head, payload_start
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
+from websockets.protocol import OPEN
+
+try:
+    from websockets.speedups import apply_mask
+except ImportError:
+    from websockets.utils import apply_mask
 
 HEAD_LIMIT = 65_536
 """Maximum bytes of a request line and headers; one read from the socket may exceed it."""
@@ -28,6 +35,59 @@ CLOSE_ANSWER_SECONDS = 5.0
 
 FLUSH_SECONDS = 2.0
 """How long a finished connection may take to send its last data."""
+
+MAX_WAITING = 4
+"""How many audio frames may wait for the application before the client is no longer read."""
+
+BINARY_EXTENSION = "jackfield.binary"
+"""The ASGI extension of a WebSocket: a `BinaryWriter` under the key `write`."""
+
+BinaryWriter = Callable[[bytes], bool]
+"""Writes a binary message; returns False, without an effect, if it has to be sent as an ASGI message."""
+
+
+def binary_writer(scope: Mapping[str, Any]) -> BinaryWriter | None:
+    """Return the writer of a WebSocket; None if another server serves it."""
+    extension = scope.get("extensions", {}).get(BINARY_EXTENSION)
+    return None if extension is None else extension["write"]
+
+
+class JoinedWrites:
+    """The transport of one response, which sends the head together with the beginning of the body.
+
+    uvicorn writes them one after the other, and uvloop sends every write at once: two packets, for each of
+    which the kernel wakes the client.
+    """
+
+    __slots__ = ("_head", "_loop", "_started", "_transport")
+
+    def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
+        self._transport = transport
+        self._loop = loop
+        self._head = b""
+        self._started = False
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._transport, name)
+
+    def write(self, data: bytes) -> None:
+        """Write the data, and before it the head; the head alone waits for the rest of this iteration."""
+        if self._started:
+            self._transport.write(self._head + data if self._head else data)
+            self._head = b""
+            return
+        self._started, self._head = True, data
+        self._loop.call_soon(self._flush)
+
+    def close(self) -> None:
+        """Close the transport after everything is written."""
+        self._flush()
+        self._transport.close()
+
+    def _flush(self) -> None:
+        if self._head:
+            self._transport.write(self._head)
+            self._head = b""
 
 
 class BoundedHttpProtocol(HttpToolsProtocol):
@@ -57,7 +117,11 @@ class BoundedHttpProtocol(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         """Stop the timer when the head of a request is complete."""
         self._end_head()
+        before = self.cycle
         super().on_headers_complete()
+        if self.cycle is not before:
+            # The application starts later, so nothing was written yet.
+            self.cycle.transport = JoinedWrites(self.transport, self.loop)  # type: ignore[assignment]
 
     def data_received(self, data: bytes) -> None:
         """Count the bytes of a head."""
@@ -93,14 +157,55 @@ class BoundedWebSocketProtocol(WebSocketsSansIOProtocol):
     """WebSockets that close in bounded time; `uvicorn.Config(ws=BoundedWebSocketProtocol)`.
 
     A client that reads nothing cannot keep its connection open.
+
+    Audio takes a shortcut in both directions: a complete binary message neither passes through the parser of
+    `websockets`, which is written as nested generators, nor does its frame become an object. Everything else
+    does, frame by frame.
     """
 
     _abort_timer: asyncio.TimerHandle | None = None
+    _early = False
+    _splitter: FrameSplitter | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Set how long the client may take to answer a close."""
         super().connection_made(transport)
         self.close_timeout = CLOSE_ANSWER_SECONDS
+
+    def data_received(self, data: bytes) -> None:
+        """Pass on audio at once, and every other frame to the parser."""
+        if self._splitter is None:
+            self._early = self._early or (self.handshake_initiated and not self.handshake_complete)
+            if self._early or self.conn.state is not OPEN:
+                # A client that does not wait for the handshake may have sent a part of a frame.
+                super().data_received(data)
+                return
+            self._splitter = FrameSplitter(self.config.ws_max_size, masked=True)
+        for message, frame in self._splitter.split(data):
+            if message == BINARY and self.conn.state is OPEN:
+                start = payload_start(frame)
+                self._receive_binary(apply_mask(frame[start:], frame[start - 4 : start]))
+                continue
+            super().data_received(frame)
+            if self.transport.is_closing():
+                return
+
+    def _receive_binary(self, data: bytes) -> None:
+        """Queue audio for the application; stop reading if it is behind."""
+        if self.close_sent:
+            return
+        self.queue.put_nowait({"type": "websocket.receive", "bytes": data})
+        # uvicorn would pause and resume reading for every message, which are two calls to the system.
+        if not self.read_paused and self.queue.qsize() > MAX_WAITING:
+            self.read_paused = True
+            self.transport.pause_reading()
+
+    def write_binary(self, data: bytes) -> bool:
+        """Write a binary message, unless the connection is not open or its buffer is full."""
+        if self.close_sent or self.disconnected or not self.writable.is_set() or self.conn.state is not OPEN:
+            return False
+        self.transport.write(frame_head(BINARY, len(data)) + data)
+        return True
 
     def keepalive_timeout(self) -> None:
         """Abort the connection of a client that did not answer a ping."""
@@ -120,8 +225,9 @@ class BoundedWebSocketProtocol(WebSocketsSansIOProtocol):
         # If a close frame was sent, uvicorn's timer gives the client time to answer it.
         self._abort_within(FLUSH_SECONDS + (self.close_timeout if self.close_timer else 0.0))
 
-    async def _call_app(self, app: Any, scope: Scope, receive: Any, send: Any) -> None:
+    async def _call_app(self, app: Any, scope: dict[str, Any], receive: Any, send: Any) -> None:
         """Call the application; a denied handshake counts as complete."""
+        scope["extensions"][BINARY_EXTENSION] = {"write": self.write_binary}
         await app(scope, receive, send)
         # uvicorn itself would log that the handshake was never answered.
         if self.initial_response is not None and self.close_sent:

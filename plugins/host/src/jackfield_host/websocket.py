@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from typing import cast
 
 from jackfield import Mode
 from jackfield.protocol import PROTOCOL
@@ -39,6 +40,7 @@ from jackfield.protocol.messages import (
 from jackfield.store import StoreUnavailableError
 from jackfield_sessions.admission import Identity, SessionRefused
 from jackfield_sessions.hub import ClientQueue, Frame
+from jackfield_sessions.hub import Send as SendFrame
 from jackfield_sessions.live_session import LiveSession
 from jackfield_sessions.manager import MAINTENANCE_SECONDS
 from jackfield_sessions.session_factory import ClientLocale
@@ -46,12 +48,13 @@ from starlette.datastructures import Headers
 from starlette.types import Receive, Scope, Send
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-from jackfield_host.client_messages import parse_client_message, parse_first_message
 from jackfield_host.errors import HttpError, to_http_error
 from jackfield_host.host import Host
 from jackfield_host.security.auth_errors import AuthError
 from jackfield_host.security.authenticator import RequestInfo, accepted_subprotocol, supports_protocol
 from jackfield_host.security.limits import TokenBucket
+from jackfield_host.uvicorn_protocols import binary_writer
+from jackfield_host.validators import load_validators
 
 _log = logging.getLogger(__name__)
 
@@ -84,17 +87,17 @@ class WebSocketEndpoint:
         websocket = WebSocket(scope, receive, send)
         host = Host.of(websocket)
         try:
-            identity = self._admit(host, scope, websocket.headers)
-        except (AuthError, HttpError) as error:
+            identity = await self._admit(host, scope, websocket.headers)
+        except (AuthError, HttpError, StoreUnavailableError) as error:
             # Before the handshake completes, so that a proxy can try another host.
             await websocket.send_denial_response(to_http_error(error).response())
             return
         await websocket.accept(accepted_subprotocol(websocket.headers))
-        closing = await WebSocketSession(host, websocket, identity, self._mode).run()
+        closing = await WebSocketSession(host, websocket, receive, identity, self._mode).run()
         if closing is not None:
             await _close(websocket, closing)
 
-    def _admit(self, host: Host, scope: Scope, headers: Headers) -> Identity:
+    async def _admit(self, host: Host, scope: Scope, headers: Headers) -> Identity:
         """Return the user of a handshake, or raise the reason for denying it."""
         identity = host.authenticator.authenticate(RequestInfo.from_scope(scope))
         if identity.mode not in (None, self._mode):
@@ -105,7 +108,7 @@ class WebSocketEndpoint:
         if host.sessions.draining:
             message = "The host is restarting; connect again in a moment."
             raise HttpError(503, RESTARTING.name, message, headers={"Retry-After": "1"})
-        seconds = host.request_limits.take(identity.user)
+        seconds = await host.request_limits.take(identity.user)
         if seconds > 0:
             message = f"Rate limit reached: {host.options.requests_per_minute:g} connections per minute."
             raise HttpError(429, "too_many_requests", message, headers={"Retry-After": str(int(seconds) + 1)})
@@ -124,12 +127,18 @@ async def _close(websocket: WebSocket, closing: CloseReason) -> None:
 class WebSocketSession:
     """One client's connection to a session."""
 
-    def __init__(self, host: Host, websocket: WebSocket, identity: Identity, mode: Mode) -> None:
+    def __init__(
+        self, host: Host, websocket: WebSocket, receive: Receive, identity: Identity, mode: Mode
+    ) -> None:
         self._host = host
         self._websocket = websocket
+        self._receive = receive
+        self._write_binary = binary_writer(websocket.scope)
         self._identity = identity
         self._mode = mode
-        self._queue = ClientQueue(host.options.queue_bytes, audio=mode == "voice")
+        self._queue = ClientQueue(
+            host.options.queue_bytes, audio=mode == "voice", write_audio=self._write_binary
+        )
         self._expiry: asyncio.TimerHandle | None = None
 
     async def run(self) -> CloseReason | None:
@@ -149,7 +158,11 @@ class WebSocketSession:
             live.detach(self._queue)
 
     async def _begin(self) -> LiveSession:
-        first = parse_first_message(await self._first_text())
+        text = await self._first_text()
+        await load_validators()
+        from jackfield_host.client_messages import parse_first_message
+
+        first = parse_first_message(text)
         sessions = self._host.sessions
         locale = ClientLocale(first.time_zone, first.language)
         if isinstance(first, Start):
@@ -226,8 +239,10 @@ class WebSocketSession:
 
     async def _exchange(self, live: LiveSession) -> CloseReason | None:
         receiver = MessageReceiver(self._host, self._identity, live, self._queue)
-        sending = asyncio.create_task(self._queue.run(self._send))
-        receiving = asyncio.create_task(receiver.run(self._websocket))
+        # A text session has no audio, so all its frames are text.
+        send = cast("SendFrame", self._websocket.send_text) if self._mode == "text" else self._send
+        sending = asyncio.create_task(self._queue.run(send))
+        receiving = asyncio.create_task(receiver.run(self._receive))
         self._close_when_expired()
         try:
             await asyncio.wait({sending, receiving}, return_when=asyncio.FIRST_COMPLETED)
@@ -264,7 +279,8 @@ class WebSocketSession:
         """Send a frame to the client."""
         if isinstance(frame, str):
             await self._websocket.send_text(frame)
-        else:
+        elif self._write_binary is None or not self._write_binary(frame):
+            # Waits until the client has read enough, or reports that it is gone.
             await self._websocket.send_bytes(frame)
 
 
@@ -281,7 +297,10 @@ class MessageReceiver:
     """Passes the messages of one client to its session, within the client's limits."""
 
     def __init__(self, host: Host, identity: Identity, live: LiveSession, queue: ClientQueue) -> None:
+        from jackfield_host.client_messages import parse_client_message
+
         options = host.options
+        self._parse = parse_client_message
         self._sessions = host.sessions
         self._identity = identity
         self._live = live
@@ -294,13 +313,13 @@ class MessageReceiver:
         self._invalid = 0
         self._ban_checked = time.monotonic()
 
-    async def run(self, websocket: WebSocket) -> CloseReason | None:
+    async def run(self, receive: Receive) -> CloseReason | None:
         """Receive until the client disconnects; return the reason if the host has to close the connection.
 
         A client that sends too much is read more slowly; nothing is dropped.
         """
         while True:
-            frame = await websocket.receive()
+            frame = await receive()
             if frame["type"] == "websocket.disconnect":
                 return None
             audio: bytes | None = frame.get("bytes")
@@ -326,9 +345,11 @@ class MessageReceiver:
             raise InvalidMessageError(
                 f"an audio frame must have an even number of bytes, at most {self._max_bytes}"
             )
-        await self._audio.wait(max(len(pcm), MIN_FRAME_BYTES))
-        if time.monotonic() - self._ban_checked > BAN_CHECK_SECONDS:
-            self._ban_checked = time.monotonic()
+        now = time.monotonic()
+        if self._audio.take(max(len(pcm), MIN_FRAME_BYTES), now):
+            await self._audio.wait(max(len(pcm), MIN_FRAME_BYTES))
+        if now - self._ban_checked > BAN_CHECK_SECONDS:
+            self._ban_checked = now
             await self._check_ban()
         await self._live.send_audio(pcm)
 
@@ -336,26 +357,29 @@ class MessageReceiver:
         """Handle a message; return True if it ends the session."""
         if len(text) > self._max_bytes:
             raise InvalidMessageError(f"the message is longer than {self._max_bytes} bytes")
-        live, message = self._live, parse_client_message(text)
+        live, message = self._live, self._parse(text)
         if isinstance(message, Playback):
             await self._reports.wait()
             live.report_playback(message.item, message.ms)
             return False
-        await self._messages.wait()
+        if self._messages.take() > 0:
+            await self._messages.wait()
         if isinstance(message, End):
             await self._sessions.end(live)
             return True
         if isinstance(message, Text | FormSubmit):
             await self._check_ban()
-        self._handle(live, message)
+        # The session does the work in the background.
+        if isinstance(message, Text):
+            live.send_text(message.text, client_id=message.client_id)
+        else:
+            self._handle(live, message)
         return False
 
     @staticmethod
     def _handle(live: LiveSession, message: LaterMessage) -> None:
-        """Pass a message to the session, which does the work in the background."""
+        """Pass a message that is not a text to the session."""
         match message:
-            case Text():
-                live.send_text(message.text, client_id=message.client_id)
             case AddContext():
                 live.add_context(message.text, urgent=message.priority == "high")
             case Interrupt():
@@ -371,10 +395,11 @@ class MessageReceiver:
 
     async def _check_ban(self) -> None:
         """Reject a user who has been banned; a session that is ending may finish its last message."""
-        if self._live.ending:
-            return
         try:
             await self._sessions.admission.check_ban(self._identity)
+        except SessionRefused:
+            if not self._live.ending:
+                raise
         except StoreUnavailableError as error:
             # The session continues; its tools check again before they run.
             _log.warning("cannot check bans: %s", error)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import logging
+import os
+import socket
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
 import orjson
 from jackfield.contract.tool import ErrorType, ToolResponse
@@ -18,8 +20,11 @@ from jackfield.settings import SettingsError
 
 from jackfield_observability.audit_file import AuditFile, AuditRecord, AuditTail, read_tail
 from jackfield_observability.background import QUEUE_LIMIT, BackgroundObserver
-from jackfield_observability.redaction import Redactor, identifier, name, text
+from jackfield_observability.redaction import MAX_ID, Redactor, name, text
 from jackfield_observability.settings import AuditSettings
+
+if TYPE_CHECKING:
+    from jackfield.runtime import Runtime
 
 MAX_LINE = 64 * 1024
 """A longer line is written without its optional members."""
@@ -33,6 +38,8 @@ _FRACTIONS = tuple(f".{millisecond:03}Z" for millisecond in range(1000))
 """Milliseconds and suffix of every timestamp."""
 
 _END = b"}\n"
+
+_UNKNOWN = (None, b"")
 
 Line = tuple[bytes, bytes]
 """The part that a line shares with similar calls, and the part of this call.
@@ -52,9 +59,16 @@ class DeferredLine(NamedTuple):
 class AuditEncoder:
     """Encodes calls as lines of JSON; caches the parts that similar calls share."""
 
-    def __init__(self, *, arguments: bool) -> None:
+    def __init__(self, *, arguments: bool, host: str) -> None:
+        self.host = host
+        """The name of the host, in every line."""
         self._arguments = arguments
-        self._shared: dict[Any, bytes] = {}
+        self._shared: dict[tuple[str, str, str, bool], tuple[tuple[str, ...] | None, bytes]] = {}
+        """What the lines of ordinary calls share, with the policies of these calls.
+
+        The key has only plain values, which the garbage collector does not track. The names of the policies
+        are compared by identity, because it takes long to hash them.
+        """
         self._redactors: dict[tuple[str, str], Redactor] = {}
         self._second = float("inf")
         """The start of the current second, by the performance counter."""
@@ -62,41 +76,44 @@ class AuditEncoder:
 
     def encode(self, call: Call, response: ToolResponse) -> Line | DeferredLine:
         """Return the line of a finished call, as far as it can be encoded on the call path."""
-        tool, began, call_id, key = call.tool, call.started_at, call.call_id, call.key
+        began, call_id, key = call.started_at, call.call_id, call.key
         past = began - self._second
         if not 0.0 <= past < 1.0:
             past = self._begin_second(began)
+        # As in `identifier`, without two more function calls on the path.
+        if call_id and not (len(call_id) <= MAX_ID and call_id.isascii()):
+            call_id = text(call_id)
+        if not (len(key) <= MAX_ID and key.isascii()):
+            key = text(key)
         # One `dumps` call for all members: separate ones for numbers and texts cost more than a dictionary.
-        facts = {
-            "time": self._date + _FRACTIONS[int(past * 1000)],
-            "durationMs": int((call.finished_at - began) * 1_000_000) / 1000,
+        facts: dict[str, Any] = {
+            "time": self._date + _FRACTIONS[int(past * 1000.0)],
+            "durationMs": (call.finished_at - began) * 1e6 // 1.0 / 1e3,
             "turn": call.turn.number,
-            "callId": None if call_id is None else identifier(call_id),
-            "key": identifier(key) if key else None,
+            "callId": call_id,
+            "key": key or None,
             "responseCharacters": len(call.text),
         }
         if call.returns_violations:
             facts["returnsViolations"] = call.returns_violations
         own = orjson.dumps(facts, None, orjson.OPT_APPEND_NEWLINE)[1:]
-        failure = response.failure
-        error = None if failure is None else failure.type
-        if call.decisions or call.confirmed or call.parent:
-            # The decisions belong to this call alone; they are encoded off the call path.
+        if response.failure or call.decisions or call.cancel_reason or call.confirmed or call.parent:
+            # Such a line has little in common with others; it is encoded off the call path.
             return DeferredLine((b"", own), call, response)
-        kind = (
-            tool.id, tool.registry_version, call.session.id, error, call.cancel_reason, call.policies,
-            call.defaults_filled,
-        )  # fmt: skip
-        line = (self._shared.get(kind) or self._add_tool(kind, call, error), own)
+        tool = call.tool
+        kind = (tool.id, tool.registry_version, call.session.id, call.defaults_filled)
+        policies, shared = self._shared.get(kind, _UNKNOWN)
+        if policies is not call.policies:
+            shared = _remember(self._shared, kind, (call.policies, _shared(call, None, self.host)))[1]
         if call.meta or call.notes or response.meta or self._arguments:
-            return DeferredLine(line, call, response)
-        return line
+            return DeferredLine((shared, own), call, response)
+        return (shared, own)
 
     def complete(self, marked: DeferredLine) -> bytes:
         """Return the line of a call with optional members; runs off the call path."""
         (shared, own), call, response = marked
         if not shared:
-            shared = _shared(call, None if response.failure is None else response.failure.type)
+            shared = _shared(call, None if response.failure is None else response.failure.type, self.host)
         more = self._more(call, response)
         if not more:
             return shared + own
@@ -113,9 +130,6 @@ class AuditEncoder:
         self._second = counter - past
         self._date = datetime.fromtimestamp(int(moment), UTC).strftime("%Y-%m-%dT%H:%M:%S")
         return past
-
-    def _add_tool(self, kind: Any, call: Call, error: ErrorType | None) -> bytes:
-        return _remember(self._shared, kind, _shared(call, error))
 
     def _more(self, call: Call, response: ToolResponse) -> dict[str, Any]:
         """Return the optional members, redacted; most calls have none."""
@@ -150,11 +164,12 @@ def _remember(known: dict[Any, _Value], key: Any, value: _Value) -> _Value:
     return value
 
 
-def _shared(call: Call, error: ErrorType | None) -> bytes:
-    """Return the shared members of calls with the same tool, session, result and policies, as open JSON."""
+def _shared(call: Call, error: ErrorType | None, host: str) -> bytes:
+    """Return the members that lines of the same tool, session and policies share, as open JSON."""
     tool, session = call.tool, call.session
     shared = {
         "event": "call",
+        "host": host,
         "tool": text(tool.id),
         "toolVersion": tool.manifest.version,
         "registryVersion": tool.registry_version,
@@ -179,9 +194,9 @@ def _members(more: Mapping[str, Any]) -> bytes:
     return b",%b" % orjson.dumps(more, option=_OPTIONS)[1:]
 
 
-def dropped_line(lines: int) -> bytes:
+def dropped_line(lines: int, host: str) -> bytes:
     """Return the line that replaces dropped lines."""
-    record = {"time": datetime.now(UTC), "event": "dropped", "lines": lines}
+    record = {"time": datetime.now(UTC), "event": "dropped", "host": host, "lines": lines}
     return orjson.dumps(record, option=_OPTIONS)
 
 
@@ -201,15 +216,17 @@ class Audit(BackgroundObserver[Line | DeferredLine]):
     """Writes a line for every call, and a line in place of dropped ones."""
 
     def __init__(self, settings: AuditSettings | None = None) -> None:
-        settings = settings or AuditSettings()
-        self._file = AuditFile(_resolve_path(settings.path), settings.max_bytes, settings.backups)
-        # Opened at once, so that a path that cannot be written fails at startup.
-        try:
-            self._file.open()
-        except OSError as error:
-            raise SettingsError(f"[observers.audit] path: {self._file.path}: {error.strerror}") from None
+        self._settings = settings = settings or AuditSettings()
+        # A command line has no host; its lines get the name of the machine.
+        machine = socket.gethostname()
+        self._file = self._audit_file(machine)
+        if not settings.file_per_host:
+            # At once, so that a path that cannot be written fails at startup.
+            self._open()
+        elif not os.access(self._file.path.parent, os.W_OK | os.X_OK):
+            raise SettingsError(f"[observers.audit] path: {self._file.path.parent} cannot be written to")
         self._backups = settings.backups
-        self._encoder = AuditEncoder(arguments=settings.arguments)
+        self._encoder = AuditEncoder(arguments=settings.arguments, host=machine)
         self._pending: list[bytes] = []
         self._pending_bytes = 0
         self._lost = 0
@@ -217,6 +234,23 @@ class Audit(BackgroundObserver[Line | DeferredLine]):
         self._next_log = 0.0
         self._failing = False
         super().__init__("audit")
+
+    def started(self, runtime: Runtime) -> None:
+        """Learn the name of the host, before the first call."""
+        self._encoder.host = runtime.hosts.name
+        if self._settings.file_per_host:
+            self._file = self._audit_file(runtime.hosts.name)
+            self._open()
+
+    def _audit_file(self, host: str) -> AuditFile:
+        settings = self._settings
+        return AuditFile(_resolve_path(settings.path_for(host)), settings.max_bytes, settings.backups)
+
+    def _open(self) -> None:
+        try:
+            self._file.open()
+        except OSError as error:
+            raise SettingsError(f"[observers.audit] path: {self._file.path}: {error.strerror}") from None
 
     @property
     def dropped(self) -> int:
@@ -249,10 +283,10 @@ class Audit(BackgroundObserver[Line | DeferredLine]):
 
     def receive(self, items: Sequence[Line | DeferredLine]) -> None:
         """Complete lines, and hold them until they are written."""
-        parts = chain.from_iterable(
-            (self._finished(item),) if isinstance(item, DeferredLine) else item for item in items
-        )
-        lines = b"".join(parts)
+        encoded = cast("Iterable[Iterable[bytes]]", items)
+        if DeferredLine in map(type, items):
+            encoded = ((self._finished(item),) if isinstance(item, DeferredLine) else item for item in items)
+        lines = b"".join(chain.from_iterable(encoded))
         room = PENDING_BYTES - self._pending_bytes
         if len(lines) > room:
             end = lines.rfind(b"\n", 0, room) + 1
@@ -275,7 +309,7 @@ class Audit(BackgroundObserver[Line | DeferredLine]):
         """Write the waiting lines, then how many are missing after them."""
         dropped = self.dropped
         missing = dropped - self._reported
-        lines = b"".join(self._pending) + (dropped_line(missing) if missing else b"")
+        lines = b"".join(self._pending) + (dropped_line(missing, self._encoder.host) if missing else b"")
         if not lines:
             return
         written, fault = self._file.append(lines)

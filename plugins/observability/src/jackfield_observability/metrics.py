@@ -17,6 +17,7 @@ from jackfield.session.session import Session
 from jackfield_observability.settings import MetricsSettings
 
 if TYPE_CHECKING:
+    from jackfield.runtime import Runtime
     from prometheus_client import CollectorRegistry
 
 WINDOW = 1000
@@ -95,16 +96,6 @@ class ToolMetrics:
         self.durations: deque[float] = deque(maxlen=WINDOW)
         self.sizes: deque[int] = deque(maxlen=WINDOW)
 
-    def add(self, seconds: float, size: int) -> None:
-        """Add a call."""
-        self.calls += 1
-        self.seconds += seconds
-        self.characters += size
-        if seconds > self.budget:
-            self.late += 1
-        self.durations.append(seconds)
-        self.sizes.append(size)
-
     @property
     def tokens(self) -> int:
         """The estimated tokens of all responses."""
@@ -156,6 +147,8 @@ class Metrics:
 
     def __init__(self, settings: MetricsSettings | None = None) -> None:
         self.settings = settings or MetricsSettings()
+        self.host = ""
+        """The name of the host; empty outside of one."""
         self.tools: dict[str, ToolMetrics] = {}
         self.decisions: Counter[tuple[str, str]] = Counter()
         self.confirmed = 0
@@ -170,17 +163,27 @@ class Metrics:
         self._near_limit = limit * WARNING_SHARE * CHARACTERS_PER_TOKEN if limit else float("inf")
         self._registry: CollectorRegistry | None = None
 
+    def started(self, runtime: Runtime) -> None:
+        """Learn the name of the host."""
+        self.host = runtime.hosts.name
+
     def call_finished(self, call: Call, response: ToolResponse) -> None:
         """Count a call; runs on the call path."""
         if call.decisions:
             self._count_decisions(call.decisions)
             if call.declined:
                 return  # It was counted when it requested confirmation; nothing has run since.
-        tool_id, session_id, now, size = call.tool.id, call.session.id, call.finished_at, len(call.text)
-        tool = self.tools.get(tool_id) or self._add_tool(call.tool)
-        tool.add(now - call.started_at, size)
+        session_id, now, size = call.session.id, call.finished_at, len(call.text)
+        seconds = now - call.started_at
+        tool = self.tools.get(call.tool.id) or self._add_tool(call.tool)
+        tool.calls += 1
+        tool.seconds += seconds
+        tool.characters += size
+        tool.late += seconds > tool.budget
+        tool.durations.append(seconds)
+        tool.sizes.append(size)
         if size > self._large and now >= tool.next_check:
-            self._check_size(tool_id, tool, now)
+            self._check_size(call.tool.id, tool, now)
         if response.failure is not None:
             tool.errors[response.failure.type] += 1
         if call.returns_violations:

@@ -1,16 +1,17 @@
-"""Metric definitions, and their export as JSON and for Prometheus."""
+"""Metric definitions, and their export as JSON and for Prometheus, whose library the first scrape imports."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from jackfield.contract.tool import ErrorType
-from prometheus_client import CollectorRegistry
-from prometheus_client.core import Metric
-from prometheus_client.registry import Collector
 
 from jackfield_observability.metrics import WINDOW, Metrics, Percentiles, Series, ToolMetrics
+
+if TYPE_CHECKING:
+    from prometheus_client import CollectorRegistry
+    from prometheus_client.core import Metric
 
 Labels = Mapping[str, str]
 Value = tuple[Labels, float]
@@ -56,6 +57,11 @@ def _errors(metrics: Metrics) -> Iterator[Value]:
 def _decisions(metrics: Metrics) -> Iterator[Value]:
     for (policy, decision), count in metrics.decision_kinds().items():
         yield {"policy": policy, "decision": decision}, count
+
+
+def _host(metrics: Metrics) -> Iterator[Value]:
+    if metrics.host:
+        yield {"host": metrics.host}, 1
 
 
 def _durations(tool: ToolMetrics) -> MetricSummary:
@@ -137,6 +143,7 @@ METRICS = (
         "jackfield_context_warnings", "counter", "Sessions whose context approached its limit.",
         _alone(lambda metrics: metrics.context_warnings),
     ),
+    MetricSpec("jackfield_host_info", "gauge", "The name of this host, as a label.", _host),
 )  # fmt: skip
 """All metrics; the samples of a counter end in `_total`, as Prometheus requires."""
 
@@ -160,23 +167,28 @@ def _plain(value: float | MetricSummary) -> dict[str, Any]:
 
 def create_registry(metrics: Metrics) -> CollectorRegistry:
     """Return a separate registry, without the process's default metrics."""
+    from prometheus_client import CollectorRegistry
+    from prometheus_client.registry import Collector
+
+    class PrometheusCollector(Collector):
+        """Reads the counters when Prometheus scrapes."""
+
+        def collect(self) -> Iterator[Metric]:
+            return _families(metrics)
+
     registry = CollectorRegistry(auto_describe=False)
-    registry.register(_PrometheusCollector(metrics))
+    registry.register(PrometheusCollector())
     return registry
 
 
-class _PrometheusCollector(Collector):
-    """Reads the counters when Prometheus scrapes."""
+def _families(metrics: Metrics) -> Iterator[Metric]:
+    from prometheus_client.core import Metric
 
-    def __init__(self, metrics: Metrics) -> None:
-        self._metrics = metrics
-
-    def collect(self) -> Iterator[Metric]:
-        for shown in METRICS:
-            family = Metric(shown.name, shown.meaning, shown.kind)
-            for labels, value in shown.read(self._metrics):
-                _add(family, dict(labels), value)
-            yield family
+    for shown in METRICS:
+        family = Metric(shown.name, shown.meaning, shown.kind)
+        for labels, value in shown.read(metrics):
+            _add(family, dict(labels), value)
+        yield family
 
 
 def _add(family: Metric, labels: dict[str, str], value: float | MetricSummary) -> None:

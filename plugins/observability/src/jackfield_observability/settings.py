@@ -8,6 +8,9 @@ from typing import Annotated
 
 from jackfield.settings import Ge, Help
 
+HOST = "{host}"
+"""Stands for the name of the host in the path of the audit log."""
+
 
 @dataclass(frozen=True, slots=True)
 class AuditSettings:
@@ -17,8 +20,8 @@ class AuditSettings:
         Path,
         Help(
             "The file that the lines are written to, relative to the working directory at startup. Its "
-            "directory has to exist. A pipe or `/dev/stdout` works too, and a link is followed once, at "
-            "startup."
+            "directory has to exist. `{host}` in it stands for the name of the host. A pipe or `/dev/stdout` "
+            "works too, and a link is followed once, at startup."
         ),
     ] = Path("jackfield-audit.jsonl")
     max_bytes: Annotated[
@@ -33,6 +36,15 @@ class AuditSettings:
         bool,
         Help("Whether redacted arguments are written. Off by default to protect users' privacy."),
     ] = False
+
+    @property
+    def file_per_host(self) -> bool:
+        """Whether each host writes a file of its own."""
+        return HOST in str(self.path)
+
+    def path_for(self, host: str) -> Path:
+        """Return the file of a host."""
+        return Path(str(self.path).replace(HOST, host))
 
     def __post_init__(self) -> None:
         if self.max_bytes and not self.backups:

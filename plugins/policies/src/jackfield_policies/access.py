@@ -141,7 +141,8 @@ class Bans:
 
     async def remaining(self, user: str | None, session: str = "") -> float:
         """Return the seconds until a ban ends; 0 without one."""
-        return max(0.0, await self._until(subject_key("ban", user, session)) - self._store.now())
+        kept = await self._store.get(subject_key("ban", user, session))
+        return max(0.0, float(orjson.loads(kept)) - self._store.now()) if kept else 0.0
 
     async def active(self) -> dict[Subject, float]:
         """Return every active ban with the time at which it ends, by the store's clock."""
@@ -209,7 +210,7 @@ class AvailabilityPolicy(SyncPolicy):
         if not wanted:
             return None
         if wanted.get("mode", session.mode) != session.mode:
-            message = f"{tool.id} is available in {wanted['mode']} sessions only."
+            message = f"{tool.id} is available only in {wanted['mode']} sessions."
             return fail(ErrorType.MODE_RESTRICTED, message)
         missing = set(wanted.get("capabilities", ())) - self._capabilities
         if missing:
@@ -221,8 +222,8 @@ class AvailabilityPolicy(SyncPolicy):
 
 def _user_refusal(tool: RegisteredTool, session: Session, wanted: Mapping[str, Any]) -> ToolResponse | None:
     if "authenticated" in wanted and wanted["authenticated"] != (session.user is not None):
-        who = "users who are signed in" if wanted["authenticated"] else "guests"
-        return fail(ErrorType.AUTH, f"{tool.id} is available to {who} only.")
+        who = "signed-in users" if wanted["authenticated"] else "guests"
+        return fail(ErrorType.AUTH, f"{tool.id} is available only to {who}.")
     if "roles" in wanted and not session.roles.intersection(wanted["roles"]):
         return fail(ErrorType.AUTH, f"{tool.id} is not available to this user.")
     return None

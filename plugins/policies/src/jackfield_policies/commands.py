@@ -39,7 +39,7 @@ def bans(ctx: click.Context) -> None:
 def list_(settings: Settings, as_json: bool) -> None:
     """List the banned users, and how much longer each ban lasts.
 
-    A guest without a name is banned in one session, which is listed by its id.
+    An anonymous user is banned in one session, which is listed by its id.
     """
     held = with_store(settings, _active_bans)
     if as_json:
@@ -60,9 +60,9 @@ def list_(settings: Settings, as_json: bool) -> None:
 @with_registry
 @as_json
 def lift(settings: Settings, user: str | None, session: str | None, as_json: bool) -> None:
-    """Lift the ban on USER on every host that shares the store; the next call passes.
+    """Lift the ban on USER on every host that shares the store.
 
-    The audit log records it under the name of the logged-in operator.
+    The user's next call is accepted. The audit log records the change under your login name.
     """
     from jackfield_policies.access import Subject
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import math
+from collections.abc import Coroutine
 from typing import Any
 
 from jackfield import ErrorType, Failure, ToolResponse, fail
@@ -32,19 +33,23 @@ class DuplicatePolicy:
     """Sets the idempotency key of a call, before all other policies."""
 
     def __init__(self, settings: DuplicatesSettings, services: Services) -> None:
-        self._ledger = CallLedger(services.store, settings.remember_seconds)
+        self._ledger = CallLedger(services.store, settings.remember_seconds, capabilities=services.instances)
 
     def applies_to(self, tool: RegisteredTool, session: Session) -> bool:  # noqa: ARG002
         """Apply to every call of every tool."""
         return True
 
-    async def apply(self, call: Call, proceed: Proceed) -> ToolResponse:
+    def apply(self, call: Call, proceed: Proceed) -> Coroutine[Any, Any, ToolResponse]:
         """Run the call, or return the result of its first delivery."""
         if call.key:
-            # The user approved it, and the kernel has already claimed it.
-            return await proceed(call)
+            return _run_approved(call, proceed)
         call.key = idempotency_key(call)
-        return await self._ledger.run(call, proceed)
+        return self._ledger.run(call, proceed)
+
+
+async def _run_approved(call: Call, proceed: Proceed) -> ToolResponse:
+    """Run a call that the user approved, which the kernel has already claimed."""
+    return await proceed(call)
 
 
 class RateLimitPolicy:
@@ -92,7 +97,7 @@ class BudgetPolicy(SyncPolicy):
     def applies_to(self, tool: RegisteredTool, session: Session) -> bool:
         """Apply to tools that a limit of the session's mode counts."""
         calls, retrievals, tool_ms = self._limits[session.mode]
-        return bool(calls or tool_ms or (retrievals and tool.manifest.category == "retrieval"))
+        return bool(calls or tool_ms or (retrievals and tool.retrieves))
 
     def before(self, call: Call) -> ToolResponse | None:
         """Count the call, or reject it."""
@@ -100,8 +105,7 @@ class BudgetPolicy(SyncPolicy):
             # The user approved it, and it was counted when it asked for confirmation.
             return None
         calls, retrievals, _ = self._limits[call.session.mode]
-        turn = call.turn
-        retrieval = call.tool.manifest.category == "retrieval"
+        turn, retrieval = call.turn, call.tool.retrieves
         if calls and turn.calls >= calls:
             return _budget_exceeded(
                 call, f"Budget reached: a turn in a {call.session.mode} session may make {calls:g} calls."
@@ -120,11 +124,11 @@ class BudgetPolicy(SyncPolicy):
         if call.confirmed:
             return response
         turn, tool_ms = call.turn, self._limits[call.session.mode][2]
-        turn.tool_ms += call.total_handler_seconds * 1000
+        turn.tool_ms += call.total_handler_seconds * 1000.0
         if tool_ms and turn.tool_ms > tool_ms:
             call.decide("budgets", "over time budget")
             _log.warning(
-                "the tools of a turn took %.0f ms, over the budget of %g ms; last tool: %s",
+                "the tools in a turn took %.0f ms, over the budget of %g ms; last tool: %s",
                 turn.tool_ms,
                 tool_ms,
                 call.tool.id,
@@ -165,20 +169,19 @@ class LoopPolicy(SyncPolicy):
 
     def after(self, call: Call, response: ToolResponse) -> ToolResponse:
         """Let the result pass unless it is empty again."""
-        if response.failure is None and not call.confirmed and is_empty(response.data):
-            if response.intents or not call.tool.reads:
-                # The tool changed something, and need not return data.
-                return response
-            turn, tool_id = call.turn, call.tool.id
-            found_nothing = turn.empty_results[tool_id] = turn.empty_results.get(tool_id, 0) + 1
-            if found_nothing >= self._empty:
-                call.decide("loops", "found nothing again")
-                return _loop_detected(
-                    f"{tool_id} found nothing {found_nothing} times in this turn; there may be nothing "
-                    "to find.",
-                    "Tell the user that nothing was found, or use a different tool.",
-                )
-        return response
+        data, failure, intents, _ = response
+        # A tool that changed something need not return data.
+        if failure or intents or call.confirmed or not call.tool.reads or not is_empty(data):
+            return response
+        tool_id, empty_results = call.tool.id, call.turn.empty_results
+        found_nothing = empty_results[tool_id] = empty_results.get(tool_id, 0) + 1
+        if found_nothing < self._empty:
+            return response
+        call.decide("loops", "found nothing again")
+        return _loop_detected(
+            f"{tool_id} found nothing {found_nothing} times in this turn; there may be nothing to find.",
+            "Tell the user that nothing was found, or use a different tool.",
+        )
 
 
 def is_empty(data: Any) -> bool:
@@ -241,8 +244,8 @@ class LatencyPolicy(SyncPolicy):
 
     def after(self, call: Call, response: ToolResponse) -> ToolResponse:
         """Warn if the call was late."""
-        took, budget = call.handler_seconds * 1000, call.tool.manifest.latency_budget_ms
-        if took > budget:
+        if call.handler_seconds > call.tool.latency_budget:
+            took, budget = call.handler_seconds * 1000, call.tool.manifest.latency_budget_ms
             call.decide("latency", "late")
             call.meta["late"] = {"tookMs": round(took), "budgetMs": budget}
             _log.warning("%s took %.0f ms, over its budget of %d ms", call.tool.id, took, budget)

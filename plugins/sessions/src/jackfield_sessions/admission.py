@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
+import time
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager, suppress
 from typing import NamedTuple
+from urllib.parse import quote, unquote
 
 from jackfield.contract.context import Mode
 from jackfield.protocol.close_codes import (
@@ -19,9 +23,19 @@ from jackfield.protocol.close_codes import (
 )
 from jackfield.runtime import Runtime
 from jackfield.session.session import Session
+from jackfield.store import StoreUnavailableError
+from jackfield.user_slots import UserSlots
 
 from jackfield_sessions.live_session import LiveSession
 from jackfield_sessions.options import SessionOptions
+
+ROOM = "room/"
+"""Prefix of the keys with which a host asks the others to close abandoned sessions of a user."""
+
+ROOM_SECONDS = 3.0
+"""How long a new session waits for other hosts to close abandoned ones; they check every second."""
+
+_POLL_SECONDS = 0.1
 
 
 class Identity(NamedTuple):
@@ -65,14 +79,22 @@ class Admission:
     """Decides whether a user may open a session now."""
 
     def __init__(
-        self, runtime: Runtime, live_sessions: Mapping[str, LiveSession], options: SessionOptions
+        self,
+        runtime: Runtime,
+        live_sessions: Mapping[str, LiveSession],
+        options: SessionOptions,
+        slots: UserSlots,
     ) -> None:
+        """`slots` are the live sessions of all hosts, by user."""
         self.closed = False
         """True if no session may be opened, because the host is stopping."""
         self._runtime = runtime
         self._live_sessions = live_sessions
         self._options = options
+        self._slots = slots
         self._opening: Counter[str] = Counter()
+        self._answered: dict[str, bytes] = {}
+        """The last request for room that this host has answered, by user."""
 
     @property
     def opening(self) -> int:
@@ -96,12 +118,23 @@ class Admission:
             )
         await self._evict_abandoned(identity.user)
 
-    @contextmanager
-    def reserve_slot(self, user: str) -> Iterator[None]:
-        """Count a session that is being opened."""
+    @asynccontextmanager
+    async def reserve_slot(self, user: str, session_id: str) -> AsyncIterator[None]:
+        """Count a session that is being opened, on all hosts; raise `SessionRefused` if there are too many.
+
+        If the session is not opened, it no longer counts.
+        """
         self._opening[user] += 1
         try:
-            yield
+            await self._slots.take(user, session_id)
+            try:
+                await self._make_room(user)
+                yield
+            except BaseException:
+                # If the store is unavailable, the entry expires.
+                with suppress(StoreUnavailableError):
+                    await self._slots.release(user, session_id)
+                raise
         finally:
             self._opening[user] -= 1
             self._opening += Counter()  # Removes users who are not opening a session.
@@ -115,14 +148,68 @@ class Admission:
                 BANNED, f"You are banned for another {round(seconds + 0.5)} seconds.", retry_after=seconds
             )
 
+    async def answer_requests_for_room(self) -> None:
+        """Close abandoned sessions of users who open a session on another host and have too many."""
+        store = self._runtime.store
+        for key in await store.keys(ROOM) if self._live_sessions else ():
+            user, asked = unquote(key.removeprefix(ROOM)), await store.get(key)
+            if asked is None or self._answered.get(user) == asked:
+                continue
+            self._answered = {user: asked, **dict(list(self._answered.items())[:100])}
+            count, _, host = asked.decode().split()
+            if host != self._runtime.hosts.id:
+                await self._close_abandoned(user, int(count))
+
+    def _open_here(self, user: str) -> list[LiveSession]:
+        """Return the sessions of a user on this host; one that is closing does not count."""
+        mine = (each for each in self._live_sessions.values() if each.session.user == user)
+        return [each for each in mine if each.closing is None]
+
     async def _evict_abandoned(self, user: str) -> None:
-        """Close abandoned sessions of a user who has reached the limit."""
-        mine = [each for each in self._live_sessions.values() if each.session.user == user]
-        held = [each for each in mine if each.closing is None]
+        """Close abandoned sessions of a user who has reached the limit on this host."""
+        held = self._open_here(user)
         over = len(held) + self._opening[user] - self._options.sessions_per_user + 1
-        abandoned = sorted((each for each in held if each.is_abandoned), key=lambda each: each.left)
-        if over > len(abandoned):
-            raise SessionRefused(TOO_MANY_SESSIONS, "You have too many sessions; end one of them first.")
-        for each in abandoned[: max(0, over)]:
+        if over > sum(each.is_abandoned for each in held):
+            raise _too_many_sessions()
+        await self._close_abandoned(user, over)
+
+    async def _make_room(self, user: str) -> None:
+        """Close abandoned sessions of a user who has reached the limit on all hosts together."""
+        elsewhere = await self._elsewhere(user)
+        over = self._over(user, elsewhere)
+        over -= await self._close_abandoned(user, over)
+        if over <= 0:
+            return
+        request = f"{over} {os.urandom(8).hex()} {self._runtime.hosts.id}".encode()
+        await self._runtime.store.put(ROOM + quote(user, safe=""), request, ttl=ROOM_SECONDS)
+        deadline = time.monotonic() + ROOM_SECONDS
+        while self._over(user, elsewhere) > 0:
+            if not elsewhere or time.monotonic() > deadline:
+                raise _too_many_sessions()
+            await asyncio.sleep(_POLL_SECONDS)
+            elsewhere = await self._elsewhere(user)
+
+    async def _elsewhere(self, user: str) -> set[str]:
+        """Return the ids of a user's live sessions on other hosts."""
+        # A session that this host has just taken over still has an entry of its previous host.
+        return {slot.item for slot in await self._slots.elsewhere(user)} - self._live_sessions.keys()
+
+    def _over(self, user: str, elsewhere: set[str]) -> int:
+        """Return by how many sessions a user exceeds the limit, with those that are being opened."""
+        held = len(self._open_here(user)) + self._opening[user] + len(elsewhere)
+        return held - self._options.sessions_per_user
+
+    async def _close_abandoned(self, user: str, count: int) -> int:
+        """Close so many abandoned sessions of a user on this host, the oldest first; return how many."""
+        if count <= 0:
+            return 0
+        abandoned = [each for each in self._open_here(user) if each.is_abandoned]
+        chosen = sorted(abandoned, key=lambda each: each.left)[:count]
+        for each in chosen:
             # It is saved; its client can resume it.
             await each.close(ABANDONED)
+        return len(chosen)
+
+
+def _too_many_sessions() -> SessionRefused:
+    return SessionRefused(TOO_MANY_SESSIONS, "You have too many sessions; end one of them first.")

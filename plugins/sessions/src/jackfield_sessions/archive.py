@@ -24,6 +24,9 @@ _log = logging.getLogger(__name__)
 SESSION, CONFIRMATION = "session/", "confirmation/"
 """Prefixes of the kernel's records of sessions and confirmations."""
 
+LIVE = "live"
+"""The kind of the entries that say which host owns a live session (`jackfield_sessions.owners`)."""
+
 DELETED = "deleted/"
 """Prefix of the keys that tell every host which sessions are being deleted."""
 
@@ -197,7 +200,8 @@ async def delete(store: Store, session_id: str) -> None:
     """
     for name in (SESSION + session_id, checkpoint_name(session_id)):
         await fenced_record.erase(store, name)
-    for key in await store.keys(f"{CONFIRMATION}{session_id}/"):
+    owners = [key for key in await store.keys(f"{LIVE}/") if f"/{session_id}/" in key]
+    for key in [*await store.keys(f"{CONFIRMATION}{session_id}/"), *owners]:
         await store.delete(key)
     for stream in (transcript(session_id), events.stream(session_id)):
         await store.clear(stream)

@@ -24,6 +24,7 @@ from jackfield.store import Store, StoreUnavailableError
 from jackfield.transport.events import Speaker
 from jackfield.transport.protocol import Utterance
 
+from jackfield_sessions.events import may_publish_outcome
 from jackfield_sessions.forms import Forms, Submission
 from jackfield_sessions.summary import SUMMARY_LIMIT, Summarizer, extractive_summary
 
@@ -194,15 +195,6 @@ class Checkpoint:
             elif not await self._is_written(message):
                 await self.mark_published(message, self._store.now())
 
-    def accept_client_id(self, client_id: str | None) -> bool:
-        """Remember the id of a client's message; return False if it was used before."""
-        if client_id is None:
-            return True
-        if client_id in self.client_ids:
-            return False
-        self.client_ids.append(client_id)
-        return True
-
     async def add_message(
         self,
         speaker: Speaker,
@@ -213,12 +205,14 @@ class Checkpoint:
         client_id: str | None = None,
         begins_turn: bool = False,
     ) -> None:
-        """Save a message, then publish it; with `replaces`, it replaces the last answer.
+        """Save a message with its `client_id`, then publish it; with `replaces`, it replaces the last answer.
 
         A message that begins a turn is saved together with the turn. Without text there is no message, and
         only the rest of the state is saved, if it has changed.
         """
         text = text.strip()
+        if client_id is not None:
+            self.client_ids.append(client_id)
         if not text:
             if begins_turn or self.response_pending != self._saved_response_pending:
                 await self.save(session=begins_turn)
@@ -258,17 +252,15 @@ class Checkpoint:
                     "session %s: %d lines are waiting: %s", self._session.id, len(self._unwritten), error
                 )
 
-    async def add_pending(self, calls: Sequence[ToolCall]) -> tuple[ToolCall, ...]:
-        """Save calls before they run, so that another process can take them over."""
-        batch = tuple(calls)
-        self.pending_calls.append(batch)
-        await self.save()
-        return batch
-
-    async def remove_pending(self, batch: tuple[ToolCall, ...]) -> None:
-        """Remove calls whose results the model has, and save."""
-        self.pending_calls = [each for each in self.pending_calls if each is not batch]
-        await self.save(session=True)
+    async def skip_published_outcomes(self, call_ids: Sequence[str]) -> None:
+        """Leave the outcomes of resumed calls to a host that is publishing them already."""
+        if self._disabled:
+            return  # Nothing is published here any more.
+        for call_id in call_ids:
+            if call_id not in self.published_outcomes and not await may_publish_outcome(
+                self._store, self._session.id, call_id
+            ):
+                self.published_outcomes.add(call_id)
 
     def disable(self) -> None:
         """Stop saving, because another process owns the session."""

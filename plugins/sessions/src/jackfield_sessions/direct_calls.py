@@ -1,28 +1,35 @@
 """Calls that a client makes itself, in a live session or in a saved one.
 
-They need no connection to a model. Concurrent calls of a session that is not live share one session object,
-and their events are appended to the event log.
+They need no connection to a model. All calls of a session that is not live share one session object, and
+their events are appended to the event log. The object is kept after a call, so that the next call of the
+session need not read and parse it again; one read of the store tells whether another process has changed the
+session meanwhile.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Coroutine, Mapping
-from contextlib import asynccontextmanager
+import time
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeVar
 
+from jackfield import Mode
 from jackfield.call_events import publish_decisions, tool_end, tool_start
+from jackfield.confirmation import PendingConfirmation
 from jackfield.contract.tool import ToolCall
 from jackfield.orchestrator import CallResult
 from jackfield.protocol.codec import event_fields
+from jackfield.registry.registry import RegistryError
 from jackfield.runtime import Runtime
-from jackfield.session.session import Session, Turn
+from jackfield.session.session import Publish, Session, SessionFormatError, Turn
 from jackfield.store import StoreUnavailableError
 
-from jackfield_sessions.events import EventLog
-from jackfield_sessions.hub import EventHub
+from jackfield_sessions.events import EventLog, changed_hosts, may_publish_outcome
+from jackfield_sessions.hub import EventHub, Listener
 from jackfield_sessions.live_session import LiveSession
 
 _log = logging.getLogger(__name__)
@@ -30,15 +37,29 @@ _log = logging.getLogger(__name__)
 FLUSH_SECONDS = 5.0
 """How long an answered call waits for its events to be stored."""
 
+MAX_KEPT = 500
+"""How many sessions are kept for their next call."""
+
+KEPT_SECONDS = 30.0
+"""How long a session is kept before it is loaded again."""
+
 _R = TypeVar("_R")
 
 
 @dataclass
 class _DetachedSession:
-    """A session in use that is not live."""
+    """A session that is not live, in use or kept for its next call."""
 
     session: Session
     hub: EventHub
+    loaded: float
+    saving: asyncio.Lock
+    unsaved: bool = False
+    """Whether it is new, and its first call has neither ended nor had to wait."""
+    opening: asyncio.Future[None] | None = None
+    """The first save of a new session whose first call had to wait."""
+    next_save: asyncio.Future[None] | None = None
+    """The save that begins after the one that is under way; it is for all calls that have ended by then."""
     users: int = 0
 
 
@@ -48,21 +69,83 @@ class DirectCalls:
     def __init__(self, runtime: Runtime, live_sessions: Mapping[str, LiveSession]) -> None:
         self._runtime = runtime
         self._live_sessions = live_sessions
-        self._detached: dict[str, _DetachedSession] = {}
+        self._detached: OrderedDict[str, _DetachedSession] = OrderedDict()
         self._running: set[asyncio.Task[Any]] = set()
 
+    async def load(self, session_id: str, *, repin: bool = False) -> Session | None:
+        """Return a session that is not live; None if there is none. Raises `RegistryError`.
+
+        With `repin`, the session continues with the served registry: it has no conversation that began with
+        other tools.
+        """
+        runtime, kept = self._runtime, self._detached.get(session_id)
+        if (
+            kept is not None
+            and kept.session.registry_version == runtime.registry.version
+            and time.monotonic() - kept.loaded < KEPT_SECONDS
+            # A session that calls are using is about to be saved, and they all use this object.
+            and ((repin and kept.users) or await kept.session.is_current(runtime.store))
+        ):
+            return kept.session
+        session = await (self._resume_repinned if repin else runtime.resume_session)(session_id, drop_event)
+        if kept is not None and not kept.users and self._detached.get(session_id) is kept:
+            self._forget(session_id)
+        return session
+
+    async def _resume_repinned(self, session_id: str, publish: Publish) -> Session | None:
+        try:
+            session = await Session.resume(session_id, self._runtime.store, publish)
+        except SessionFormatError as error:
+            raise RegistryError(str(error)) from None
+        if session is not None and session.registry_version != self._runtime.registry.version:
+            session.repin(self._runtime.registry.version)
+        return session
+
+    async def open(self, tool_id: str, mode: Mode, **fields: Any) -> Session:
+        """Open a session for a call that a client makes without one; it has no model, and so no prompt.
+
+        If the tool may run twice, the session is saved when the call ends or waits for something. Nothing
+        runs without the store, because the claim comes first; nobody can use the session before its token is
+        in the answer, and the call is answered when the session is saved.
+        """
+        runtime = self._runtime
+        tool = runtime.registry.tools.get(tool_id)
+        if tool is None or not tool.volatile or not runtime.orchestrator.claims_calls:
+            return await runtime.open_session(mode, **fields)
+        session = runtime.create_session(mode, **fields)
+        self._keep(session).unsaved = True
+        runtime.announce_session(session)
+        return session
+
     async def run(
-        self, session: Session, call: ToolCall, *, again: bool, group: str | None = None
+        self,
+        session: Session,
+        call: ToolCall,
+        *,
+        again: bool,
+        group: str | None = None,
+        listen: Listener | None = None,
     ) -> CallResult:
         """Run a call and return its result; `again` says that events about it were already published.
 
-        Every call is a separate turn; consecutive calls of the same `group` share one.
+        Every call is a separate turn; consecutive calls of the same `group` share one. `listen` gets the
+        events of the session while the call runs.
         """
-        return await self.to_the_end(self._run(session, call, again, group))
+        return await self.to_the_end(self._run(session, call, again, group, listen))
 
-    async def resolve_confirmation(self, session: Session, token: str, *, approve: bool) -> CallResult | None:
+    async def resolve_confirmation(
+        self, session: Session, token: str, *, approve: bool, listen: Listener | None = None
+    ) -> CallResult | None:
         """Carry out a user's decision; return the outcome of the call, or None for an unknown token."""
-        return await self.to_the_end(self._resolve(session, token, approve))
+        resolve = partial(self._runtime.resolve_confirmation, token=token, approve=approve)
+        return await self.to_the_end(self._in_shared(session, resolve, listen))
+
+    async def resolve_pending(
+        self, session: Session, pending: PendingConfirmation, *, approve: bool = True
+    ) -> CallResult:
+        """Carry out a decision without a token, such as an approval whose host died; return the outcome."""
+        resolve = partial(self._runtime.resolve_pending, pending=pending, approve=approve)
+        return await self.to_the_end(self._in_shared(session, resolve))
 
     async def wait(self) -> None:
         """Wait until no call is running."""
@@ -76,21 +159,32 @@ class DirectCalls:
         task.add_done_callback(self._running.discard)
         return await asyncio.shield(task)
 
-    async def _run(self, session: Session, call: ToolCall, again: bool, group: str | None) -> CallResult:
+    async def _run(
+        self, session: Session, call: ToolCall, again: bool, group: str | None, listen: Listener | None
+    ) -> CallResult:
         runtime = self._runtime
-        async with self._use(session) as used:
+
+        async def run(used: Session) -> CallResult:
+            """Run the call and publish its events."""
             if not again:
                 used.publish(*event_fields(tool_start(runtime.registry, call)))
             turn = used.turn if again else self._turn(used, group)
             (answer,) = await runtime.orchestrator.handle(used, [call], turn)
-            publish_decisions(used, answer)
-            if not again:
-                used.publish(*event_fields(tool_end(answer)))
+            is_live = used.id in self._live_sessions
+            if is_live:
+                # The decisions are not stored, and only a live session has clients.
+                publish_decisions(used, answer)
+            # Of the hosts that ran a call one after the other, one publishes the outcome.
+            moved = call.call_id is not None and changed_hosts(answer)
+            if moved:
+                is_publisher = await may_publish_outcome(runtime.store, used.id, call.call_id or "")
+            else:
+                is_publisher = not again
+            if is_publisher:
+                used.publish(*event_fields(tool_end(answer, encoded=not is_live)))
             return answer
 
-    async def _resolve(self, session: Session, token: str, approve: bool) -> CallResult | None:
-        async with self._use(session) as used:
-            return await self._runtime.resolve_confirmation(used, token, approve=approve)
+        return await self._in_shared(session, run, listen)
 
     def _turn(self, session: Session, group: str | None) -> Turn:
         """Return the turn that a client's call counts against: a new one, or that of its group."""
@@ -105,42 +199,92 @@ class DirectCalls:
             turn.group = group
         return turn
 
-    @asynccontextmanager
-    async def _use(self, session: Session) -> AsyncIterator[Session]:
-        """Yield the session object that all calls of the session share."""
+    async def _in_shared(
+        self, session: Session, work: Callable[[Session], Awaitable[_R]], listen: Listener | None = None
+    ) -> _R:
+        """Do some work in the session object that all calls of the session share, then store its effects."""
         live = self._live_sessions.get(session.id)
         if live is not None:
-            yield live.session
+            with live.hub.listening(listen):
+                done = await work(live.session)
             await _flush(live.hub)
-            return
-        detached = self._detached.get(session.id)
-        if detached is None:
-            hub = EventHub(EventLog(session, self._runtime.store, owner=False))
-            session.publish = hub.publish
-            detached = self._detached[session.id] = _DetachedSession(session, hub)
+            return done
+        detached = self._detached.get(session.id) or self._keep(session)
+        self._detached.move_to_end(session.id)
         detached.users += 1
+        if detached.unsaved:
+            asyncio.get_running_loop().call_soon(self._begin_first_save, detached)
         try:
-            yield detached.session
+            with detached.hub.listening(listen):
+                return await work(detached.session)
         finally:
-            detached.users -= 1
-            if not detached.users:
-                del self._detached[session.id]
-            await _flush(detached.hub)
-            await self._save(detached.session)
+            try:
+                is_new, detached.unsaved = detached.unsaved, False
+                # The hub begins to store the last events, and the session is saved while they are on their
+                # way: one transaction and one flush to the disk suffice.
+                await asyncio.sleep(0)
+                await self._save(detached, is_new=is_new)
+                await _flush(detached.hub)
+            finally:
+                # Not earlier: a call that begins during the save uses this object too.
+                detached.users -= 1
 
-    async def _save(self, session: Session) -> None:
+    def _begin_first_save(self, detached: _DetachedSession) -> None:
+        """Save a new session whose first call has to wait."""
+        if detached.unsaved:
+            detached.unsaved = False
+            detached.opening = asyncio.ensure_future(detached.session.save(self._runtime.store))
+
+    def _keep(self, session: Session) -> _DetachedSession:
+        """Keep a session for this call and the next ones; drop the one that was unused for longest."""
+        hub = EventHub(EventLog(session, self._runtime.store, owned=False))
+        session.publish = hub.publish
+        kept = _DetachedSession(session, hub, time.monotonic(), asyncio.Lock())
+        self._detached[session.id] = kept
+        if len(self._detached) > MAX_KEPT:
+            unused = next((key for key, each in self._detached.items() if not each.users), session.id)
+            if unused != session.id:
+                self._forget(unused)
+        return kept
+
+    def _forget(self, session_id: str) -> None:
+        """Drop a session that is not in use."""
+        # Session and hub refer to each other; without this, their memory waits for the garbage collector.
+        self._detached.pop(session_id).session.publish = drop_event
+
+    async def _save(self, detached: _DetachedSession, *, is_new: bool) -> None:
+        session, store = detached.session, self._runtime.store
         if session.id in self._live_sessions:
             return  # It became live meanwhile; the live session saves it.
+        # If the first save fails, so does the call: its client must not get the token of a lost session.
+        if is_new:
+            await session.save(store)
+            return
+        if detached.opening is not None:
+            await detached.opening
+            detached.opening = None
+        if detached.next_save is not None:
+            await detached.next_save
+            return
+        saved = detached.next_save = asyncio.get_running_loop().create_future()
         try:
-            # If another host has saved it meanwhile, that record is kept.
-            await session.save_if_unchanged(self._runtime.store)
+            # One at a time: a save that is under way is no change by another host.
+            async with detached.saving:
+                detached.next_save = None
+                # If another host has saved it meanwhile, that record is kept.
+                await session.save_if_unchanged(store)
         except StoreUnavailableError as error:
             _log.error("session %s could not be saved: %s", session.id, error)
+        finally:
+            if detached.next_save is saved:
+                detached.next_save = None
+            saved.set_result(None)
 
 
 async def _flush(hub: EventHub) -> None:
-    try:
-        async with asyncio.timeout(FLUSH_SECONDS):
-            await hub.flush()
-    except TimeoutError:
+    if not await hub.flush(FLUSH_SECONDS):
         _log.warning("events are still waiting for the store")
+
+
+def drop_event(event: str, fields: Any, *, once: bool = False) -> None:
+    """Drop the events of a saved session that no call uses."""

@@ -13,16 +13,21 @@ delivered by the host that owns the session.
 
 from __future__ import annotations
 
+import asyncio
 import logging
-from collections.abc import AsyncGenerator, Iterable, Mapping
+from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Literal, NamedTuple
 
 import orjson
 from jackfield.confirmation import confirmation_token
+from jackfield.governance import DUPLICATES
 from jackfield.invocation import RESERVED_EVENTS
+from jackfield.ledger import RUN_AGAIN
+from jackfield.orchestrator import CallResult
 from jackfield.protocol.codec import encode
 from jackfield.session.session import RECOVERY_SECONDS, Session
-from jackfield.store import Store, StreamEntry
+from jackfield.store import ClaimState, Store, StoreUnavailableError, StreamEntry
 
 _log = logging.getLogger(__name__)
 
@@ -34,7 +39,13 @@ EPOCH_FIELD = "epoch"
 
 PAGE = 1000
 
-_ADDED = frozenset({"id", "type", "at"})
+RETRY_SECONDS = 0.5
+"""Seconds between two attempts while the store is unavailable."""
+
+PUBLICATION_SECONDS = 15.0
+"""How long a host may take to look for an outcome in the log and to append it."""
+
+ADDED = frozenset({"id", "type", "at"})
 """The members of a message besides the fields of its event."""
 
 
@@ -43,9 +54,7 @@ class EncodedMessage(dict[str, Any]):
 
     __slots__ = ("frame",)
 
-    def __init__(self, message: Mapping[str, Any], frame: str) -> None:
-        super().__init__(message)
-        self.frame = frame
+    frame: str
 
 
 class OwnershipLost(Exception):  # noqa: N818 - an event in the life of a session, not a fault
@@ -89,50 +98,94 @@ class EventReader:
         return {"id": entry.id, **event}
 
 
-class EventLog:
-    """Appends to the log of one session, and notices when another host has claimed the session."""
+class QueuedEvent(NamedTuple):
+    """An event that waits for the store."""
 
-    def __init__(self, session: Session, store: Store, *, owner: bool = True) -> None:
-        """Without `owner` it appends events to a session that another host may own."""
+    name: str
+    fields: Mapping[str, Any]
+    once: bool = False
+    """True if another host may already have published it."""
+    alone: bool = False
+    """True if it must not be appended together with others."""
+
+
+class EventLog:
+    """Appends to the log of one session, and notices when another host has claimed the session.
+
+    A host that does not own the session appends with `owned=False`.
+    """
+
+    def __init__(self, session: Session, store: Store, *, owned: bool = True) -> None:
         self._session = session
         self._store = store
-        self._owner = owner
         self._stream = stream(session.id)
         self._epoch = session.epoch
+        self._owned = owned
+        self._signature = f'"{EPOCH_FIELD}":{session.epoch if owned else "null"}'
         self._lost = False
-        self.last = session.epoch if owner else 0
+        self.last = session.epoch
         """The id of the newest event that is known here."""
 
-    async def append(self, event: str, fields: Mapping[str, Any]) -> list[EncodedMessage]:
-        """Append an event and return it, preceded by those of other hosts that were not delivered yet."""
+    async def append(self, events: Sequence[QueuedEvent]) -> list[EncodedMessage]:
+        """Append events, all or none; return them, preceded by those of other hosts that are not known yet.
+
+        Returns nothing if another host will deliver them as the session's owner.
+        """
         if self._lost:
             raise OwnershipLost
-        if event in RESERVED_EVENTS:
-            message = {"type": event, **fields}
-        else:
-            message = {"type": "custom", "name": event, "fields": dict(fields)}
-        # A confirmation's token can be derived again, and must not be stored where others can read it.
-        token = message.pop("token", None)
-        # Encoded once; the differences between log and clients are added to the text.
-        members = encode(message).decode()[1:-1]
+        appended = []
+        for event, fields, *_ in events:
+            if event in RESERVED_EVENTS:
+                message = {"type": event, **fields}
+            else:
+                message = {"type": "custom", "name": event, "fields": dict(fields)}
+            # The token can be derived again, and must not be stored where others can read it.
+            token = message.pop("token", None)
+            # Encoded once; the differences between log and clients are added to the text.
+            appended.append((message, token, encode(message)[:-1]))
         at = self._store.now()
-        epoch = orjson.dumps(self._epoch if self._owner else None).decode()
-        stored = f'{{{members},"at":{at!r},"{EPOCH_FIELD}":{epoch}}}'
-        before = self.last
-        self.last = await self._store.append(self._stream, stored.encode(), ttl=RECOVERY_SECONDS)
-        missed = await self._read_missed(before) if self._owner and self.last != before + 1 else []
-        frame = f'{{"id":{self.last},{members},"at":{at!r}}}'
-        logged = {"id": self.last, **message, "at": at}
-        if token is not None:
-            logged["token"] = token
-            frame = f'{frame[:-1]},"token":"{token}"}}'
-        return [*missed, EncodedMessage(logged, frame)]
+        end = f',"at":{at!r},{self._signature}}}'.encode()
+        stored = [members + end for _, _, members in appended]
+        last = await self._store.append(self._stream, *stored, ttl=RECOVERY_SECONDS)
+        if not self._owned:
+            return []
+        before, self.last = self.last, last
+        number = last - len(stored)
+        logged = await self._missed_events(before, number) if number != before else []
+        for message, token, members in appended:
+            number += 1
+            each = EncodedMessage({"id": number, **message, "at": at})
+            each.frame = f'{{"id":{number},{members[1:].decode()},"at":{at!r}}}'
+            if token is not None:
+                each["token"] = token
+                each.frame = f'{each.frame[:-1]},"token":"{token}"}}'
+            logged.append(each)
+        return logged
 
-    async def contains(self, event: str, fields: Mapping[str, Any]) -> bool:
+    async def append_once(self, event: QueuedEvent) -> list[EncodedMessage]:
+        """Append the outcome of a call unless it is in the log.
+
+        Several hosts may have the outcome at the same moment, so they look and append one after the other.
+        """
+        key, store = f"publication/{self._session.id}/{event.fields['callId']}", self._store
+        while True:
+            await _lock(key, store)
+            try:
+                if await self._contains(event):
+                    return []
+                # A host that was paused for long has lost the lock: another one may have appended it.
+                if await store.holds(key):
+                    return await self.append([event])
+            finally:
+                # If this fails, the lock expires.
+                with suppress(StoreUnavailableError):
+                    await store.release(key)
+
+    async def _contains(self, event: QueuedEvent) -> bool:
         """Return whether the log has the outcome of a call; the duration is ignored."""
-        expected = {"type": event, **fields}
+        expected = {"type": event.name, **event.fields}
         expected.pop("durationMs", None)
-        known = await events_for_call(self._session, self._store, fields["callId"])
+        known = await events_for_call(self._session, self._store, expected["callId"])
         return any(expected.items() <= each.items() for each in known)
 
     async def since(self, after: int) -> Replay:
@@ -142,24 +195,65 @@ class EventLog:
     async def is_owner(self) -> bool:
         """Return whether this host still owns the session, according to the store."""
         try:
-            await self._read_missed(self.last)
+            await self._read_others(self.last, self.last)
         except OwnershipLost:
             return False
         return not self._lost
 
-    async def _read_missed(self, before: int) -> list[EncodedMessage]:
-        """Return the events of other hosts since then; raise `OwnershipLost` if one claimed the session."""
+    async def _missed_events(self, after: int, until: int) -> list[EncodedMessage]:
+        """Return the events of other hosts in a range, however long the store is unavailable.
+
+        What follows them is in the log, so it must not be appended again.
+        """
+        while True:
+            try:
+                return await self._read_others(after, until)
+            except StoreUnavailableError as error:
+                _log.warning("the events of other hosts cannot be read: %s", error)
+                await asyncio.sleep(RETRY_SECONDS)
+
+    async def _read_others(self, after: int, until: int) -> list[EncodedMessage]:
+        """Return the events of other hosts in a range; raise `OwnershipLost` if one claimed the session."""
         reader = EventReader(self._session, self._epoch)
-        missed = []
-        for entry in await self._store.read(self._stream, after=before):
+        found = []
+        for entry in await self._store.read(self._stream, after=after):
             message = reader.message(entry)
             if reader.epoch != self._epoch:
                 _log.info("session %s is owned by another host now", self._session.id)
                 self._lost = True
                 raise OwnershipLost
-            if message is not None and entry.id < self.last:
-                missed.append(EncodedMessage(message, encode(message).decode()))
-        return missed
+            if message is not None and entry.id <= until:
+                found.append(EncodedMessage(message))
+                found[-1].frame = encode(message).decode()
+        return found
+
+
+async def _lock(key: str, store: Store) -> None:
+    """Wait until this host holds a claim."""
+    while True:
+        claim = await store.claim(key, b"", ttl=PUBLICATION_SECONDS, durable=False)
+        if claim.state is ClaimState.RUN or (claim.state is ClaimState.IN_DOUBT and await store.reclaim(key)):
+            return
+        await store.outcome(key, within=PUBLICATION_SECONDS)
+
+
+async def may_publish_outcome(store: Store, session_id: str, call_id: str) -> bool:
+    """Whether the caller is to publish the outcome of a call whose host died; of all callers, one is.
+
+    The session's next owner and the host that looks for such calls may both be about to do so. The claim is
+    not completed: if its holder dies before the event is in the log, the next caller publishes it.
+    """
+    key = f"outcome/{session_id}/{call_id}"
+    claim = await store.claim(key, b"", ttl=RECOVERY_SECONDS, durable=False)
+    return claim.state is ClaimState.RUN or (claim.state is ClaimState.IN_DOUBT and await store.reclaim(key))
+
+
+def changed_hosts(answer: CallResult) -> bool:
+    """Whether this host took a call over from one that died, or another host took it over from this one."""
+    call = answer.call
+    if call is None:
+        return False
+    return call.decisions.get(DUPLICATES) == RUN_AGAIN or (call.replayed and call.invocations > 0)
 
 
 async def claim_ownership(session_id: str, store: Store, host: str) -> int:
@@ -179,7 +273,7 @@ def answered_calls(messages: Iterable[Mapping[str, Any]]) -> set[str]:
 def published_messages(messages: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Return the messages of user and assistant, with their published fields."""
     return [
-        {name: value for name, value in each.items() if name not in _ADDED}
+        {name: value for name, value in each.items() if name not in ADDED}
         for each in messages
         if each["type"] == "message"
     ]

@@ -1,7 +1,8 @@
 """Delivers the events of a session to its clients.
 
 All events pass through `EventHub.publish`: it appends an event to the event log, then delivers it to every
-client. Text deltas and audio are delivered without being stored.
+client. Events that wait at the same time are appended together. Text deltas and audio are delivered without
+being stored.
 """
 
 from __future__ import annotations
@@ -9,7 +10,8 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from jackfield.protocol.close_codes import REPLACED, SLOW_CLIENT, CloseReason
@@ -17,15 +19,22 @@ from jackfield.protocol.codec import encode, to_wire
 from jackfield.protocol.messages import AudioItem, HostMessage
 from jackfield.store import StoreUnavailableError
 
-from jackfield_sessions.events import EncodedMessage, EventLog, OwnershipLost
+from jackfield_sessions.events import (
+    ADDED,
+    RETRY_SECONDS,
+    EncodedMessage,
+    EventLog,
+    OwnershipLost,
+    QueuedEvent,
+)
 
 _log = logging.getLogger(__name__)
 
-RETRY_SECONDS = 0.5
-"""Seconds between two attempts to append an event while the store is unavailable."""
-
 MAX_QUEUED = 10_000
 """How many messages may wait for the store; if a tool sends more, the oldest are dropped."""
+
+MAX_BATCH = 100
+"""How many events are appended at once."""
 
 TRANSIENT = frozenset({"tool_decisions"})
 """Events that are delivered to attached clients and not stored."""
@@ -38,14 +47,8 @@ Frame = str | bytes
 
 Send = Callable[[Frame], Awaitable[None]]
 
-
-class _Event(NamedTuple):
-    """An event that waits for the store."""
-
-    name: str
-    fields: Message
-    once: bool
-    """True if another host may already have published it."""
+Listener = Callable[[str, Message], None]
+"""Gets the name and the fields of each event as it is published, before it is stored."""
 
 
 class _Audio(NamedTuple):
@@ -58,10 +61,18 @@ class _Audio(NamedTuple):
 class ClientQueue:
     """A bounded queue of frames for one client; unsent speech can be removed from it."""
 
-    def __init__(self, limit: int, *, audio: bool = True) -> None:
-        """Hold at most `limit` bytes; a client without `audio` gets no speech."""
+    def __init__(
+        self, limit: int, *, audio: bool = True, write_audio: Callable[[bytes], bool] | None = None
+    ) -> None:
+        """Hold at most `limit` bytes; a client without `audio` gets no speech.
+
+        Speech that nothing precedes goes to `write_audio`, which spares the switch to another task; it
+        returns False, without an effect, if the frame has to wait.
+        """
         self._limit = limit
         self._audio = audio
+        self._write_audio = write_audio
+        self._idle = False
         self._frames: deque[Frame] = deque()
         self._bytes = 0
         self._changed = asyncio.Event()
@@ -98,7 +109,14 @@ class ClientQueue:
         if item != self._item:
             self._item = item
             self.send(to_wire(AudioItem(item=item)))
+        if self._can_write and self._write_audio is not None and self._write_audio(pcm):
+            return
         self._put(pcm)
+
+    @property
+    def _can_write(self) -> bool:
+        """Whether everything before was sent, and nothing is being sent."""
+        return self._idle and not self._frames and self.closing is None
 
     def drop_audio(self) -> None:
         """Remove the speech that has not been sent yet."""
@@ -140,7 +158,11 @@ class ClientQueue:
             if self.closing is not None:
                 return self.closing
             self._changed.clear()
-            await self._changed.wait()
+            self._idle = True
+            try:
+                await self._changed.wait()
+            finally:
+                self._idle = False
 
     def _put(self, frame: Frame) -> None:
         """Queue a frame; a client that reads too slowly is closed."""
@@ -181,8 +203,21 @@ class EventHub:
         self._on_message = on_message
         self._on_lost = on_lost
         self._clients: set[ClientQueue] = set()
-        self._queue: deque[_Event | EncodedMessage | str] = deque(maxlen=MAX_QUEUED)
+        self._queue: deque[QueuedEvent | Message | str] = deque(maxlen=MAX_QUEUED)
         self._delivery: asyncio.Task[None] | None = None
+        self._listeners: list[Listener] = []
+
+    @contextmanager
+    def listening(self, listen: Listener | None) -> Iterator[None]:
+        """Pass the events that are published meanwhile to a function; None for nobody."""
+        if listen is None:
+            yield
+            return
+        self._listeners.append(listen)
+        try:
+            yield
+        finally:
+            self._listeners.remove(listen)
 
     @property
     def has_clients(self) -> bool:
@@ -194,10 +229,12 @@ class EventHub:
 
         Set `once` if another host may already have published it.
         """
+        for listen in self._listeners:
+            listen(event, fields)
         if event in TRANSIENT:
             self.send_transient({"type": event, **fields})
             return
-        self._queue.append(_Event(event, dict(fields), once))
+        self._queue.append(QueuedEvent(event, dict(fields), once, alone=once))
         if self._delivery is None or self._delivery.done():
             self._delivery = asyncio.create_task(self._deliver_queued())
 
@@ -209,11 +246,14 @@ class EventHub:
         """
         if isinstance(message, HostMessage):
             message = to_wire(message)
-        outgoing = message if isinstance(message, str) else EncodedMessage(message, encode(message).decode())
+        if not isinstance(message, str):
+            frame = encode(message).decode()
+            message = EncodedMessage(message)
+            message.frame = frame
         if not at_once and self._delivery is not None and not self._delivery.done():
-            self._queue.append(outgoing)
+            self._queue.append(message)
         else:
-            self._deliver(outgoing)
+            self._deliver(message)
 
     def send_audio(self, item: str, pcm: bytes) -> None:
         """Deliver a piece of speech."""
@@ -238,41 +278,59 @@ class EventHub:
         for client in self._clients:
             client.close(closing)
 
-    async def flush(self) -> None:
-        """Wait until everything published so far is stored and delivered."""
-        while self._delivery is not None and not self._delivery.done():
-            await asyncio.wait({self._delivery})
+    async def flush(self, seconds: float | None = None) -> bool:
+        """Wait until everything published so far is stored and delivered; False if that takes longer."""
+        delivery = self._delivery
+        if delivery is not None and not delivery.done():
+            await asyncio.wait({delivery}, timeout=seconds)
+            return delivery.done()
+        return True
 
     async def _deliver_queued(self) -> None:
-        """Deliver what is queued in order; an event is appended to the log first.
+        """Deliver what is queued in order; events are appended to the log first.
 
-        While the store is unavailable, an event is retried. If another host owns the session, nothing more is
+        While the store is unavailable, events are retried. If another host owns the session, nothing more is
         delivered.
         """
         while self._queue:
             first = self._queue.popleft()
-            if not isinstance(first, _Event):
+            if not isinstance(first, QueuedEvent):
                 self._deliver(first)
                 continue
-            logged: list[EncodedMessage] = []
+            logged, batch = list[EncodedMessage](), [first]
+            while (
+                not first.alone
+                and self._queue
+                and isinstance(following := self._queue[0], QueuedEvent)
+                and not following.alone
+                and len(batch) < MAX_BATCH
+            ):
+                batch.append(following)
+                self._queue.popleft()
             try:
-                if not first.once or not await self.log.contains(first.name, first.fields):
-                    logged = await self.log.append(first.name, first.fields)
+                logged = await (self.log.append_once(first) if first.once else self.log.append(batch))
             except StoreUnavailableError as error:
-                _log.warning("an event is waiting for the store: %s", error)
+                _log.warning("%d events are waiting for the store: %s", len(batch), error)
                 await asyncio.sleep(RETRY_SECONDS)
-                # A full queue drops its oldest event, which is this one.
-                if len(self._queue) < MAX_QUEUED:
-                    self._queue.appendleft(first)
+                self._put_back(batch)
             except OwnershipLost:
                 self._give_up()
                 return
-            except Exception:  # noqa: BLE001 - one event that cannot be stored must not delay the next
-                _log.exception("the event %s could not be stored", first.name)
-            if logged and first.name == "message" and self._on_message is not None:
-                await self._on_message(first.fields, logged[-1]["at"])
+            except Exception:  # noqa: BLE001 - one event that cannot be stored must not delay the others
+                if len(batch) == 1:
+                    _log.exception("the event %s could not be stored", first.name)
+                else:
+                    self._put_back([each._replace(alone=True) for each in batch])
             for each in logged:
+                if each["type"] == "message" and self._on_message is not None:
+                    fields = {name: value for name, value in each.items() if name not in ADDED}
+                    await self._on_message(fields, each["at"])
                 self._deliver(each)
+
+    def _put_back(self, events: Sequence[QueuedEvent]) -> None:
+        """Queue events again, before all others; a full queue drops its oldest events, which are these."""
+        room = MAX_QUEUED - len(self._queue)
+        self._queue.extendleft(reversed(events[max(0, len(events) - room) :]))
 
     def _give_up(self) -> None:
         """Close the clients, which another host serves from now on."""
@@ -281,7 +339,7 @@ class EventHub:
         if self._on_lost is not None:
             self._on_lost()
 
-    def _deliver(self, message: EncodedMessage | str) -> None:
+    def _deliver(self, message: Message | str) -> None:
         """Pass a message to every attached client."""
         for client in self._clients:
             client.send(message)

@@ -36,22 +36,22 @@ _CATEGORIES = ("action", "retrieval", "utility")
 """Tool categories, in the order in which their guides are added."""
 
 _IN_SHORT = (
-    "These tools are described in one line each. When a call of one of them fails for the first time, its "
-    "guide comes with the error."
+    "These tools are described in one line each. The first time a call to one of them fails, the error "
+    "includes its guide."
 )
 
 _LOOP: dict[Mode, str] = {
     "voice": """\
-1. Missing something? Search, at most twice in a turn, and fetch by id what you already know by id.
+1. Missing something? Search, at most twice in a turn, and fetch a record by its id if you know it.
 2. Answer from what was found, and name the source.
 3. To act, look first, say what you found, and act when the user has decided.
-4. After a refusal or a failure, say it and go on; do not try the same again.""",
+4. If a call is rejected or fails, say so and continue; do not repeat it.""",
     "text": """\
 1. Missing something? Search with filters, at most five times in a turn; look at the best one or two by id.
 2. Answer from what was found, and cite it.
 3. To act, look first, discuss what you found, and act when the user has decided.
-4. What needs approval is pending until an answer says otherwise.
-5. After a refusal or a failure, follow its suggestion or say what is missing; never call the same again.""",
+4. A call that needs approval is pending until a result says otherwise.
+5. If a call is rejected or fails, follow the suggestion or say what is missing; never repeat it.""",
 }
 
 

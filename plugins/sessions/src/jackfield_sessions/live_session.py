@@ -255,9 +255,8 @@ class LiveSession:
             return
         connection.forms = forms
         if not connection.broken and hasattr(await connection.current(), "send_form"):
-            renewal = connection.schedule_renewal("forms", RENEWAL_SECONDS)
-            if connection.idle.is_set():
-                await asyncio.wait({renewal})
+            connection.schedule_renewal("forms", RENEWAL_SECONDS)
+            await connection.wait_renewed()
 
     @property
     def tools_running(self) -> bool:
@@ -312,7 +311,8 @@ class LiveSession:
 
     async def _send_text(self, text: str, client_id: str | None) -> None:
         """Begin a turn with the text, then send it to the model."""
-        if self._loop.end_timer.ignores_input or not self.checkpoint.accept_client_id(client_id):
+        repeated = client_id is not None and client_id in self.checkpoint.client_ids
+        if repeated or self._loop.end_timer.ignores_input:
             return
         await self._begin_user_turn(text, client_id)
         await (await self._loop.connection.current()).send_text(text)
@@ -330,8 +330,8 @@ class LiveSession:
 
     async def _submit_form(self, form_id: str, values: Mapping[str, Any], client_id: str | None) -> None:
         checkpoint, forms = self.checkpoint, self.checkpoint.forms
-        known = client_id is not None and client_id in checkpoint.client_ids
-        if known or self._loop.end_timer.ignores_input:
+        repeated = client_id is not None and client_id in checkpoint.client_ids
+        if repeated or self._loop.end_timer.ignores_input:
             return
         tool_id = forms.tool_of(form_id)
         tool = self._runtime.registry.get(tool_id)
@@ -339,8 +339,6 @@ class LiveSession:
             gone = f"This form's tool, {tool_id}, is no longer available."
             raise FormError(form_id, "unknown_form", gone, "Dismiss the form.")
         submission = Submission(tool_id, encode(form_id, values, tool.arguments))
-        # All of this happens before the first await: of two concurrent submissions, one counts.
-        checkpoint.accept_client_id(client_id)
         forms.close(form_id, submitted=True)
         await self._begin_user_turn(submission.text, client_id, submission)
         closed = FormClosed(form_id=form_id, submitted=True, values=submission.values)
@@ -431,7 +429,9 @@ class LiveSession:
         self.checkpoint.history.add("user", request)
         await self.checkpoint.save()
         self._loop.transition(State.PROCESSING, busy=True)
-        text = f"Before this call, the user asked in the chat: {request!r}. Take that up first, in one go."
+        text = (
+            f"Before this call, the user asked in the chat: {request!r}. Deal with that in your first answer."
+        )
         await self._loop.send_context(text, respond=True)
 
     async def _begin_user_turn(
@@ -439,12 +439,15 @@ class LiveSession:
     ) -> None:
         """Interrupt a pending answer, begin a turn, and save and publish the user's message."""
         loop, checkpoint = self._loop, self.checkpoint
+        await loop.connection.wait_renewed()
         if checkpoint.response_pending:
             loop.connection.supersede_response()
             await self._interrupt()
-        elif loop.speech.playback.has_unplayed:
+        elif self.session.mode == "voice" and loop.speech.playback.has_unplayed:
             await loop.stop_playback()
         checkpoint.response_pending = True
+        # From here on a renewal would ask for the answer a second time.
+        loop.connection.idle.clear()
         checkpoint.submission = submission
         loop.begin_turn(text)
         await checkpoint.add_message("user", text, client_id=client_id, begins_turn=True)

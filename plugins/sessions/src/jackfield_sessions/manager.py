@@ -11,7 +11,6 @@ import logging
 import os
 import re
 import time
-from collections import Counter
 from collections.abc import Coroutine, Sequence
 from contextlib import suppress
 from typing import Any
@@ -20,6 +19,7 @@ from weakref import WeakValueDictionary
 from jackfield import Mode
 from jackfield.orchestrator import CallResult
 from jackfield.protocol.close_codes import (
+    BANNED,
     ENDED,
     MAX_DURATION,
     PROVIDER_UNAVAILABLE,
@@ -36,14 +36,17 @@ from jackfield.settings import Settings
 from jackfield.store import StoreUnavailableError
 from jackfield.transport.protocol import Transport, TransportError
 from jackfield.transport.provider_errors import PROVIDER_ERRORS
+from jackfield.user_slots import UserSlots
 
 from jackfield_sessions import archive
 from jackfield_sessions.admission import Admission, Identity, SessionRefused, check_access, unknown_session
 from jackfield_sessions.checkpoint import Checkpoint
-from jackfield_sessions.direct_calls import DirectCalls
+from jackfield_sessions.direct_calls import DirectCalls, drop_event
 from jackfield_sessions.events import claim_ownership
 from jackfield_sessions.live_session import LiveSession
 from jackfield_sessions.options import SessionOptions
+from jackfield_sessions.orphaned_calls import OrphanedCalls
+from jackfield_sessions.owners import SessionOwners
 from jackfield_sessions.session_factory import NO_LOCALE, ClientLocale, SessionFactory
 
 _log = logging.getLogger(__name__)
@@ -52,6 +55,12 @@ _IS_ID = re.compile(r"[0-9a-f]{32}")
 
 MAINTENANCE_SECONDS = 1.0
 """Seconds between two checks for sessions that are due to close."""
+
+CHECK_SECONDS = 5.0
+"""Seconds between two checks for banned users and for calls of hosts that died."""
+
+STREAM_SECONDS = 86400.0
+"""How long an event stream counts against the limit of its user at most."""
 
 CLOSE_SECONDS = 2.0
 """How long closing and saving a session may take when the host stops."""
@@ -70,15 +79,20 @@ class SessionManager:
         """Set when the host begins to drain."""
         self.model_reachable = True
         """True if the last attempt to reach the model succeeded."""
-        self.listeners: Counter[str] = Counter()
-        """How many event streams each user follows."""
-        self.host_id = os.urandom(8).hex()
+        self.host_id = runtime.hosts.id
         """Identifies this process among those that share the store."""
         self.live: dict[str, LiveSession] = {}
-        """The live sessions, by their ids."""
+        """The live sessions of this host, by their ids."""
+        self.owners = SessionOwners(runtime, options.session_seconds)
+        """Which host owns which live session."""
+        self.streams = UserSlots(runtime.store, runtime.hosts, "stream", STREAM_SECONDS)
+        """The event streams that users follow on all hosts."""
         self.factory = SessionFactory(runtime, settings, transport)
-        self.admission = Admission(runtime, self.live, options)
+        self.admission = Admission(runtime, self.live, options, self.owners.slots)
         self.direct_calls = DirectCalls(runtime, self.live)
+        self._orphaned_calls = OrphanedCalls(runtime, self.direct_calls)
+        self._banned: set[str] = set()
+        """The users with a live session here who were banned at the last check."""
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._tasks: set[asyncio.Task[Any]] = set()
 
@@ -99,11 +113,12 @@ class SessionManager:
         """
         self.factory.check_mode(mode, transport or self.transport)
         await self.admission.admit(identity)
-        with self.admission.reserve_slot(identity.user):
+        session_id = os.urandom(16).hex()
+        async with self.admission.reserve_slot(identity.user, session_id):
             if handover:
                 await self.load_session(handover, identity, ended=True)
             transport = transport or self.transport
-            session = await self.factory.create(mode, identity, locale, transport)
+            session = await self.factory.create(mode, identity, locale, transport, session_id=session_id)
             checkpoint = Checkpoint(session, self.runtime.store)
             live = self._live_session(session, checkpoint, locale, transport, forms=forms)
             await self._connect_model(live)
@@ -143,23 +158,35 @@ class SessionManager:
             self.factory.check_mode(session.mode, transport or self.transport)
             epoch = await claim_ownership(session_id, self.runtime.store, self.host_id)
             # After the claim: later records of the previous owner are ignored.
-            session = await self.load_session(token, identity)
+            session = await self.load_session(token, identity, fresh=True)
             session.epoch = epoch
             checkpoint = await Checkpoint.load(session, self.runtime.store)
             live = self._live_session(session, checkpoint, locale, transport or self.transport, forms=forms)
             await live.recover()
+            # Other hosts learn from this that their copies of the session are out of date.
+            await session.remove_superseded(self.runtime.store)
             await self._connect_model(live)
             await live.resume_pending_work()
             return live
 
-    async def load_session(self, token: str, identity: Identity, *, ended: bool = False) -> Session:
-        """Return the session of a token, live or saved; with `ended`, also one that has ended."""
+    async def load_session(
+        self, token: str, identity: Identity, *, ended: bool = False, fresh: bool = False
+    ) -> Session:
+        """Return the session of a token, live or saved; with `ended`, also one that has ended.
+
+        A saved session is shared with the calls that use it, unless it is `fresh`.
+        """
         session_id, _, secret = token.partition(".")
         if not _IS_ID.fullmatch(session_id):
             raise unknown_session()
         live = self.live.get(session_id)
         try:
-            session = live.session if live else await self.runtime.resume_session(session_id, _drop)
+            if live is not None:
+                session: Session | None = live.session
+            elif fresh:
+                session = await self.runtime.resume_session(session_id, drop_event)
+            else:
+                session = await self.direct_calls.load(session_id)
         except RegistryError as error:
             raise SessionRefused(UNKNOWN_SESSION, str(error)) from None
         if session is None:
@@ -194,7 +221,7 @@ class SessionManager:
 
     def _notify_adopted(self, session: Session, tools: Sequence[str]) -> None:
         registry = self.runtime.registry.version
-        text = f"The tools have changed; this conversation goes on with registry {registry}."
+        text = f"The tools have changed; this conversation continues with registry {registry}."
         suggestion = f"Changed: {', '.join(tools)}." if tools else "See the changes with `jackfield diff`."
         changed = Notification(
             code="registry_reloaded", text=text, suggestion=suggestion, registry=registry, tools=tuple(tools)
@@ -222,8 +249,8 @@ class SessionManager:
         )
 
     async def run_maintenance(self) -> None:
-        """Close sessions that are due and prune the store, until cancelled."""
-        pruned = time.monotonic()
+        """Close sessions that are due, inform other hosts, and prune the store, until cancelled."""
+        pruned = checked = time.monotonic()
         while True:
             await asyncio.sleep(MAINTENANCE_SECONDS)
             now = time.monotonic()
@@ -231,7 +258,15 @@ class SessionManager:
                 closing = live.close_due(self.options, now)
                 if closing is not None and live.closing is None:
                     self._spawn(live.close(closing))
-            await self._close_deleted()
+            with suppress(StoreUnavailableError):
+                await self._close_deleted()
+                await self.admission.answer_requests_for_room()
+                await self.owners.update(self.live)
+                if now - checked > CHECK_SECONDS:
+                    checked = now
+                    await self._close_banned()
+                    if not self.draining:
+                        self._spawn(self._orphaned_calls.sweep())
             if now - pruned > self.options.prune_seconds:
                 pruned = now
                 self._spawn(self._prune())
@@ -254,12 +289,25 @@ class SessionManager:
             await asyncio.gather(asyncio.sleep(0.01), *(_drain(live, deadline) for live in live_sessions))
             for live in live_sessions:
                 self.live.pop(live.session.id, None)
+                await self.owners.remove(live)
         with suppress(TimeoutError):
             async with asyncio.timeout(max(0.0, deadline - time.monotonic())):
                 await self.direct_calls.wait()
 
+    def release_stream(self, user: str, stream_id: str) -> None:
+        """Stop counting an event stream that has ended."""
+        self.streams.forget(user, stream_id)
+        self._spawn(self._release_stream(user, stream_id))
+
+    async def _release_stream(self, user: str, stream_id: str) -> None:
+        # Without the store, other hosts count the stream until this host no longer reports.
+        with suppress(StoreUnavailableError):
+            await self.streams.release(user, stream_id)
+
     async def close(self) -> None:
         """Cancel what is still running."""
+        for live in self.live.values():
+            await self.owners.remove(live)
         for task in list(self._tasks):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -324,6 +372,7 @@ class SessionManager:
             )
             session.publish(*event_fields(changed))
         await archive.note_session(self.runtime.store, session)
+        await self.owners.add(live)
         self.live[session.id] = live
         live.start()
         self._spawn(self._watch_end(live))
@@ -338,6 +387,7 @@ class SessionManager:
         finally:
             if self.live.get(live.session.id) is live:
                 del self.live[live.session.id]
+                await self.owners.remove(live)
         _log.info("session %s: %s", live.session.id, closing.reason)
 
     async def _take_request(self, token: str, identity: Identity) -> str | None:
@@ -357,12 +407,26 @@ class SessionManager:
 
     async def _close_deleted(self) -> None:
         """Close sessions that are being deleted, without saving them."""
-        with suppress(StoreUnavailableError):
-            for session_id in await archive.deleted(self.runtime.store) if self.live else ():
-                live = self.live.get(session_id)
-                if live is not None and live.closing is None:
-                    live.checkpoint.disable()
-                    self._spawn(live.close(UNKNOWN_SESSION))
+        for session_id in await archive.deleted(self.runtime.store) if self.live else ():
+            live = self.live.get(session_id)
+            if live is not None and live.closing is None:
+                live.checkpoint.disable()
+                self._spawn(live.close(UNKNOWN_SESSION))
+
+    async def _close_banned(self) -> None:
+        """Close the sessions of users who were banned, on whichever host that happened.
+
+        A session is closed at the second check, so that the model can say why; one that is ending anyway
+        finishes its last words.
+        """
+        list_bans = getattr(self.runtime.capabilities.get("bans"), "active", None)
+        active = await list_bans() if list_bans is not None and self.live else {}
+        banned = {subject.user or subject.session or "" for subject in active}
+        for live in list(self.live.values()):
+            known = {live.session.user or live.session.id} & self._banned & banned
+            if known and live.closing is None and not live.ending:
+                self._spawn(live.close(BANNED))
+        self._banned = banned
 
     async def _prune(self) -> None:
         try:
@@ -395,7 +459,3 @@ async def _resolve_live(live: LiveSession, token: str, *, approve: bool) -> Call
     answer = await live.resolve_confirmation(token, approve=approve)
     await live.hub.flush()
     return answer
-
-
-def _drop(event: str, fields: Any, *, once: bool = False) -> None:
-    """Drop the events of a saved session that is not live."""

@@ -45,7 +45,7 @@ RETRY_SECONDS = (1.0, 3.0, 8.0)
 MARGIN_SECONDS = 2.0
 """A renewal starts this many seconds before the connection expires, even if the model is busy."""
 
-CONTINUE = "The last answer did not reach the user. Go on from what is known, and answer now."
+CONTINUE = "The last answer did not reach the user. Continue from what is known, and answer now."
 
 
 class Reconnected(NamedTuple):
@@ -228,6 +228,11 @@ class ModelConnection:
             self._renewal = asyncio.create_task(self._renew_when_idle(code, seconds))
         return self._renewal
 
+    async def wait_renewed(self) -> None:
+        """Wait for a renewal, unless it waits for the model: the next message needs the new connection."""
+        if self._renewal is not None and self.idle.is_set():
+            await asyncio.wait({self._renewal})
+
     async def renew(self) -> None:
         """Continue in a new connection, with a summary, the last turns, and a request for a pending answer.
 
@@ -326,7 +331,11 @@ class ModelConnection:
         except TimeoutError:
             _log.info("the connection is renewed while the model is busy")
         try:
-            await self.renew()
+            renewed_with = None
+            # The configuration may change while the new connection is opened.
+            while renewed_with != (self._config, self.forms):
+                renewed_with = self._config, self.forms
+                await self.renew()
         except TransportError as error:
             # The old connection is still open; when it ends, a new one is opened as after any break.
             _log.warning("the connection could not be renewed: %s", error)

@@ -164,8 +164,7 @@ class ModelLoop:
 
     def begin_turn(self, text: str = "") -> None:
         """Begin a user turn; the caller saves the session with the checkpoint."""
-        self._session.begin_turn()
-        self._session.add_user_text(text)
+        self._session.begin_turn(text)
         self._runtime.orchestrator.observers.turn_began(self._session)
 
     async def stop_playback(self) -> None:
@@ -269,11 +268,12 @@ class ModelLoop:
         complete = self.connection.complete_response()
         await self._truncate_answer()
         self.end_timer.turn_ended.set()
-        if complete:
+        # The user may have asked something else while the answer was being saved.
+        if complete and not self._checkpoint.response_pending:
             if not voice:
-                self._set_idle(State.READY)
+                self.transition(State.READY)
             elif self._session.state is State.SPEAKING:
-                self._set_idle(State.LISTENING)
+                self.transition(State.LISTENING)
         if not voice:
             self._send(messages.Interrupted())
 
@@ -315,16 +315,12 @@ class ModelLoop:
         await self.speech.finish()
         if complete:
             self.end_timer.turn_ended.set()
-            self._set_idle(State.LISTENING if self._session.mode == "voice" else State.READY)
+            # The user may have asked something else while the answer was being saved.
+            if not self._checkpoint.response_pending:
+                self.transition(State.LISTENING if self._session.mode == "voice" else State.READY)
             while self.waiting_context:
                 await self.send_context(self.waiting_context.pop(0), respond=False)
         self._send(messages.TurnComplete())
-
-    def _set_idle(self, state: State) -> None:
-        """Go to an idle state, unless the user has asked something else meanwhile."""
-        # The user may have asked something else while the answer was being saved.
-        if not self._checkpoint.response_pending:
-            self.transition(state)
 
     async def _truncate_answer(self) -> None:
         """Cut the answer to the part that was played, here and at the provider."""

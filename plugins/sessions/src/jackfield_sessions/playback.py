@@ -199,8 +199,8 @@ class SessionEndTimer:
         return self._session.flags.get("end") == "farewell_spoken"
 
     def start(self) -> None:
-        """Start waiting if an intent requested the session's end, even if the model says nothing more."""
-        if "end" in self._session.flags and self._waiting is None:
+        """Start waiting, because an intent requested the session's end; the model may say nothing more."""
+        if self._waiting is None:
             self.turn_ended.clear()
             self._waiting = asyncio.create_task(self._wait())
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import logging
 from datetime import datetime
-from typing import NamedTuple
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+from typing import Any, NamedTuple
+from zoneinfo import ZoneInfo
 
 from jackfield import Mode
 from jackfield.components import ProviderChoice
+from jackfield.datetimes import is_zone
 from jackfield.protocol.close_codes import CONVERSATIONS_OFF, PROVIDER_UNAVAILABLE
 from jackfield.runtime import Runtime
 from jackfield.session.session import Session
@@ -90,9 +91,9 @@ class SessionFactory:
         raise SessionRefused(PROVIDER_UNAVAILABLE, f"The provider {self.provider} does not support {mode}.")
 
     async def create(
-        self, mode: Mode, identity: Identity, locale: ClientLocale, transport: Transport, **named: str
+        self, mode: Mode, identity: Identity, locale: ClientLocale, transport: Transport, **fields: Any
     ) -> Session:
-        """Create and save a session that is not live yet; `named` may set its id and its secret."""
+        """Create and save a session that is not live yet; `fields` are further ones of the session."""
         registry, tokens, declaration_tokens = self._runtime.registry, 0, 0
         # Without a model, a user can still call tools in the session.
         if mode in transport.modes:
@@ -105,7 +106,7 @@ class SessionFactory:
             roles=identity.roles,
             prompt_tokens=tokens,
             declaration_tokens=declaration_tokens,
-            **named,
+            **fields,
         )
         _log.info(
             "session %s (%s) opened on registry %s: about %d tokens of prompt, %d of declarations",
@@ -126,9 +127,7 @@ class SessionFactory:
 
 def _context(user: str, time_zone: str | None) -> dict[str, str]:
     """Return the time and the user, for the end of the prompt."""
-    try:
-        zone = ZoneInfo(time_zone) if time_zone else None
-    except (ZoneInfoNotFoundError, ValueError):  # The client sent an unknown time zone.
-        zone = None
+    # The client may send an unknown time zone.
+    zone = ZoneInfo(time_zone) if time_zone and is_zone(time_zone) else None
     now = datetime.now(zone) if zone else datetime.now().astimezone()
     return {"now": f"{now:%A, %d %B %Y, %H:%M} ({zone or now.tzname()}, UTC{now:%z})", "user": user}

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from typing import NamedTuple
 
 import orjson
 from jackfield.call_events import publish_decisions, tool_end, tool_start
-from jackfield.contract.tool import ToolCall, ok
+from jackfield.contract.tool import ErrorType, ToolCall, ok
 from jackfield.orchestrator import CallResult, Orchestrator
 from jackfield.protocol.codec import event_fields
 from jackfield.registry.registry import Registry
 from jackfield.session.session import Session, State
+from jackfield.store import StoreUnavailableError
 from jackfield.transport.protocol import ToolResult
 from jackfield.truncation import truncate_result
 
 from jackfield_sessions.checkpoint import Checkpoint
+from jackfield_sessions.events import changed_hosts
 from jackfield_sessions.guides import OmittedGuides
 from jackfield_sessions.late_outcomes import LateOutcomes
 from jackfield_sessions.model_connection import ModelConnection
@@ -36,22 +40,33 @@ STARTED_SECONDS = 1.0
 
 _STARTED = {
     "status": "running",
-    "note": "It has begun and goes on in the background. Say so, and go on with the user; its answer comes "
-    "by itself. Do not call it again.",
+    "note": "It has started and continues in the background. Say so, and continue with the user; its result "
+    "arrives by itself. Do not call it again.",
 }
 
 
-def is_background(registry: Registry, call: ToolCall) -> bool:
-    """Return whether a call may take too long for the model to wait for it."""
-    tool = registry.tools.get(call.tool_id)
-    return tool is not None and tool.manifest.latency_budget_ms > BACKGROUND_MS
+RESUMED = -1
+"""Instead of the number of a connection: another process requested the calls."""
 
 
-def split_batches(registry: Registry, calls: Sequence[ToolCall]) -> list[list[ToolCall]]:
+class Batch(NamedTuple):
+    """Calls that run together; the model does not wait for a batch in the background."""
+
+    calls: tuple[ToolCall, ...]
+    background: bool
+
+
+def split_batches(registry: Registry, calls: Sequence[ToolCall]) -> list[Batch]:
     """Split the calls of a message: one batch that the model waits for, and one for each background call."""
-    background = [call for call in calls if is_background(registry, call)]
-    together = [call for call in calls if call not in background]
-    return [batch for batch in (together, *([call] for call in background)) if batch]
+    together: list[ToolCall] = []
+    background: list[Batch] = []
+    for call in calls:
+        tool = registry.tools.get(call.tool_id)
+        if tool is not None and tool.manifest.latency_budget_ms > BACKGROUND_MS:
+            background.append(Batch((call,), background=True))
+        else:
+            together.append(call)
+    return [Batch(tuple(together), background=False), *background] if together else background
 
 
 class ToolRunner:
@@ -98,16 +113,22 @@ class ToolRunner:
         for call in calls:
             session.publish(*event_fields(tool_start(registry, call)))
         requested_on = self._connection.renewals
-        for batch in split_batches(registry, calls):
-            self._spawn(await self._checkpoint.add_pending(batch), requested_on)
+        batches = split_batches(registry, calls)
+        # Saved before they run, so that another process can take them over.
+        self._checkpoint.pending_calls += [batch.calls for batch in batches]
+        await self._checkpoint.save()
+        for batch in batches:
+            self._spawn(batch, requested_on)
 
     def resume(self) -> bool:
         """Run the calls that another process left pending; return whether there were any.
 
         No call runs twice: a call is claimed before it runs, and a recorded answer is replayed.
         """
-        for batch in self._checkpoint.pending_calls:
-            self._spawn(batch, requested_on=-1)
+        for calls in self._checkpoint.pending_calls:
+            # Each was a batch before.
+            (batch,) = split_batches(self._orchestrator.registry, calls)
+            self._spawn(batch._replace(calls=calls), requested_on=RESUMED)
         return bool(self._checkpoint.pending_calls)
 
     def stop(self, reason: str = "interrupted", call_ids: Sequence[str] | None = None) -> None:
@@ -132,7 +153,7 @@ class ToolRunner:
             # A call may become a background call meanwhile.
             await asyncio.wait(running, timeout=STARTED_SECONDS)
 
-    def _spawn(self, batch: tuple[ToolCall, ...], requested_on: int) -> None:
+    def _spawn(self, batch: Batch, requested_on: int) -> None:
         """Start a task for a batch of calls."""
         if not self._connection.running_batches:
             self._filler_due = self._session.mode == "voice"
@@ -141,19 +162,19 @@ class ToolRunner:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _run_batch(self, batch: tuple[ToolCall, ...], requested_on: int) -> None:
+    async def _run_batch(self, batch: Batch, requested_on: int) -> None:
         """Run a batch of calls, publish the outcomes, and send the results to the model."""
-        session, background = self._session, None
+        session, checkpoint, calls, background = self._session, self._checkpoint, batch.calls, None
         notices: list[asyncio.Task[None]] = []
         # A timer, because most calls end long before a notice is due.
         slow = asyncio.get_running_loop().call_later(
-            self._dead_air, lambda: notices.append(asyncio.create_task(self._notify_slow(batch)))
+            self._dead_air, lambda: notices.append(asyncio.create_task(self._notify_slow(calls)))
         )
         try:
-            if not is_background(self._orchestrator.registry, batch[0]):
-                answers = await self._orchestrator.handle(session, batch)
+            if not batch.background:
+                answers = await self._orchestrator.handle(session, calls)
             else:
-                background = asyncio.create_task(self._orchestrator.handle(session, batch))
+                background = asyncio.create_task(self._orchestrator.handle(session, calls))
                 await asyncio.wait({background}, timeout=STARTED_SECONDS)
                 if background.done():
                     answers, background = background.result(), None
@@ -163,15 +184,28 @@ class ToolRunner:
                 notice.cancel()
             self._connection.running_batches -= 1
         if background is not None:
-            answers = await self._run_in_background(batch, requested_on, background)
+            answers = await self._run_in_background(calls, requested_on, background)
+        if requested_on == RESUMED or any(map(changed_hosts, answers)):
+            # The outcome of a call that still waits for approval is published again when it is known.
+            ended = [
+                each
+                for each in answers
+                if each.call_id
+                and not _waits_for_approval(each)
+                and (requested_on == RESUMED or changed_hosts(each))
+            ]
+            with suppress(StoreUnavailableError):
+                await checkpoint.skip_published_outcomes([each.call_id or "" for each in ended])
         for answer in answers:
             self._publish(answer)
-        self._end_timer.start()
+        if "end" in session.flags:
+            self._end_timer.start()
         if background is None:
             await self._send_results(answers, requested_on)
         else:
             await self._send_late_results(answers)
-        await self._checkpoint.remove_pending(batch)
+        checkpoint.pending_calls = [each for each in checkpoint.pending_calls if each is not calls]
+        await checkpoint.save(session=True)
 
     def _publish(self, answer: CallResult) -> None:
         """Add a call to the history and publish its outcome; watch the call if the outcome is not final."""
@@ -183,14 +217,14 @@ class ToolRunner:
             self._late_outcomes.watch(answer)
 
     async def _run_in_background(
-        self, batch: Sequence[ToolCall], requested_on: int, running: asyncio.Task[list[CallResult]]
+        self, calls: Sequence[ToolCall], requested_on: int, running: asyncio.Task[list[CallResult]]
     ) -> list[CallResult]:
         """Tell the model that its calls have started, and wait for the answers."""
         task = asyncio.current_task()
         if task is not None:
             self._background.add(task)
             task.add_done_callback(self._background.discard)
-        started = [_started(call) for call in batch]
+        started = [_started(call) for call in calls]
         for answer in started:
             self._checkpoint.history.add_call(answer.tool_id, answer.wire)
         await self._send_results(started, requested_on)
@@ -231,9 +265,9 @@ class ToolRunner:
             truncate_result(answer.wire) if answer.response.failure is None else self._guides.encode(answer)
         )
 
-    async def _notify_slow(self, batch: Sequence[ToolCall]) -> None:
+    async def _notify_slow(self, calls: Sequence[ToolCall]) -> None:
         """Notify the user while slow calls are running, and speak one filler."""
-        tools = [call.tool_id for call in batch]
+        tools = [call.tool_id for call in calls]
         while True:
             self._session.publish(*event_fields(slow_tools(tools)))
             connection = await self._connection.current()
@@ -251,3 +285,8 @@ def _started(call: ToolCall) -> CallResult:
     response = ok(_STARTED).with_meta(toolId=call.tool_id, provisional=True)
     wire = orjson.dumps(response.to_wire())
     return CallResult(call.tool_id, call.call_id, response, wire, wire.decode())
+
+
+def _waits_for_approval(answer: CallResult) -> bool:
+    failure = answer.response.failure
+    return failure is not None and failure.type is ErrorType.CONFIRMATION_REQUIRED

@@ -124,7 +124,7 @@ class MessagePrinter:
             case messages.ErrorMessage():
                 screen.notice(f"{message.message} {message.suggestion or ''}")
             case messages.Reset():
-                screen.notice("The host no longer has some earlier events of this session.")
+                screen.notice("The host no longer has some earlier events from this session.")
             case messages.CustomEvent(name="chat_message"):
                 screen.notice(str(message.fields.get("text", "")))
             case _:
@@ -228,7 +228,7 @@ def describe_error(error: ClientError) -> str:
     if isinstance(error, SessionRejectedError) and error.close_reason.name == "unknown_session":
         return f"{text} Start a new one without --resume."
     if isinstance(error, HandshakeError) and error.status == 401:
-        return f"{text} Put a token into an environment variable and name it with --token-env."
+        return f"{text} Put a token into an environment variable, and pass its name with --token-env."
     if error.retry_after:
         return f"{text} Try again in {format_duration(error.retry_after)}."
     return text

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -34,10 +35,11 @@ def dev(load: Callable[..., DeploymentSettings], **flags: Any) -> None:
 
     A saved guide, schema or handler is checked, rebuilt and served at once. Sessions continue with the new
     registry. If there is an error, it is shown here and in the console, and the last good registry is served.
-    A changed plugin, settings file or installation restarts the host. Options and signals are those of
-    `jackfield serve`.
+    A changed plugin, settings file or installation restarts the host. The options and signals are
+    the same as for `jackfield serve`, except that one process serves.
     """
     deployment = load(**flags)
+    deployment = replace(deployment, host=replace(deployment.host, workers=1))
     if deployment.settings.deployment != "development":
         raise click.ClickException(
             "`jackfield dev` is for development only; for production run `jackfield build` and "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from jackfield_host.commands.deployment import DeploymentSettings
     from jackfield_host.development.reloader import Reloader
     from jackfield_host.host import Host
+    from jackfield_host.startup import StartupSummary
+    from jackfield_host.worker import Worker
 
 
 _OPTIONS = (
@@ -23,7 +26,7 @@ _OPTIONS = (
     click.option(
         "--port", type=int, metavar="PORT", help="The port to listen on (default: 8765; 0 picks a free one)."
     ),
-    click.option("--provider", metavar="NAME", help="The model provider; overrides the setting `provider`."),
+    click.option("--provider", metavar="NAME", help="The model provider; overrides the `provider` setting."),
     click.option(
         "--log-level",
         type=click.Choice(["debug", "info", "warning", "error"]),
@@ -47,29 +50,77 @@ def serving_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 @click.command()
 @serving_options
+@click.option(
+    "--workers",
+    type=int,
+    metavar="N",
+    help="How many processes serve the port together (default: 1); they need a store that they share.",
+)
 @with_deployment
 def serve(load: Callable[..., DeploymentSettings], **flags: Any) -> None:
     """Serve voice and text sessions until a signal stops the host.
 
     SIGTERM or Ctrl-C drains the host: it accepts no new sessions, running tools finish, clients reconnect. A
-    second signal stops at once. Flags override JACKFIELD_HOST_* in the environment, and those override [host]
-    in the settings file; `jackfield settings` shows them.
+    second signal stops at once. With --workers, a parent process restarts workers that die and stops all of
+    them at a signal. Flags override JACKFIELD_HOST_* in the environment, and those override [host] in the
+    settings file; `jackfield settings` shows them.
     """
     deployment = load(**flags)
+    # Faulty settings are never served; one process finds the other faults.
+    if deployment.host.workers > 1 and not deployment.faults:
+        sys.exit(_serve_with_workers(deployment))
     sys.exit(serve_deployment(deployment, lambda host, port: report_ready(host, port, deployment)))
+
+
+def _serve_with_workers(deployment: DeploymentSettings) -> int:
+    """Serve with several processes until a signal stops them, and return the exit status."""
+    from jackfield.settings import SettingsError
+
+    from jackfield_host.logs import configure_logging
+    from jackfield_host.startup import StartupSummary, startup_summary
+    from jackfield_host.supervisor import Supervisor
+
+    def serve_in_worker(worker: Worker) -> int:
+        def ready(host: Host, port: int) -> None:
+            summary = startup_summary(host, deployment.settings, port, deployment.sources())
+            worker.parent.report_ready(summary.facts())
+
+        own = replace(deployment, host=worker.settings(deployment.host))
+        try:
+            return serve_deployment(own, ready, worker=worker)
+        except click.ClickException as error:
+            error.show()
+            return error.exit_code
+
+    configure_logging(deployment.host, deployment.document, os.environ)
+    try:
+        supervisor = Supervisor(
+            deployment.host,
+            serve_in_worker,
+            lambda summary: _print_summary(StartupSummary(**summary), deployment),
+        )
+        return supervisor.run()
+    except SettingsError as error:
+        raise click.ClickException(str(error)) from None
 
 
 def serve_deployment(
     deployment: DeploymentSettings,
     on_ready: Callable[[Host, int], None],
     prepare: Callable[[], Awaitable[Reloader]] | None = None,
+    worker: Worker | None = None,
 ) -> int:
     """Serve until a signal stops the host, and return the exit status; faults become a `ClickException`.
 
-    `prepare` builds the registry and returns the development loop.
+    `prepare` builds the registry and returns the development loop. `worker` says that this process is one of
+    several that serve a port together.
     """
+    import gc
     import logging
 
+    # Almost everything that is created at startup stays, so collections would find next to nothing. The
+    # server enables them again when it is complete.
+    gc.disable()
     from jackfield.contract.snapshot import SnapshotError
     from jackfield.registry.registry import RegistryError
     from jackfield.settings import SettingsError
@@ -82,7 +133,8 @@ def serve_deployment(
         # The start continues only to find the other faults; its log would be misleading.
         logging.disable()
     else:
-        configure_logging(deployment.host, deployment.document, os.environ)
+        number = worker.parent.number if worker is not None else 0
+        configure_logging(deployment.host, deployment.document, os.environ, worker=number)
     try:
         return run(
             deployment.settings,
@@ -92,6 +144,7 @@ def serve_deployment(
             certain=deployment.certain,
             # Faulty settings cannot be built with; the start reports all faults.
             prepare=None if deployment.faults else prepare,
+            worker=worker,
         )
     except (SnapshotError, RegistryError, SettingsError, StoreUnavailableError) as error:
         raise click.ClickException(str(error)) from None
@@ -101,16 +154,20 @@ def serve_deployment(
             raise click.ClickException(str(deployment.faults)) from None
         raise
     finally:
+        gc.enable()
         logging.disable(logging.NOTSET)
 
 
 def report_ready(host: Host, port: int, deployment: DeploymentSettings) -> None:
     """Print the summary of a host that listens on a port."""
-    import logging
-
     from jackfield_host.startup import startup_summary
 
-    summary = startup_summary(host, deployment.settings, port, deployment.sources())
+    _print_summary(startup_summary(host, deployment.settings, port, deployment.sources()), deployment)
+
+
+def _print_summary(summary: StartupSummary, deployment: DeploymentSettings) -> None:
+    import logging
+
     if deployment.host.log_format == "json":
         logging.getLogger(__name__).info("serving at %s", summary.url, extra=summary.facts())
         return

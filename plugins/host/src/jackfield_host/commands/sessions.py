@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -41,7 +41,7 @@ class Age(click.ParamType[float]):
 def sessions() -> None:
     """List, show, export and delete the sessions in the store.
 
-    Works while the host runs. A session can be resumed for 24 hours; its transcript is kept for 7 days.
+    Works while a host is running. A session can be resumed for 24 hours; its transcript is kept for 7 days.
     """
 
 
@@ -56,18 +56,17 @@ def sessions() -> None:
 @as_json
 def list_(settings: Settings, user: str | None, active: bool, limit: int, as_json: bool) -> None:
     """List the sessions, newest first."""
-    from jackfield_sessions.archive import all_sessions
-
+    stored, hosts = with_store(settings, _sessions_and_hosts)
     found = [
         each
-        for each in reversed(with_store(settings, all_sessions))
+        for each in reversed(stored)
         if (user is None or each.user == user) and (each.active or not active)
     ]
     shown = found[:limit]
     if as_json:
-        print_json([{**each._asdict(), "active": each.active} for each in shown])
+        print_json([{**each._asdict(), "active": each.active, "host": hosts.get(each.id)} for each in shown])
     else:
-        _print_table(shown)
+        _print_table(shown, hosts)
     if len(found) > limit:
         click.echo(f"{len(found) - limit} older sessions are not shown; use --limit to see more", err=True)
 
@@ -77,7 +76,7 @@ def list_(settings: Settings, user: str | None, active: bool, limit: int, as_jso
 @with_registry
 @as_json
 def show(settings: Settings, session_id: str, as_json: bool) -> None:
-    """Show the transcript of a session, and its tool calls that are still stored.
+    """Show a session's transcript and the tool calls that are still stored.
 
     A prefix of the ID is enough if no other session has it.
     """
@@ -129,8 +128,8 @@ def export(settings: Settings, session_id: str, form: str, output: str | None) -
 def prune(settings: Settings, older_than: float | None, session_id: str | None, yes: bool) -> None:
     """Remove expired entries from the store, or delete sessions before they expire.
 
-    Deletes the transcript, the events and the state of a session. A host that holds the session releases it.
-    The results of its calls stay until they expire, because without them a call could run twice.
+    Deletes a session's transcript, events and state. A host that holds the session releases it.
+    The results of the session's calls stay until they expire, because without them a call could run twice.
     """
     from jackfield_sessions.archive import delete_all
 
@@ -148,6 +147,16 @@ def prune(settings: Settings, older_than: float | None, session_id: str | None, 
         click.confirm(f"Delete {len(chosen)} session{plural} permanently?", abort=True)
     with_store(settings, lambda store: delete_all(store, chosen))
     click.echo(f"deleted {len(chosen)} session{'' if len(chosen) == 1 else 's'}")
+
+
+async def _sessions_and_hosts(store: Store) -> tuple[list[StoredSession], dict[str, str]]:
+    """Return all sessions, and the name of the host of each one that is live."""
+    from jackfield.hosts import HostDirectory
+    from jackfield_sessions.archive import all_sessions
+    from jackfield_sessions.owners import live_sessions
+
+    live = await live_sessions(store, HostDirectory(store))
+    return await all_sessions(store), {session_id: owner.host for session_id, owner in live.items()}
 
 
 async def _choose(store: Store, older_than: float | None, session_id: str | None) -> list[StoredSession]:
@@ -183,7 +192,7 @@ async def _load_record(
     return session, await session_record(store, session.id)
 
 
-def _print_table(found: Iterable[StoredSession]) -> None:
+def _print_table(found: Iterable[StoredSession], hosts: Mapping[str, str] | None = None) -> None:
     from jackfield_cli.terminal import echo, print_table
 
     from jackfield_host.transcripts import format_time
@@ -197,11 +206,13 @@ def _print_table(found: Iterable[StoredSession]) -> None:
             format_time(each.began),
             str(each.turns),
             each.registry or "",
+            *(() if hosts is None else (hosts.get(each.id, ""),)),
         )
         for each in found
     ]
     if rows:
-        print_table(("session", "user", "mode", "state", "started", "turns", "registry"), rows)
+        columns = ("session", "user", "mode", "state", "started", "turns", "registry")
+        print_table(columns if hosts is None else (*columns, "host"), rows)
     else:
         echo("no sessions")
 

@@ -67,10 +67,17 @@ class BuildWorker:
         self._process: asyncio.subprocess.Process | None = None
         self._lock = asyncio.Lock()
 
-    async def build(self, *, report: bool = True) -> WorkerResult:
-        """Build and write the registry; without `report`, print no errors this time."""
+    async def build(self, *, report: bool = True, keep_listed: bool = True) -> WorkerResult:
+        """Build and write the registry; without `report`, print no errors this time.
+
+        Without `keep_listed`, the build accepts what other systems, such as MCP servers, list now.
+        """
         async with self._lock:
-            options = {"report": report and self._report, "keep_previous": self.keep_previous}
+            options = {
+                "report": report and self._report,
+                "keep_previous": self.keep_previous,
+                "keep_listed": keep_listed,
+            }
             request = json.dumps({**self._settings, **options})
             process = self._process or await self._start()
             assert process.stdin is not None  # noqa: S101 - both are pipes
@@ -191,7 +198,7 @@ def _build(request: Mapping[str, Any]) -> WorkerResult:
     replaced = None
     try:
         check_regular_file(registry)
-        built = build(deployment.settings)
+        built = build(deployment.settings, keep_listed=request["keep_listed"])
         if built.snapshot is not None:
             check_replaceable(registry)
             replaced = write_snapshot(built.snapshot, registry, keep_previous=request["keep_previous"])

@@ -38,7 +38,8 @@ class Reloader:
         say: Callable[[str], None],
     ) -> None:
         """`first` is the build that the host starts with; `say` prints a line for the developer."""
-        self.status = DevelopmentStatus([each for each in first.findings if each["severity"] != "note"])
+        shown = [each for each in first.findings if each["severity"] != "note"]
+        self.status = DevelopmentStatus(shown, watch.accept_listings)
         self.restart_requested = False
         """True if the process has to start again to serve what changed."""
         self._worker = worker
@@ -82,14 +83,15 @@ class Reloader:
             self._say(
                 f"{names} changed: entry points and dependencies apply after the project is installed again."
             )
-        if not (changes.sources or changes.settings or changes.installed):
+        if not (changes.sources or changes.settings or changes.is_external):
             if changes.prompts:
                 await self._reload_prompts(host)
             return
         if changes.installed or changes.settings or not self._only_tools(changes):
             # It has imported code or read metadata that changed.
             await self._worker.restart()
-        await self._apply(await self._worker.build(), changes, host, started)
+        result = await self._worker.build(keep_listed=not changes.listings)
+        await self._apply(result, changes, host, started)
 
     async def _apply(self, result: WorkerResult, changes: SourceChanges, host: Host, started: float) -> None:
         """Serve what was built, or report why that is not possible."""
@@ -113,7 +115,7 @@ class Reloader:
             return
         try:
             if needs_restart(before, Snapshot.load(path)):
-                self._restart(f"{_names(changes)}: plugins are loaded at startup only")
+                self._restart(f"{_names(changes)}: plugins are loaded only at startup")
                 return
             runtime.reload()
             tools = _changed_tools(before, runtime.registry.snapshot())
@@ -174,6 +176,8 @@ def _changed_tools(before: Snapshot, after: Snapshot) -> list[str]:
 
 def _names(changes: SourceChanges) -> str:
     names = sorted({_shown(path) for path in changes.sources})
+    if changes.listings:
+        names.append("what other systems list")
     if not names:
         return "the settings" if changes.settings else "what was saved during the start"
     return ", ".join(names) if len(names) <= MAX_NAMES else f"{len(names)} files"

@@ -36,9 +36,16 @@ class SourceChanges:
     """The `pyproject.toml` files that changed."""
     installed: bool = False
     """Whether a distribution was installed or removed."""
+    listings: bool = False
+    """Whether an operator accepts what other systems list now, such as MCP servers."""
 
     def __bool__(self) -> bool:
-        return bool(self.sources or self.settings or self.prompts or self.projects or self.installed)
+        return bool(self.sources or self.settings or self.prompts or self.projects or self.is_external)
+
+    @property
+    def is_external(self) -> bool:
+        """Whether something changed that is no file of this deployment."""
+        return self.installed or self.listings
 
     def add(self, other: SourceChanges) -> None:
         """Add later changes."""
@@ -47,6 +54,7 @@ class SourceChanges:
         self.settings |= other.settings
         self.prompts |= other.prompts
         self.installed |= other.installed
+        self.listings |= other.listings
 
 
 class SourceWatch:
@@ -88,6 +96,10 @@ class SourceWatch:
             self._changed.clear()
             if changes:
                 return changes
+
+    def accept_listings(self) -> None:
+        """Report that an operator accepts what other systems list now."""
+        self._add(SourceChanges(listings=True))
 
     async def run(self) -> None:
         """Watch until cancelled."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -12,8 +12,12 @@ from typing import Any
 class DevelopmentStatus:
     """The outcome of the last build. Every change has a number, so that a client can wait for the next."""
 
-    def __init__(self, findings: Sequence[Mapping[str, Any]] = ()) -> None:
-        """`findings` are the warnings of the build that the host starts with."""
+    def __init__(self, findings: Sequence[Mapping[str, Any]], accept_listings: Callable[[], None]) -> None:
+        """`findings` are the warnings of the build that the host starts with.
+
+        `accept_listings` requests a build that reads the tools of other systems again.
+        """
+        self.accept_listings = accept_listings
         self.number = 0
         self._changed = asyncio.Condition()
         self._fields: dict[str, Any] = {"ok": True, "findings": list(findings), "message": "", "tools": []}

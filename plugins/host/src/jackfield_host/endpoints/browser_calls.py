@@ -13,8 +13,6 @@ from starlette.responses import JSONResponse, Response
 
 from jackfield_host.endpoint import SESSION_HEADER, Endpoint, RequestContext, ResponseForm
 from jackfield_host.errors import HttpError
-from jackfield_host.request_models import SDP_OFFER, SdpOfferBody
-from jackfield_host.response_models import BrowserSessionResponse, SdpAnswerResponse
 
 
 async def session(context: RequestContext) -> Response:
@@ -39,6 +37,8 @@ async def session(context: RequestContext) -> Response:
 
 async def sdp(context: RequestContext) -> Response:
     """Exchange a browser's offer for the provider's answer; the host joins for tools and transcripts."""
+    from jackfield_host.request_models import SDP_OFFER, SdpOfferBody
+
     context.check_mode("voice")
     transport = _browser_transport(context)
     body = await context.body(SdpOfferBody)
@@ -93,7 +93,7 @@ SESSION = Endpoint(
     "/session",
     "Prepare a voice session for a WebRTC call from a browser.",
     session,
-    responses={200: (ResponseForm("What the browser needs for the call.", BrowserSessionResponse),)},
+    responses={200: (ResponseForm("What the browser needs for the call.", "BrowserSessionResponse"),)},
     errors={404: "The access token is valid for one session only."},
     safe=False,
 )
@@ -103,9 +103,9 @@ SDP = Endpoint(
     "/sdp",
     "Exchange a browser's SDP offer for the provider's answer.",
     sdp,
-    body=SdpOfferBody,
+    body="SdpOfferBody",
     parameters=(SESSION_HEADER,),
-    responses={200: (ResponseForm("The provider's answer; the host joins the call.", SdpAnswerResponse),)},
+    responses={200: (ResponseForm("The provider's answer; the host joins the call.", "SdpAnswerResponse"),)},
     errors={
         400: "The offer is invalid, or the provider does not accept it.",
         409: "It is a text session, or the header and the body name different sessions.",

@@ -10,7 +10,7 @@ import hmac
 import os
 import re
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import orjson
 from jackfield import ErrorType
@@ -24,10 +24,9 @@ from jackfield.protocol.close_codes import UNKNOWN_SESSION
 from jackfield.protocol.codec import to_wire
 from jackfield.session.session import Session, SessionFormatError
 from jackfield.truncation import truncate_result
-from jackfield_sessions.admission import SessionRefused, check_access
+from jackfield_sessions.admission import Identity, SessionRefused, check_access
 from jackfield_sessions.events import events_for_call
 from jackfield_sessions.late_outcomes import UNKNOWN_CONFIRMATION, contradicts, decided_before
-from jackfield_sessions.session_factory import NO_LOCALE
 from starlette.responses import JSONResponse, Response
 
 from jackfield_host.endpoint import (
@@ -39,13 +38,9 @@ from jackfield_host.endpoint import (
     ResponseForm,
 )
 from jackfield_host.errors import HttpError, retry_after_header
-from jackfield_host.request_models import DecisionBody, ExecuteBody
-from jackfield_host.response_models import (
-    ConfirmationCard,
-    DecisionResponse,
-    ExecuteResponse,
-    TaskResponse,
-)
+
+if TYPE_CHECKING:
+    from jackfield_host.request_models import ExecuteBody
 
 IDEMPOTENCY_KEY = "Idempotency-Key"
 
@@ -75,8 +70,18 @@ STATUSES = {
 Event = dict[str, Any]
 
 
+class CallResponse(JSONResponse):
+    """A JSON response about a call, encoded as the envelope in it was."""
+
+    def render(self, content: Any) -> bytes:
+        """Encode the response."""
+        return orjson.dumps(content)
+
+
 async def execute(context: RequestContext) -> Response:
     """Run a call under the same policies as a model's call, and return its outcome."""
+    from jackfield_host.request_models import ExecuteBody
+
     body = await context.body(ExecuteBody)
     key, turn = _idempotency_key(context, body), _turn(context)
     session = await _session(context, key)
@@ -89,13 +94,13 @@ async def execute(context: RequestContext) -> Response:
     result["decisions"] = answer.decisions
     failure = answer.response.failure
     if failure is None:
-        return JSONResponse(result)
+        return CallResponse(result)
     error = _error(failure)
     result["error"] = error.wire
     if error.status == 202 and answer.key:
         pending = await runtime.confirmations.for_call(session.id, answer.key)
         result["confirmation"] = _confirmation_card(pending, session) if pending else None
-    return JSONResponse(result, error.status, headers=retry_after_header(error.retry_after))
+    return CallResponse(result, error.status, headers=retry_after_header(error.retry_after))
 
 
 def _idempotency_key(context: RequestContext, body: ExecuteBody) -> str | None:
@@ -128,23 +133,26 @@ async def _session(context: RequestContext, key: str | None) -> Session:
     if sessions.draining or identity.session:
         await sessions.admission.admit(identity)
     if key is None:
-        return await _create_session(context)
+        tool_id = context.request.path_params["tool"]
+        return await sessions.direct_calls.open(tool_id, **_session_fields(identity))
     session_id, secret = _derive_session(identity.user, key)
     try:
         stored = await Session.resume(session_id, sessions.runtime.store)
     except SessionFormatError as error:
         raise SessionRefused(UNKNOWN_SESSION, str(error)) from None
     if stored is None:
-        return await _create_session(context, session_id=session_id, secret=secret)
+        # Waits until it is saved: a repetition may use it at the same time.
+        return await sessions.runtime.open_session(
+            **_session_fields(identity), session_id=session_id, secret=secret
+        )
     check_access(stored, secret, identity)
     sessions.runtime.repin(stored)
     return stored
 
 
-async def _create_session(context: RequestContext, **named: str) -> Session:
-    sessions, identity = context.sessions, context.identity
-    mode = identity.mode or "text"
-    return await sessions.factory.create(mode, identity, NO_LOCALE, sessions.transport, **named)
+def _session_fields(identity: Identity) -> dict[str, Any]:
+    """Return the mode and the user of a session for a call."""
+    return {"mode": identity.mode or "text", "user": identity.user, "roles": identity.roles}
 
 
 def _derive_session(user: str, key: str) -> tuple[str, str]:
@@ -177,12 +185,20 @@ def _hashed_call_id(key: str) -> str:
 
 
 def _result(answer: CallResult, call_id: str, session: Session, token: str | None) -> dict[str, Any]:
-    envelope = orjson.loads(answer.wire)
+    success = answer.sealed_success
+    if success is not None:
+        data, duration, is_ok = success.encoded_data, success.duration_ms, True
+        output = orjson.loads(data) if data.startswith(b'"') else data.decode()
+    else:
+        envelope = orjson.loads(answer.wire)
+        duration, is_ok = envelope["meta"]["duration"], envelope["ok"]
+        output = _text(envelope["data"]) if is_ok else envelope["error"]["message"]
     result = {
-        "success": envelope["ok"],
-        "output": _text(envelope["data"]) if envelope["ok"] else envelope["error"]["message"],
-        "duration": envelope["meta"]["duration"],
-        "envelope": envelope,
+        "success": is_ok,
+        "output": output,
+        "duration": duration,
+        # It is JSON already.
+        "envelope": orjson.Fragment(answer.wire),
         "callId": call_id,
         "session": session.id,
     }
@@ -209,6 +225,8 @@ def _error(failure: Failure) -> HttpError:
 
 
 def _confirmation_card(pending: PendingConfirmation, session: Session) -> dict[str, Any]:
+    from jackfield_host.response_models import ConfirmationCard
+
     event = to_wire(pending.event(session))
     names = [str(field.alias) for field in ConfirmationCard.model_fields.values()]
     return {name: event[name] for name in names}
@@ -216,6 +234,8 @@ def _confirmation_card(pending: PendingConfirmation, session: Session) -> dict[s
 
 async def decide(context: RequestContext) -> Response:
     """Carry out the user's decision on a waiting call, and return the outcome of the call."""
+    from jackfield_host.request_models import DecisionBody
+
     body = await context.body(DecisionBody)
     session = await context.session()
     answer = await context.sessions.resolve_confirmation(
@@ -237,7 +257,7 @@ async def decide(context: RequestContext) -> Response:
     }
     if status == 409:
         result["error"] = HttpError(409, "already_decided", decided_before(state)).wire
-    return JSONResponse(result, status)
+    return CallResponse(result, status)
 
 
 async def task(context: RequestContext) -> Response:
@@ -247,7 +267,7 @@ async def task(context: RequestContext) -> Response:
     for call_id in dict.fromkeys((asked, _stable_call_id(asked), _hashed_call_id(asked))):
         found = await _task(context, session, call_id)
         if found is not None:
-            return JSONResponse(found)
+            return CallResponse(found)
     raise HttpError(404, "unknown_call", "This session has made no such call in the last 24 hours.")
 
 
@@ -345,7 +365,7 @@ EXECUTE = Endpoint(
     "/execute/{tool}",
     "Run a tool, under the same policies as a model's call.",
     execute,
-    body=ExecuteBody,
+    body="ExecuteBody",
     parameters=(
         EndpointParameter(
             "tool", "path", "The tool's id.", {"type": "string", "maxLength": 100}, required=True
@@ -366,10 +386,10 @@ EXECUTE = Endpoint(
         ),
     ),
     responses={
-        200: (ResponseForm("The call succeeded.", ExecuteResponse),),
+        200: (ResponseForm("The call succeeded.", "ExecuteResponse"),),
         202: (
             ResponseForm(
-                "The call is waiting for confirmation: POST /confirmations/{token}.", ExecuteResponse
+                "The call is waiting for confirmation: POST /confirmations/{token}.", "ExecuteResponse"
             ),
         ),
     },
@@ -389,7 +409,7 @@ CONFIRMATIONS = Endpoint(
     "/confirmations/{token}",
     "Approve or decline a call that is waiting for confirmation.",
     decide,
-    body=DecisionBody,
+    body="DecisionBody",
     parameters=(
         EndpointParameter(
             "token",
@@ -403,14 +423,14 @@ CONFIRMATIONS = Endpoint(
     responses={
         200: (
             ResponseForm(
-                "The outcome of the call; an approved call may still have failed.", DecisionResponse
+                "The outcome of the call; an approved call may still have failed.", "DecisionResponse"
             ),
         ),
         409: (
             ResponseForm(
                 "A different decision had already been made, or this one came too late; `state` "
                 "gives the outcome.",
-                DecisionResponse,
+                "DecisionResponse",
             ),
         ),
     },
@@ -435,6 +455,6 @@ TASKS = Endpoint(
         ),
         SESSION_HEADER,
     ),
-    responses={200: (ResponseForm("The state of the call.", TaskResponse),)},
+    responses={200: (ResponseForm("The state of the call.", "TaskResponse"),)},
     errors={404: "There is no such session, or no such call in it."},
 )

@@ -25,8 +25,6 @@ from jackfield_host.endpoint import (
 )
 from jackfield_host.endpoints.events import EventStream, queue_messages, to_server_sent_event
 from jackfield_host.errors import HttpError
-from jackfield_host.request_models import ChatBody
-from jackfield_host.response_models import ChatResponse, StreamedEvent
 
 Messages = AsyncGenerator[dict[str, Any], None]
 
@@ -75,6 +73,8 @@ class _TurnQueue(ClientQueue):
 
 async def chat(context: RequestContext) -> Response:
     """Send a message, and stream or collect the turn that answers it."""
+    from jackfield_host.request_models import ChatBody
+
     context.check_mode("text")
     body = await context.body(ChatBody)
     if not body.message.strip():
@@ -153,12 +153,12 @@ CHAT = Endpoint(
     "/chat",
     "Send a message in a text session, and get the turn that answers it.",
     chat,
-    body=ChatBody,
+    body="ChatBody",
     parameters=(OPTIONAL_SESSION_HEADER,),
     responses={
         200: (
-            ResponseForm("The messages of the turn, `session` first.", StreamedEvent, EVENT_STREAM),
-            ResponseForm("The complete turn, for `Accept: application/json`.", ChatResponse),
+            ResponseForm("The messages of the turn, `session` first.", "StreamedEvent", EVENT_STREAM),
+            ResponseForm("The complete turn, for `Accept: application/json`.", "ChatResponse"),
         )
     },
     errors={

@@ -2,41 +2,40 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable, Mapping
 from functools import cache, lru_cache
 from importlib.metadata import version
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import orjson
 from jackfield.protocol import PROTOCOL
 from jackfield.protocol.close_codes import CLOSE_REASONS
 from jackfield.protocol.codec import Message, message_type
 from jackfield.protocol.messages import ALL_MESSAGES, CLIENT_MESSAGES, HOST_MESSAGES
-from pydantic import BaseModel
-from pydantic.json_schema import models_json_schema
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from jackfield_host.client_messages import SCHEMA_REF, message_schemas
+from jackfield_host.endpoint import SCHEMA_REF, Endpoint, RequestContext, ResponseForm
 from jackfield_host.endpoint import SESSION as SESSION_NAME
-from jackfield_host.endpoint import Endpoint, RequestContext, ResponseForm
 from jackfield_host.endpoints.browser_calls import SDP, SESSION
 from jackfield_host.endpoints.calls import CONFIRMATIONS, EXECUTE, TASKS
 from jackfield_host.endpoints.chat import CHAT
-from jackfield_host.endpoints.development import DEVELOPMENT
+from jackfield_host.endpoints.development import ACCEPT_LISTINGS, DEVELOPMENT
 from jackfield_host.endpoints.downloads import DOWNLOADS, START_DOWNLOAD
 from jackfield_host.endpoints.events import EVENTS
-from jackfield_host.endpoints.health import HEALTH, STATUS
+from jackfield_host.endpoints.health import HEALTH, LIVE, READY, STATUS
+from jackfield_host.endpoints.hosts import HOSTS
 from jackfield_host.endpoints.operations import AUDIT, CALLS, METRICS, SETTLE, STATS
 from jackfield_host.endpoints.registry import REGISTRY, REGISTRY_DIFF, TOOL, TOOLS
 from jackfield_host.endpoints.sessions import SESSIONS, TRANSCRIPT
 from jackfield_host.errors import to_http_error
 from jackfield_host.host import Host
 from jackfield_host.plugin_endpoints import PluginEndpoint, describe_routes
-from jackfield_host.response_models import ErrorResponse
 from jackfield_host.security.auth_errors import AuthError
 
-_REF = SCHEMA_REF + "{model}"
+if TYPE_CHECKING:
+    from pydantic import BaseModel
 
 _OPENAPI_TYPE = "application/vnd.oai.openapi+json"
 
@@ -62,7 +61,9 @@ _SESSION_ERRORS = {400: "The request names no session."}
 
 async def openapi(context: RequestContext) -> Response:
     """Return the OpenAPI document; it contains no secret."""
-    return Response(_encoded_openapi(context.host.endpoints), media_type=_OPENAPI_TYPE)
+    # On a thread, because it takes long the first time.
+    document = await asyncio.to_thread(_encoded_openapi, context.host.endpoints)
+    return Response(document, media_type=_OPENAPI_TYPE)
 
 
 async def asyncapi(request: Request) -> Response:
@@ -71,7 +72,7 @@ async def asyncapi(request: Request) -> Response:
         await Host.of(request).authenticate(request.scope, "public")
     except AuthError as error:
         return to_http_error(error).response()
-    return JSONResponse(asyncapi_document())
+    return JSONResponse(await asyncio.to_thread(asyncapi_document))
 
 
 OPENAPI = Endpoint(
@@ -84,9 +85,9 @@ OPENAPI = Endpoint(
 )
 
 ENDPOINTS = (
-    SESSION, SDP, CHAT, EXECUTE, CONFIRMATIONS, TASKS, EVENTS, TOOLS, TOOL, REGISTRY, HEALTH, STATUS, METRICS,
-    SESSIONS, TRANSCRIPT, AUDIT, CALLS, SETTLE, STATS, REGISTRY_DIFF, DEVELOPMENT, DOWNLOADS,
-    START_DOWNLOAD, OPENAPI,
+    SESSION, SDP, CHAT, EXECUTE, CONFIRMATIONS, TASKS, EVENTS, TOOLS, TOOL, REGISTRY, HEALTH, LIVE, READY,
+    STATUS, HOSTS, METRICS, SESSIONS, TRANSCRIPT, AUDIT, CALLS, SETTLE, STATS, REGISTRY_DIFF, DEVELOPMENT,
+    ACCEPT_LISTINGS, DOWNLOADS, START_DOWNLOAD, OPENAPI,
 )  # fmt: skip
 """Every HTTP endpoint of the host."""
 
@@ -98,8 +99,12 @@ def _encoded_openapi(plugins: tuple[PluginEndpoint, ...]) -> bytes:
 
 def openapi_document(plugins: Iterable[PluginEndpoint] = ()) -> dict[str, Any]:
     """Return the OpenAPI document of the host, with the endpoints of plugins."""
+    from pydantic.json_schema import models_json_schema
+
     _, schemas = models_json_schema(
-        [(model, "validation") for model in _models(ENDPOINTS)], ref_template=_REF, by_alias=True
+        [(model, "validation") for model in _models(ENDPOINTS)],
+        ref_template=SCHEMA_REF + "{model}",
+        by_alias=True,
     )
     paths: dict[str, Any] = {}
     for endpoint in ENDPOINTS:
@@ -137,11 +142,14 @@ def openapi_document(plugins: Iterable[PluginEndpoint] = ()) -> dict[str, Any]:
 
 
 def _models(endpoints: Iterable[Endpoint]) -> list[type[BaseModel]]:
-    found: dict[type[BaseModel], None] = {ErrorResponse: None}
+    from jackfield_host import request_models, response_models
+
+    found: dict[type[BaseModel], None] = {response_models.ErrorResponse: None}
     for endpoint in endpoints:
         if endpoint.body is not None:
-            found[endpoint.body] = None
-        found |= {form.model: None for forms in endpoint.responses.values() for form in forms if form.model}
+            found[getattr(request_models, endpoint.body)] = None
+        for forms in endpoint.responses.values():
+            found |= {getattr(response_models, form.model): None for form in forms if form.model}
     return list(found)
 
 
@@ -201,11 +209,11 @@ def _responses(endpoint: Endpoint) -> dict[str, Any]:
 
 
 def _error(description: str) -> dict[str, Any]:
-    return {"description": description, "content": _content("application/json", ErrorResponse)}
+    return {"description": description, "content": _content("application/json", "ErrorResponse")}
 
 
-def _content(media_type: str, model: type[BaseModel] | None) -> dict[str, Any]:
-    schema: Mapping[str, Any] = {"$ref": _REF.format(model=model.__name__)} if model else {"type": "string"}
+def _content(media_type: str, model: str | None) -> dict[str, Any]:
+    schema: Mapping[str, Any] = {"$ref": SCHEMA_REF + model} if model else {"type": "string"}
     return {media_type: {"schema": schema}}
 
 
@@ -226,6 +234,8 @@ _AUDIO_FRAME = {
 @cache
 def asyncapi_document() -> dict[str, Any]:
     """Return the AsyncAPI 3.0 document of the WebSockets."""
+    from jackfield_host.client_messages import message_schemas
+
     return {
         "asyncapi": "3.0.0",
         "info": {

@@ -18,8 +18,6 @@ from starlette.responses import JSONResponse, Response
 
 from jackfield_host.endpoint import OPERATORS_ONLY, Endpoint, RequestContext, ResponseForm
 from jackfield_host.errors import HttpError
-from jackfield_host.request_models import DownloadBody
-from jackfield_host.response_models import DownloadList, DownloadProgress
 
 _log = logging.getLogger(__name__)
 
@@ -134,6 +132,8 @@ async def downloads(context: RequestContext) -> Response:
 
 async def start(context: RequestContext) -> Response:
     """Start a download."""
+    from jackfield_host.request_models import DownloadBody
+
     context.require_operator()
     body = await context.body(DownloadBody)
     found = context.host.downloads
@@ -176,7 +176,7 @@ DOWNLOADS = Endpoint(
     "/downloads",
     "The downloads that give the host a better provider, with their progress.",
     downloads,
-    responses={200: (ResponseForm("The downloads.", DownloadList),)},
+    responses={200: (ResponseForm("The downloads.", "DownloadList"),)},
     errors=OPERATORS_ONLY,
 )
 
@@ -185,9 +185,9 @@ START_DOWNLOAD = Endpoint(
     "/downloads/start",
     "Start a download. Starting one that is running or complete has no effect.",
     start,
-    body=DownloadBody,
+    body="DownloadBody",
     responses={
-        202: (ResponseForm("The state of the download; `GET /downloads` follows it.", DownloadProgress),)
+        202: (ResponseForm("The state of the download; `GET /downloads` follows it.", "DownloadProgress"),)
     },
     errors={
         400: "The body is invalid; the message says where.",

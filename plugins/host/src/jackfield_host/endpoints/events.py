@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import time
-from collections import Counter
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import aclosing, suppress
 from typing import Any, TypeVar
 
@@ -16,6 +16,7 @@ from jackfield.protocol.codec import to_wire
 from jackfield.protocol.messages import ErrorMessage, GoingAway, HostMessage, Reset, ResetReason
 from jackfield.session.session import Session
 from jackfield.store import Store, StoreUnavailableError
+from jackfield_sessions.admission import SessionRefused
 from jackfield_sessions.events import follow, replay, stream
 from jackfield_sessions.hub import ClientQueue, Frame
 from sse_starlette import EventSourceResponse, ServerSentEvent
@@ -32,7 +33,6 @@ from jackfield_host.endpoint import (
     ResponseForm,
 )
 from jackfield_host.errors import HttpError
-from jackfield_host.response_models import StreamedEvent
 
 _log = logging.getLogger(__name__)
 
@@ -53,7 +53,11 @@ SEND_SECONDS = 30.0
 class EventStream(EventSourceResponse):
     """A stream of server-sent events with a heartbeat, for clients that keep reading."""
 
-    def __init__(self, events: AsyncIterator[ServerSentEvent]) -> None:
+    def __init__(
+        self, events: AsyncIterator[ServerSentEvent], on_end: Callable[[], None] = lambda: None
+    ) -> None:
+        """`on_end` is called when the stream has ended, even if it never began."""
+        self._on_end = on_end
         super().__init__(events, ping=HEARTBEAT_SECONDS, sep="\n", send_timeout=SEND_SECONDS)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -62,6 +66,8 @@ class EventStream(EventSourceResponse):
             await super().__call__(scope, receive, send)
         except SendTimeoutError:
             _log.info("disconnected a client that does not read its event stream")
+        finally:
+            self._on_end()
 
 
 def to_server_sent_event(session_id: str, message: Mapping[str, Any]) -> ServerSentEvent:
@@ -113,15 +119,29 @@ async def result_before(awaitable: Awaitable[_T], end: asyncio.Future[Any]) -> _
 async def events(context: RequestContext) -> Response:
     """Stream the events that the client missed, then new ones as they happen."""
     session = await context.session(ended=True)
-    user, listeners = context.identity.user, context.sessions.listeners
-    limit = context.host.options.sessions_per_user
-    if context.request.method == "GET" and listeners[user] >= limit:
-        raise HttpError(429, "too_many_streams", f"Limit reached: {limit} event streams at once.")
     if context.sessions.draining:
         raise HttpError(503, RESTARTING.name, "The host is restarting; try again.", retry_after=1.0)
     last_event_id = context.request.headers.get(LAST_EVENT_ID, "")
     after, reset = await _position(session, context.sessions.runtime.store, last_event_id)
-    return EventStream(_events(context, session, after, reset))
+    following = _events(context, session, after, reset)
+    if context.request.method != "GET":
+        return EventStream(following)
+    sessions, user, stream_id = context.sessions, context.identity.user, os.urandom(8).hex()
+    await _reserve_stream(context, stream_id)
+    return EventStream(following, on_end=lambda: sessions.release_stream(user, stream_id))
+
+
+async def _reserve_stream(context: RequestContext, stream_id: str) -> None:
+    """Count a stream against the limit of its user, on all hosts."""
+    streams, user = context.sessions.streams, context.identity.user
+    limit = context.host.options.sessions_per_user
+    try:
+        await streams.take(user, stream_id)
+        if len(await streams.held(user)) > limit:
+            raise HttpError(429, "too_many_streams", f"Limit reached: {limit} event streams at once.")
+    except BaseException:
+        context.sessions.release_stream(user, stream_id)
+        raise
 
 
 async def _position(session: Session, store: Store, last_event_id: str) -> tuple[int, ResetReason | None]:
@@ -141,9 +161,7 @@ async def _position(session: Session, store: Store, last_event_id: str) -> tuple
 async def _events(
     context: RequestContext, session: Session, after: int, reset: ResetReason | None
 ) -> AsyncIterator[ServerSentEvent]:
-    sessions, user = context.sessions, context.identity.user
-    store = sessions.runtime.store
-    sessions.listeners[user] += 1
+    store = context.sessions.runtime.store
     try:
         if reset:
             yield to_server_sent_event(session.id, to_wire(Reset(reason=reset)))
@@ -160,9 +178,6 @@ async def _events(
     except StoreUnavailableError as error:
         # The client reconnects with the id of the last event it has.
         _log.warning("an event stream ends: the store is unavailable: %s", error)
-    finally:
-        sessions.listeners[user] -= 1
-        sessions.listeners += Counter()  # Removes users without streams.
 
 
 async def _until_over(
@@ -188,6 +203,11 @@ async def _wait_until_over(context: RequestContext, session: Session) -> None:
             # The owner of the session, on whichever host, stores that it has ended.
             stored = await Session.resume(session.id, sessions.runtime.store)
             if stored is None or not stored.active:
+                return
+            try:
+                await sessions.admission.check_ban(context.identity)
+            except SessionRefused:
+                # The client learns the reason when it reconnects.
                 return
 
 
@@ -222,7 +242,9 @@ EVENTS = Endpoint(
         ),
     ),
     responses={
-        200: (ResponseForm("Events as they happen; a heartbeat is a comment.", StreamedEvent, EVENT_STREAM),)
+        200: (
+            ResponseForm("Events as they happen; a heartbeat is a comment.", "StreamedEvent", EVENT_STREAM),
+        )
     },
     errors={404: "There is no such session."},
 )

@@ -1,4 +1,4 @@
-"""`GET /health` and `GET /status`: the health of the host for probes, and its status for people."""
+"""`GET /health`, `/health/live`, `/health/ready` and `/status`: for probes, and for people."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from jackfield_sessions.manager import SessionManager
 from starlette.responses import JSONResponse, Response
 
 from jackfield_host.endpoint import Endpoint, RequestContext, ResponseForm
-from jackfield_host.response_models import HealthResponse, StatusResponse
 from jackfield_host.startup import PROBE
 
 _log = logging.getLogger(__name__)
@@ -47,11 +46,18 @@ class HealthCheck:
         self._store_ok = True
 
     async def run(self) -> HealthStatus:
-        """Return the current status, or one that is at most `CACHE_SECONDS` old."""
-        async with self._lock:
-            if time.monotonic() - self._checked_at >= CACHE_SECONDS:
-                await self._check_store()
-                self._checked_at = time.monotonic()
+        """Return the current status, or one that is at most `CACHE_SECONDS` old.
+
+        A host that drains does not wait for its store before it says so.
+        """
+        if not self._sessions.draining:
+            async with self._lock:
+                if time.monotonic() - self._checked_at >= CACHE_SECONDS:
+                    await self._check_store()
+                    self._checked_at = time.monotonic()
+        return self._status()
+
+    def _status(self) -> HealthStatus:
         draining = self._sessions.draining
         parts = {"registry": True, "provider": True, "store": self._store_ok}
         return HealthStatus(all(parts.values()) and not draining, draining, parts)
@@ -94,14 +100,34 @@ async def health(context: RequestContext) -> Response:
     return JSONResponse(body, 200 if health.ready else 503)
 
 
+async def live(context: RequestContext) -> Response:
+    """Return that the process serves requests; it does so even without its store, and while it drains."""
+    return JSONResponse({"status": "live", "uptime": context.host.uptime})
+
+
+async def ready(context: RequestContext) -> Response:
+    """Return whether a load balancer should send new clients to this host."""
+    health = await context.host.health_check.run()
+    reasons = [f"the {part} does not work" for part, works in health.parts.items() if not works]
+    if health.draining:
+        reasons = ["the host is draining"]
+    body = {"status": "ready" if health.ready else "not_ready", "reasons": reasons}
+    return JSONResponse(body, 200 if health.ready else 503)
+
+
 async def status(context: RequestContext) -> Response:
     """Return the status of the host, as far as the user may see it."""
     host, sessions, options = context.host, context.sessions, context.host.options
-    live, user = sessions.live.values(), context.identity.user
-    registry = sessions.runtime.registry
+    user, registry, now = context.identity.user, sessions.runtime.registry, sessions.runtime.store.now()
+    reports = [each for each in await sessions.runtime.hosts.reports() if not each.is_silent(now)]
+    elsewhere = [each for each in reports if each.id != sessions.host_id]
+    held = {slot.item for slot in await sessions.owners.slots.held(user)}
+    mine = {key for key, each in sessions.live.items() if each.session.user == user}
     return JSONResponse(
         {
             "user": user,
+            "host": sessions.runtime.hosts.name,
+            "hosts": 1 + len(elsewhere),
             "provider": sessions.factory.provider,
             "providerChoice": _provider(sessions.factory.provider_choice) if context.is_operator else None,
             "conversations": "on" if sessions.transport.modes else "off",
@@ -117,8 +143,9 @@ async def status(context: RequestContext) -> Response:
             "draining": sessions.draining,
             "development": host.development is not None,
             "sessions": {
-                "active": len(live),
-                "yours": sum(each.session.user == user for each in live),
+                "active": len(sessions.live),
+                "onAllHosts": len(sessions.live) + sum(each.sessions for each in elsewhere),
+                "yours": len(held | mine),
                 "max": options.max_sessions,
                 "maxYours": options.sessions_per_user,
             },
@@ -148,10 +175,31 @@ HEALTH = Endpoint(
         200: (
             ResponseForm(
                 "It does; `degraded` if the last attempt to reach the model failed or no provider was found.",
-                HealthResponse,
+                "HealthResponse",
             ),
         ),
-        503: (ResponseForm("It does not, or it is stopping.", HealthResponse),),
+        503: (ResponseForm("It does not, or it is stopping.", "HealthResponse"),),
+    },
+    auth="public",
+)
+
+LIVE = Endpoint(
+    "GET",
+    "/health/live",
+    "Whether the process serves requests; a supervisor restarts a host that does not answer.",
+    live,
+    responses={200: (ResponseForm("It does.", "LiveResponse"),)},
+    auth="public",
+)
+
+READY = Endpoint(
+    "GET",
+    "/health/ready",
+    "Whether a load balancer should send new clients to this host.",
+    ready,
+    responses={
+        200: (ResponseForm("It should.", "ReadyResponse"),),
+        503: (ResponseForm("It should not; `reasons` says why.", "ReadyResponse"),),
     },
     auth="public",
 )
@@ -161,5 +209,5 @@ STATUS = Endpoint(
     "/status",
     "The status of the host: versions, sessions, limits and withheld tools.",
     status,
-    responses={200: (ResponseForm("The status.", StatusResponse),)},
+    responses={200: (ResponseForm("The status.", "StatusResponse"),)},
 )

@@ -28,8 +28,6 @@ from jackfield_host.endpoint import (
     ResponseForm,
 )
 from jackfield_host.errors import HttpError
-from jackfield_host.request_models import SettleBody
-from jackfield_host.response_models import AuditResponse, CallsInDoubt, SettledCall, StatisticsResponse
 
 _log = logging.getLogger(__name__)
 
@@ -100,6 +98,22 @@ class MetricsHistory:
         self.observer = observer
         self._sessions = sessions
         self.samples: deque[dict[str, float]] = deque(maxlen=MAX_SAMPLES)
+
+    @property
+    def totals(self) -> dict[str, float]:
+        """The totals of the last sample; empty before the first one."""
+        if not self.samples:
+            return {}
+        return {name: value for name, value in self.samples[-1].items() if name not in ("at", "open")}
+
+    @property
+    def calls_per_second(self) -> float | None:
+        """The calls between the last two samples; None if there are no two."""
+        if len(self.samples) < 2:
+            return None
+        before, last = self.samples[-2], self.samples[-1]
+        seconds = last["at"] - before["at"]
+        return round((last["calls"] - before["calls"]) / seconds, 3) if seconds > 0 else None
 
     async def run(self) -> None:
         """Take samples until cancelled."""
@@ -187,6 +201,7 @@ async def stats(context: RequestContext) -> Response:
     metrics = await asyncio.to_thread(read_metrics, history.observer)
     return JSONResponse(
         {
+            "host": sessions.runtime.hosts.name,
             "uptime": context.host.uptime,
             "open": len(sessions.live),
             "totals": metric_totals(metrics),
@@ -227,7 +242,8 @@ async def audit(context: RequestContext) -> Response:
         session=query.get("session") or None,
         ok=None if ok is None else ok == "true",
     )
-    return JSONResponse({"complete": page.complete, "lines": page.lines})
+    host = context.sessions.runtime.hosts.name
+    return JSONResponse({"host": host, "complete": page.complete, "lines": page.lines})
 
 
 async def calls(context: RequestContext) -> Response:
@@ -256,6 +272,8 @@ def _call_in_doubt(call: DoubtfulCall) -> dict[str, Any]:
 
 async def settle(context: RequestContext) -> Response:
     """Record whether a call in doubt took effect."""
+    from jackfield_host.request_models import SettleBody
+
     context.require_operator()
     body = await context.body(SettleBody)
     wire = await context.sessions.runtime.settle_call(
@@ -274,7 +292,7 @@ async def settle(context: RequestContext) -> Response:
 AUDIT = Endpoint(
     "GET",
     "/audit",
-    "The latest calls, from the audit log.",
+    "The latest calls, from the audit log that this host writes.",
     audit,
     parameters=(
         LIMIT,
@@ -282,7 +300,7 @@ AUDIT = Endpoint(
         EndpointParameter("session", "query", "Only calls in this session, by its id.", {"type": "string"}),
         EndpointParameter("ok", "query", "Only calls that succeeded, or that failed.", {"type": "boolean"}),
     ),
-    responses={200: (ResponseForm("Lines of the audit log, the latest first.", AuditResponse),)},
+    responses={200: (ResponseForm("Lines of the audit log, the latest first.", "AuditResponse"),)},
     errors={**_INVALID_QUERY, 404: "The observer `audit` is not installed.", **OPERATORS_ONLY},
 )
 
@@ -292,7 +310,7 @@ CALLS = Endpoint(
     "The calls in doubt: their host stopped while they ran, so they may or may not have taken effect.",
     calls,
     parameters=(LIMIT,),
-    responses={200: (ResponseForm("The calls in doubt, the oldest first.", CallsInDoubt),)},
+    responses={200: (ResponseForm("The calls in doubt, the oldest first.", "CallsInDoubt"),)},
     errors={**_INVALID_QUERY, **OPERATORS_ONLY},
 )
 
@@ -302,8 +320,8 @@ SETTLE = Endpoint(
     "Record whether a call in doubt took effect. If several operators settle the same call, the "
     "first one wins.",
     settle,
-    body=SettleBody,
-    responses={200: (ResponseForm("The settled call, with its outcome.", SettledCall),)},
+    body="SettleBody",
+    responses={200: (ResponseForm("The settled call, with its outcome.", "SettledCall"),)},
     errors={
         400: "The body is invalid; the message says where.",
         404: "No call in doubt has this key; another operator may have settled it.",
@@ -316,7 +334,7 @@ STATS = Endpoint(
     "/stats",
     "The statistics of this process, with their history of the last half hour.",
     stats,
-    responses={200: (ResponseForm("The statistics.", StatisticsResponse),)},
+    responses={200: (ResponseForm("The statistics.", "StatisticsResponse"),)},
     errors={404: "The observer `metrics` is not installed.", **OPERATORS_ONLY},
 )
 

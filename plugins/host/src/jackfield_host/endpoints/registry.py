@@ -5,18 +5,19 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from difflib import get_close_matches
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 from jackfield import Mode
 from jackfield.contract.snapshot import Snapshot, SnapshotError, previous
 from jackfield.registry.registry import RegisteredTool, Registry
-from jackfield_builder.snapshot_diff import SnapshotChange, compare_snapshots
 from jackfield_sessions.instructions import tool_tokens
 from starlette.responses import JSONResponse, Response
 
 from jackfield_host.endpoint import Endpoint, EndpointParameter, RequestContext, ResponseForm
 from jackfield_host.errors import HttpError
-from jackfield_host.response_models import RegistryDiff, RegistryResponse, ToolDetails, ToolList, ToolSummary
+
+if TYPE_CHECKING:
+    from jackfield_builder.snapshot_diff import SnapshotChange
 
 MODES: tuple[Mode, ...] = get_args(Mode)
 
@@ -70,6 +71,8 @@ async def tool(context: RequestContext) -> Response:
 
 
 def _summary(tool: RegisteredTool, context: RequestContext) -> dict[str, Any]:
+    from jackfield_host.response_models import ToolSummary
+
     metadata = tool.manifest.metadata()
     names = [field.alias for field in ToolSummary.model_fields.values() if field.alias in metadata]
     tokens = tool_tokens(context.sessions.factory.prompts, tool.id)
@@ -151,6 +154,8 @@ def _diff(served: Registry) -> dict[str, Any] | None:
 
 
 def _compare(before: Snapshot, after: Snapshot, *, waiting: bool) -> dict[str, Any]:
+    from jackfield_builder.snapshot_diff import compare_snapshots
+
     return {
         "from": before.version,
         "to": after.version,
@@ -174,7 +179,7 @@ TOOLS = Endpoint(
             "mode", "query", "Only tools for this mode.", {"type": "string", "enum": list(MODES)}
         ),
     ),
-    responses={200: (ResponseForm("The tools, with the main facts about each.", ToolList),)},
+    responses={200: (ResponseForm("The tools, with the main facts about each.", "ToolList"),)},
     errors={400: "There is no such mode."},
 )
 
@@ -188,7 +193,7 @@ TOOL = Endpoint(
             "tool", "path", "The tool's id.", {"type": "string", "maxLength": 100}, required=True
         ),
     ),
-    responses={200: (ResponseForm("The tool.", ToolDetails),)},
+    responses={200: (ResponseForm("The tool.", "ToolDetails"),)},
     errors={404: "There is no such tool, or it is withheld."},
 )
 
@@ -197,7 +202,7 @@ REGISTRY = Endpoint(
     "/registry",
     "The registry that new sessions use.",
     registry,
-    responses={200: (ResponseForm("The registry.", RegistryResponse),)},
+    responses={200: (ResponseForm("The registry.", "RegistryResponse"),)},
 )
 
 REGISTRY_DIFF = Endpoint(
@@ -205,6 +210,6 @@ REGISTRY_DIFF = Endpoint(
     "/registry/diff",
     "What changed since the previous registry, or will change with a restart.",
     registry_diff,
-    responses={200: (ResponseForm("The changes.", RegistryDiff),)},
+    responses={200: (ResponseForm("The changes.", "RegistryDiff"),)},
     errors={404: "There is no other registry to compare with."},
 )

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from jackfield_sessions.archive import StoredSession, find, recent_sessions, session_record
+from jackfield_sessions.owners import SessionOwner, live_sessions
 from starlette.responses import JSONResponse, Response
 
 from jackfield_host.endpoint import LIMIT, Endpoint, EndpointParameter, RequestContext, ResponseForm
 from jackfield_host.errors import HttpError
-from jackfield_host.response_models import SessionList, TranscriptResponse
 from jackfield_host.transcripts import as_json_lines, as_markdown
 
 FORMATS = {
@@ -30,11 +31,12 @@ async def sessions(context: RequestContext) -> Response:
         found, complete = [own] if own else [], True
     else:
         found, complete = await recent_sessions(store, limit, None if all_users else context.identity.user)
+    owners = await _owners(context)
     return JSONResponse(
         {
             "allUsers": all_users,
             "complete": complete,
-            "sessions": [_summary(context, each) for each in found],
+            "sessions": [_summary(context, each, owners) for each in found],
         }
     )
 
@@ -49,7 +51,7 @@ async def transcript(context: RequestContext) -> Response:
         raise HttpError(404, "unknown_session", "There is no such session; transcripts are kept for 7 days.")
     lines = await session_record(store, session_id)
     if form == "json":
-        return JSONResponse({"session": _summary(context, stored), "lines": lines})
+        return JSONResponse({"session": _summary(context, stored, await _owners(context)), "lines": lines})
     write = as_markdown if form == "markdown" else as_json_lines
     media_type, extension = FORMATS[form]
     return Response(
@@ -65,15 +67,30 @@ def _may_read(context: RequestContext, stored: StoredSession) -> bool:
     return context.is_operator or stored.user == context.identity.user
 
 
-def _summary(context: RequestContext, stored: StoredSession) -> dict[str, Any]:
-    live = context.sessions.live.get(stored.id)
+async def _owners(context: RequestContext) -> dict[str, SessionOwner]:
+    """Return the owner of each live session."""
+    sessions = context.sessions
+    owners = await live_sessions(sessions.runtime.store, sessions.runtime.hosts)
+    for session_id, live in sessions.live.items():
+        # The store may not have the latest state of this host's own sessions.
+        own, known = sessions.owners.owner(live), owners.get(session_id)
+        if known is None or own.epoch >= known.epoch:
+            owners[session_id] = own
+    return owners
+
+
+def _summary(
+    context: RequestContext, stored: StoredSession, owners: Mapping[str, SessionOwner]
+) -> dict[str, Any]:
+    live, owner = context.sessions.live.get(stored.id), owners.get(stored.id)
     return {
         "session": stored.id,
         "user": stored.user,
         "mode": stored.mode,
         "state": live.session.state.value if live else stored.state,
-        "live": live is not None,
-        "connected": live is not None and live.hub.has_clients,
+        "live": owner is not None,
+        "connected": owner is not None and owner.connected,
+        "host": owner.host if owner else None,
         "beganAt": stored.began,
         "lastAt": stored.last,
         "turns": stored.turns,
@@ -87,7 +104,7 @@ SESSIONS = Endpoint(
     "The latest sessions: your own, or all for an operator.",
     sessions,
     parameters=(LIMIT,),
-    responses={200: (ResponseForm("Sessions, the latest first.", SessionList),)},
+    responses={200: (ResponseForm("Sessions, the latest first.", "SessionList"),)},
     errors={400: "The query is invalid; the message says where."},
 )
 
@@ -106,7 +123,7 @@ TRANSCRIPT = Endpoint(
     ),
     responses={
         200: (
-            ResponseForm("The transcript.", TranscriptResponse),
+            ResponseForm("The transcript.", "TranscriptResponse"),
             ResponseForm("The transcript as a Markdown file.", media_type="text/markdown"),
             ResponseForm("The transcript as a file of JSON lines.", media_type="application/x-ndjson"),
         )

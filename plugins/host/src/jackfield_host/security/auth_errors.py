@@ -34,7 +34,7 @@ AUTH_ERRORS: MappingProxyType[AuthErrorCode, tuple[int, str]] = MappingProxyType
         "foreign_host": (403, "This host does not accept the name in the `Host` header."),
         "not_local": (
             403,
-            "This host requires no token, so it refuses requests from other machines and requests that came "
+            "This host requires no token, so it rejects requests from other machines and requests that came "
             "through a proxy (they carry a forwarding header, or use HTTP/1.0). To allow them, set up a "
             "token with `jackfield key`.",
         ),

@@ -7,6 +7,7 @@ import binascii
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping
+from functools import lru_cache
 from time import time
 from typing import Any, NamedTuple, Protocol
 
@@ -169,7 +170,13 @@ def is_proxied(header_names: Iterable[str], http_version: str) -> bool:
     machine makes every client look local. A proxy that adds no header and speaks HTTP/1.1 is not recognised,
     because it sends exactly what a local client would send.
     """
-    return http_version in _OLD_HTTP or any(map(_PROXY_HEADERS.fullmatch, header_names))
+    return http_version in _OLD_HTTP or any(map(_is_proxy_header, header_names))
+
+
+@lru_cache(maxsize=256)
+def _is_proxy_header(name: str) -> bool:
+    """Return whether only proxies send a header; cached, because clients send the same few names."""
+    return _PROXY_HEADERS.fullmatch(name) is not None
 
 
 def accepted_subprotocol(headers: Headers) -> str | None:

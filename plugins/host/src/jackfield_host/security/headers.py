@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 CONTENT_POLICY: Mapping[str, str] = MappingProxyType(
@@ -44,12 +43,14 @@ class SecurityHeaders:
     def __init__(self, app: ASGIApp, policy: Mapping[str, str] = MappingProxyType({})) -> None:
         self.app = app
         directives = {**CONTENT_POLICY, **policy}
-        self._headers = {
+        headers = {
             **HEADERS,
             "Content-Security-Policy": "; ".join(f"{name} {value}" for name, value in directives.items()),
             "Cache-Control": "no-store",
         }
-        self._secure = {**self._headers, "Strict-Transport-Security": f"max-age={YEAR}"}
+        # Encoded once, because every response gets them.
+        self._headers = _encoded(headers)
+        self._secure = _encoded({**headers, "Strict-Transport-Security": f"max-age={YEAR}"})
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve a request, and add the headers to the response."""
@@ -61,9 +62,13 @@ class SecurityHeaders:
 
         async def add_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
-                headers = MutableHeaders(scope=message)
-                for name, value in added.items():
-                    headers.setdefault(name, value)
+                given = message.get("headers", ())
+                names = {name.lower() for name, _ in given}
+                message["headers"] = [*given, *(each for each in added if each[0] not in names)]
             await send(message)
 
         await self.app(scope, receive, add_headers)
+
+
+def _encoded(headers: Mapping[str, str]) -> list[tuple[bytes, bytes]]:
+    return [(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in headers.items()]

@@ -48,6 +48,17 @@ class TokenBucket:
         # At least a microsecond, because 0 means that the amount was taken.
         return max((amount - self._left) / self.rate, 1e-6)
 
+    def owe(self, amount: float) -> None:
+        """Take an amount that was already spent elsewhere; the bucket may owe up to one burst."""
+        self._left = max(-self.burst, self._left - amount)
+
+    def give_back(self, amount: float = 1) -> float:
+        """Undo a `take` of a bucket that owes something; return 0, and undo nothing, if it owes nothing."""
+        if self._left >= 0:
+            return 0.0
+        self._left += amount
+        return max((amount - self._left) / self.rate, 1e-6)
+
     async def wait(self, amount: float = 1) -> None:
         """Take an amount as soon as the bucket holds it."""
         seconds = self.take(amount)
@@ -63,24 +74,28 @@ class UserTokenBuckets:
         if users < 1:
             raise ValueError("at least one user must have a token bucket")
         TokenBucket(rate, burst)
-        self._rate = rate
-        self._burst = burst
+        self.rate = rate
+        self.burst = burst
         self._users = users
         self._buckets: OrderedDict[str, TokenBucket] = OrderedDict()
 
     def __len__(self) -> int:
         return len(self._buckets)
 
-    def take(self, user: str, amount: float = 1, now: float | None = None) -> float:
-        """Take an amount for a user and return 0, or return the seconds to wait."""
+    def bucket(self, user: str) -> TokenBucket:
+        """Return the bucket of a user, who is active now."""
         bucket = self._buckets.get(user)
         if bucket is None:
-            bucket = self._buckets[user] = TokenBucket(self._rate, self._burst)
+            bucket = self._buckets[user] = TokenBucket(self.rate, self.burst)
             if len(self._buckets) > self._users:
                 self._buckets.popitem(last=False)
         else:
             self._buckets.move_to_end(user)
-        return bucket.take(amount, now)
+        return bucket
+
+    def take(self, user: str, amount: float = 1, now: float | None = None) -> float:
+        """Take an amount for a user and return 0, or return the seconds to wait."""
+        return self.bucket(user).take(amount, now)
 
 
 ErrorEncoder = Callable[[str, str], bytes]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import re
+from functools import lru_cache
 from typing import NamedTuple
 
 PORTS = {"http": 80, "https": 443}
@@ -35,6 +36,7 @@ class Origin(NamedTuple):
         return f"{self.scheme}://{self.name}{port}"
 
 
+@lru_cache(maxsize=256)
 def parse_authority(text: str) -> Authority | None:
     """Parse a `Host` header; None if it is invalid."""
     found = _AUTHORITY.fullmatch(text.lower())
@@ -64,6 +66,7 @@ def origin_at(scheme: str, named: Authority) -> Origin:
     return Origin(scheme, named.name, named.port or PORTS[scheme])
 
 
+@lru_cache(maxsize=256)
 def is_loopback(address: str) -> bool:
     """Return whether an address, of a listener or of a client, is reachable from this machine only."""
     if address.lower() == "localhost":

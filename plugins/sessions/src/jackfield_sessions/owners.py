@@ -1,0 +1,87 @@
+"""Which host owns which live session: an entry in the store for every live session of every host.
+
+The entries count against the limit on a user's sessions, and lists of sessions show them. The event log alone
+decides which host may write to a session (`jackfield_sessions.events`).
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import NamedTuple
+
+import orjson
+from jackfield.hosts import HostDirectory
+from jackfield.runtime import Runtime
+from jackfield.store import Store, StoreUnavailableError
+from jackfield.user_slots import UserSlots
+
+from jackfield_sessions.archive import LIVE
+from jackfield_sessions.live_session import LiveSession
+
+_log = logging.getLogger(__name__)
+
+MARGIN_SECONDS = 600.0
+"""How much longer than the longest session an entry is kept."""
+
+
+class SessionOwner(NamedTuple):
+    """The host that owns a live session."""
+
+    host: str
+    """Its name."""
+    connected: bool
+    """Whether a client is connected."""
+    epoch: int
+    """The epoch of its ownership; a host with a smaller one has lost the session and does not know it yet."""
+
+
+class SessionOwners:
+    """The live sessions of all hosts; this host adds its own."""
+
+    def __init__(self, runtime: Runtime, session_seconds: float) -> None:
+        self.slots = UserSlots(runtime.store, runtime.hosts, LIVE, session_seconds + MARGIN_SECONDS)
+        self._name = runtime.hosts.name
+        self._written: dict[str, bool] = {}
+        """Whether a client was connected, as last written, by the id of the session."""
+
+    def owner(self, live: LiveSession) -> SessionOwner:
+        """Return this host as the owner of one of its sessions."""
+        return SessionOwner(self._name, live.hub.has_clients, live.session.epoch)
+
+    async def add(self, live: LiveSession) -> None:
+        """Add a session of this host, or write again whether a client is connected."""
+        session, owner = live.session, self.owner(live)
+        try:
+            await self.slots.take(session.user or "", session.id, orjson.dumps(owner._asdict()))
+            self._written[session.id] = owner.connected
+        except StoreUnavailableError as error:
+            # `update` writes it once the store is back.
+            _log.warning("session %s: other hosts do not know its host yet: %s", session.id, error)
+
+    async def remove(self, live: LiveSession) -> None:
+        """Remove a session that this host no longer owns."""
+        self._written.pop(live.session.id, None)
+        # Without the store, the entry stays until it expires or this host no longer reports.
+        with suppress(StoreUnavailableError):
+            await self.slots.release(live.session.user or "", live.session.id)
+
+    async def update(self, live_sessions: Mapping[str, LiveSession]) -> None:
+        """Write what has changed since the last time."""
+        for session_id, live in list(live_sessions.items()):
+            if self._written.get(session_id) is not live.hub.has_clients:
+                await self.add(live)
+
+
+async def live_sessions(store: Store, hosts: HostDirectory) -> dict[str, SessionOwner]:
+    """Return the live sessions of all hosts that report, by their ids."""
+    slots = UserSlots(store, hosts, LIVE, MARGIN_SECONDS)
+    found: dict[str, SessionOwner] = {}
+    for slot in await slots.all():
+        value = await slots.value(slot)
+        # An entry without a value belongs to a session that is being opened.
+        owner = SessionOwner(**orjson.loads(value)) if value else None
+        if owner and (slot.item not in found or owner.epoch > found[slot.item].epoch):
+            found[slot.item] = owner
+    return found
