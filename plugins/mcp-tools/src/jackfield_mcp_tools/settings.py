@@ -1,0 +1,320 @@
+"""The settings of the capability `mcp`: the servers, and what the operator decides about their tools."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from jackfield.settings import (
+    Bytes,
+    EnvironmentVariable,
+    Format,
+    Ge,
+    Help,
+    HttpUrl,
+    Le,
+    MinLen,
+    NonEmpty,
+    Seconds,
+    SettingsError,
+    Unit,
+)
+from jackfield_images.files import is_object_store
+
+_NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
+_HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
+
+MAX_SERVER_NAME = 24
+"""The maximum length of a server's name, which leaves 38 characters for the names of its tools."""
+
+
+def _name(value: str) -> str:
+    if not _NAME.fullmatch(value) or len(value) > MAX_SERVER_NAME:
+        raise ValueError
+    return value
+
+
+def _header(value: str) -> str:
+    if not _HEADER.fullmatch(value):
+        raise ValueError
+    return value
+
+
+def _bucket(value: str) -> str:
+    if not is_object_store(value):
+        raise ValueError
+    return value
+
+
+ServerName = Annotated[
+    str, Format(f"a name in snake_case of at most {MAX_SERVER_NAME} characters, such as `github`", _name)
+]
+HeaderName = Annotated[str, Format("the name of an HTTP header", _header)]
+Pattern = Annotated[str, MinLen(1)]
+Milliseconds = Annotated[int, Ge(1), Unit("milliseconds")]
+
+
+@dataclass(frozen=True, slots=True)
+class RateLimitSettings:
+    """A rate limit, as in schema.json."""
+
+    calls: Annotated[int, Ge(1), Help("Calls in any window.")]
+    window_ms: Annotated[Milliseconds, Help("The length of the window.")]
+
+
+@dataclass(frozen=True, slots=True)
+class ToolOverrides:
+    """What the operator decides about a tool: the fields of schema.json that no server may decide."""
+
+    category: Annotated[
+        Literal["retrieval", "action", "utility"] | None, Help("As in schema.json.", default="`action`")
+    ] = None
+    side_effects: Annotated[
+        Literal["none", "read_only", "writes"] | None,
+        Help(
+            "What a call changes. The server's own hints are ignored.",
+            default="`writes`, or what `category` implies",
+        ),
+    ] = None
+    idempotent: Annotated[
+        bool | None,
+        Help("Whether a call may run twice.", default="false, unless the tool only reads"),
+    ] = None
+    requires_confirmation: Annotated[
+        bool | Literal["policy"] | None,
+        Help("Whether a user must approve each call.", default="true, unless the tool only reads"),
+    ] = None
+    allowed_modes: Annotated[
+        tuple[Literal["text", "voice"], ...] | None, Help("The modes that offer it.", default="both")
+    ] = None
+    latency_budget_ms: Annotated[
+        Milliseconds | None, Help("How long a call should take at most.", default="2000")
+    ] = None
+    timeout_ms: Annotated[
+        Milliseconds | None, Help("When a call is stopped.", default="the server's `timeout`")
+    ] = None
+    rate_limit: Annotated[RateLimitSettings | None, Help("A rate limit.", default="none")] = None
+    roles: Annotated[
+        Annotated[tuple[NonEmpty, ...], MinLen(1)] | None,
+        Help("The roles of which a user needs one.", default="everyone may call it"),
+    ] = None
+    preview: Annotated[
+        NonEmpty | None,
+        Help("The text of the confirmation card.", default="generated if it can show every argument"),
+    ] = None
+    description: Annotated[
+        NonEmpty | None, Help("A text for the model instead of the server's.", default="the server's")
+    ] = None
+
+    def over(self, defaults: ToolOverrides) -> ToolOverrides:
+        """Return these overrides, with those of the server where they are not set."""
+        return ToolOverrides(
+            **{
+                name: value if (value := getattr(self, name)) is not None else getattr(defaults, name)
+                for name in self.__dataclass_fields__
+            }
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class OAuthSettings:
+    """The client credentials with which a host gets its access tokens."""
+
+    issuer: Annotated[
+        HttpUrl, Help("The authorization server; the secret is sent to no other, whatever the server says.")
+    ]
+    client_id: Annotated[NonEmpty, Help("The client id that the authorization server knows.")]
+    client_secret_env: Annotated[
+        EnvironmentVariable, Help("The environment variable that holds the client's secret.")
+    ]
+    scopes: Annotated[tuple[NonEmpty, ...], Help("The scopes to ask for.", default="none")] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ServerSettings:
+    """`[capabilities.mcp.servers.NAME]`"""
+
+    command: Annotated[
+        Annotated[tuple[NonEmpty, ...], MinLen(1)] | None,
+        Help(
+            'The program and its arguments, for a server over stdio, such as `["uvx", "mcp-server-time"]`.',
+            default="none: `url`",
+        ),
+    ] = None
+    url: Annotated[HttpUrl | None, Help("The address of a server over HTTP.", default="none: `command`")] = (
+        None
+    )
+    folder: Annotated[
+        Path | None, Help("The working directory of `command`.", default="that of the host")
+    ] = None
+    environment: Annotated[
+        Mapping[NonEmpty, str],
+        Help("Environment variables of `command` that are not secret.", default="none"),
+    ] = field(default_factory=dict)
+    pass_env: Annotated[
+        tuple[EnvironmentVariable, ...],
+        Help("Environment variables that `command` gets from the host's environment.", default="none"),
+    ] = ()
+    headers_env: Annotated[
+        Mapping[HeaderName, EnvironmentVariable],
+        Help("Headers for `url`, each with the environment variable that holds its value.", default="none"),
+    ] = field(default_factory=dict)
+    bearer_env: Annotated[
+        EnvironmentVariable | None,
+        Help("The environment variable that holds the bearer token for `url`.", default="none"),
+    ] = None
+    oauth: Annotated[OAuthSettings | None, Help("OAuth client credentials for `url`.", default="none")] = None
+    allow: Annotated[
+        tuple[Pattern, ...], Help("The tools to offer, by their names on the server; `*` matches any text.")
+    ] = ("*",)
+    deny: Annotated[tuple[Pattern, ...], Help("Tools to leave out, even if `allow` matches.")] = ()
+    optional: Annotated[bool, Help("Build without the server's tools if the server cannot be reached.")] = (
+        False
+    )
+    connect_timeout: Annotated[
+        Seconds, Le(600), Help("How long to wait for a connection and for the list of tools.")
+    ] = 30.0
+    timeout: Annotated[Seconds, Le(3600), Help("When a call is stopped.")] = 60.0
+    refresh: Annotated[
+        Seconds,
+        Help("How often the list of tools is read again, besides on every announced change."),
+    ] = 300.0
+    check_every_call: Annotated[
+        bool,
+        Help("Read the list of tools again before every call, which costs a request more."),
+    ] = False
+    max_result: Annotated[Bytes, Help("Maximum size of a result; the rest is cut off.")] = 256 * 1024
+    max_message: Annotated[Bytes, Help("Maximum size of one response over HTTP; a larger one fails.")] = (
+        16 * 1024 * 1024
+    )
+    defaults: Annotated[ToolOverrides, Help("What applies to every tool of the server.")] = ToolOverrides()
+    tools: Annotated[
+        Mapping[NonEmpty, ToolOverrides],
+        Help("What applies to one tool, by its name on the server.", default="none"),
+    ] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        faults = []
+        if (self.command is None) == (self.url is None):
+            faults.append("command: set either `command` or `url`")
+        local = {"folder": self.folder, "environment": self.environment, "pass_env": self.pass_env}
+        remote = {"headers_env": self.headers_env, "bearer_env": self.bearer_env, "oauth": self.oauth}
+        unused, other = (remote, "url") if self.command else (local, "command")
+        faults += [f"{name}: only for a server with `{other}`" for name, value in unused.items() if value]
+        if self.bearer_env and self.oauth:
+            faults.append("oauth: set either `oauth` or `bearer_env`")
+        if faults:
+            raise ValueError("\n".join(faults))
+
+    def offers(self, tool: str) -> bool:
+        """Return whether the lists allow a tool."""
+        allowed = any(fnmatchcase(tool, pattern) for pattern in self.allow)
+        return allowed and not any(fnmatchcase(tool, pattern) for pattern in self.deny)
+
+    def overrides(self, tool: str) -> ToolOverrides:
+        """Return what the operator decided about a tool."""
+        return self.tools.get(tool, ToolOverrides()).over(self.defaults)
+
+    @property
+    def secret_variables(self) -> tuple[str, ...]:
+        """The environment variables with secrets that the server needs."""
+        oauth = (self.oauth.client_secret_env,) if self.oauth else ()
+        bearer = (self.bearer_env,) if self.bearer_env else ()
+        return (*self.pass_env, *self.headers_env.values(), *bearer, *oauth)
+
+    def secrets(self) -> dict[str, str]:
+        """Return the values of these variables; raises `SettingsError` with those that are not set."""
+        values = {name: os.environ.get(name, "") for name in self.secret_variables}
+        if missing := [name for name, value in values.items() if not value]:
+            raise SettingsError(
+                f"set the environment variable{'s' * (len(missing) > 1)} {', '.join(missing)}"
+            )
+        return values
+
+    def refusal(self, status: int) -> str:
+        """Return that the server answers with this HTTP status, and which settings to check."""
+        to_check = []
+        if self.oauth:
+            to_check.append(
+                f"`oauth`: `client_id`, the secret in {self.oauth.client_secret_env}, and `scopes`"
+            )
+        if self.bearer_env:
+            to_check.append(f"`bearer_env`: the token in {self.bearer_env}")
+        if self.headers_env:
+            variables = ", ".join(sorted(set(self.headers_env.values())))
+            to_check.append(f"`headers_env`: the values in {variables}")
+        if not to_check:
+            return f"it requires credentials (HTTP {status}); set `bearer_env`, `headers_env` or `oauth`"
+        return f"it refuses the credentials (HTTP {status}); check {'; '.join(to_check)}"
+
+    @property
+    def address(self) -> str:
+        """Where the server is, without arguments or secrets, for messages."""
+        if self.command:
+            return Path(self.command[0]).name
+        from urllib.parse import urlsplit
+
+        parts = urlsplit(self.url or "")
+        return f"{parts.scheme}://{parts.hostname}{f':{parts.port}' if parts.port else ''}{parts.path}"
+
+
+@dataclass(frozen=True, slots=True)
+class McpToolsSettings:
+    """`[capabilities.mcp]`"""
+
+    servers: Annotated[
+        Mapping[ServerName, ServerSettings],
+        Help("The servers, each with a name that its tools start with.", default="none"),
+    ] = field(default_factory=dict)
+    folder: Annotated[Path, Help("The directory for files in results, without `url`.")] = Path("mcp-files")
+    url: Annotated[
+        Annotated[
+            str,
+            Format("a URL such as s3://BUCKET/PREFIX, gs://... or az://..., without credentials", _bucket),
+        ]
+        | None,
+        Help(
+            "The object store for files in results, which several hosts need; its credentials come from the "
+            "environment.",
+            default="none: `folder`",
+        ),
+    ] = None
+    max_file: Annotated[Bytes, Help("Maximum size of a file in a result; a larger one is left out.")] = (
+        8 * 1024 * 1024
+    )
+
+    def unavailable(self) -> str | None:
+        """Return why no tool of a server can be used."""
+        return None if self.servers else "no server is configured in [capabilities.mcp.servers]"
+
+
+def manifest_fields(overrides: ToolOverrides, timeout: float) -> dict[str, Any]:
+    """Return the fields of schema.json that the operator decides, cautious where nothing is set."""
+    category = overrides.category or "action"
+    implied = {"retrieval": "read_only", "utility": "none", "action": "writes"}[category]
+    effects = overrides.side_effects or implied
+    writes = effects == "writes"
+    timeout_ms = overrides.timeout_ms or round(timeout * 1000)
+    fields: dict[str, Any] = {
+        "category": category,
+        "sideEffects": effects,
+        "idempotent": (not writes) if overrides.idempotent is None else overrides.idempotent,
+        "requiresConfirmation": (
+            writes if overrides.requires_confirmation is None else overrides.requires_confirmation
+        ),
+        "latencyBudgetMs": overrides.latency_budget_ms or min(2000, timeout_ms),
+        "timeoutMs": timeout_ms,
+        "requires": ["mcp"],
+    }
+    if overrides.allowed_modes:
+        fields["allowedModes"] = list(overrides.allowed_modes)
+    if limit := overrides.rate_limit:
+        fields["rateLimit"] = {"calls": limit.calls, "windowMs": limit.window_ms}
+    if overrides.roles:
+        fields["availability"] = {"user": {"roles": list(overrides.roles)}}
+    return fields

@@ -1,0 +1,270 @@
+"""Keeps the connection to one server: lists its tools, notices changes, and reconnects.
+
+A task of its own holds the SDK's client, because the SDK cancels that task when a connection fails. The
+supervisor waits for it from outside, and opens the next connection after a pause that doubles.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, Protocol, cast
+
+from jackfield_builder.listed_definitions import visible
+
+from jackfield_mcp_tools.call_failures import (
+    CallRefusedError,
+    CredentialsRefusedError,
+    InputRefusedError,
+    LostCallError,
+    NotConnectedError,
+    UnusableResultError,
+)
+from jackfield_mcp_tools.connection import ServerError, connect, innermost, list_definitions
+from jackfield_mcp_tools.definitions import Definition
+from jackfield_mcp_tools.limited_http import DELIVERY, Delivery
+from jackfield_mcp_tools.settings import ServerSettings
+
+if TYPE_CHECKING:
+    import mcp_types
+    from mcp import Client
+    from mcp.shared.dispatcher import ProgressFnT
+
+_log = logging.getLogger("jackfield.mcp")
+
+FIRST_PAUSE, LONGEST_PAUSE = 0.5, 60.0
+"""The pause before the first and the longest one before later attempts to reconnect, in seconds."""
+
+IDEMPOTENCY_KEY = "jackfield/idempotencyKey"
+"""The member of a call's `_meta` by which a Jackfield server runs a repeated call once; others ignore it."""
+
+MIN_RELIST_SECONDS = 0.05
+"""A server that announces changes all the time cannot make the host list its tools more often."""
+
+
+class Progress(Protocol):
+    """Reports the progress of a call, as `ToolContext.progress` does."""
+
+    async def __call__(self, message: str, *, fraction: float | None = None) -> None:
+        """Report it."""
+
+
+class ServerState(StrEnum):
+    """Whether the tools of a server can be called."""
+
+    CONNECTING = "connecting"
+    CONNECTED = "connected"
+    DISCONNECTED = "disconnected"
+    UNUSED = "unused"
+
+
+class SupervisedServer:
+    """One server; `definitions` are its tools as of the last time that they were listed."""
+
+    def __init__(
+        self, name: str, settings: ServerSettings, on_listing: Callable[[SupervisedServer], None]
+    ) -> None:
+        self.name = name
+        self.settings = settings
+        self.definitions: Mapping[str, Definition] | None = None
+        self._on_listing = on_listing
+        self.state = ServerState.CONNECTING
+        self.reason = ""
+        self.protocol = ""
+        self._client: Client | None = None
+        self._connection: asyncio.Task[None] | None = None
+        self._supervisor: asyncio.Task[None] | None = None
+        # Set while the definitions are those of the current connection, with no announced change.
+        self._current = asyncio.Event()
+        self._relist = asyncio.Event()
+
+    def start(self) -> None:
+        """Connect in the background."""
+        self._supervisor = asyncio.create_task(self._supervise(), name=f"mcp server {self.name}")
+
+    async def close(self) -> None:
+        """End the connection, and the program if the server is one."""
+        if self._supervisor is not None:
+            self._supervisor.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._supervisor
+            self._supervisor = None
+
+    async def ready(self) -> None:
+        """Wait until the tools have been listed on the current connection, or raise `NotConnectedError`."""
+        if self._current.is_set():
+            return
+        try:
+            async with asyncio.timeout(self.settings.connect_timeout):
+                await self._current.wait()
+        except TimeoutError:
+            raise NotConnectedError(self.reason or "it does not answer") from None
+
+    async def relisted(self) -> None:
+        """List the tools again now, and wait until that is done."""
+        self._note_change()
+        await self.ready()
+
+    async def call(
+        self, tool: str, arguments: dict[str, Any], progress: Progress, key: str | None = None
+    ) -> mcp_types.CallToolResult:
+        """Call a tool, with an idempotency key if there is one; a cancellation is passed on to the server."""
+        await self.ready()
+        client, connection = self._client, self._connection
+        if client is None or connection is None:
+            raise NotConnectedError(self.reason or "it does not answer")
+        delivery = Delivery()
+        token = DELIVERY.set(delivery)
+        call = asyncio.create_task(
+            client.session.call_tool(
+                tool,
+                arguments,
+                progress_callback=_reporter(progress),
+                allow_input_required=True,
+                meta=cast("Any", {IDEMPOTENCY_KEY: key}) if key else None,
+            )
+        )
+        DELIVERY.reset(token)
+        try:
+            await asyncio.wait({call, connection}, return_when=asyncio.FIRST_COMPLETED)
+            if not call.done():
+                # The SDK answers pending calls when it notices the end of a connection.
+                await asyncio.wait({call}, timeout=1)
+            return self._outcome(call)
+        except (LostCallError, CallRefusedError):
+            if delivery.refused:
+                # The next list shows whether the server refuses every request, or only this tool.
+                self._note_change()
+                raise CredentialsRefusedError(self.settings.refusal(delivery.refused)) from None
+            if self.settings.url and not delivery.delivered:
+                self._end_connection()
+                raise NotConnectedError("it cannot be reached, or was restarted") from None
+            raise
+        finally:
+            if not call.done():
+                call.cancel()
+                with suppress(asyncio.CancelledError, Exception):
+                    await call
+
+    def _outcome(self, call: asyncio.Task[Any]) -> mcp_types.CallToolResult:
+        from mcp import MCPError
+        from mcp_types import CONNECTION_CLOSED, CallToolResult
+
+        if not call.done() or call.cancelled():
+            raise LostCallError
+        try:
+            result = call.result()
+        except MCPError as error:
+            if error.error.code == CONNECTION_CLOSED:
+                self._end_connection()
+                raise LostCallError from None
+            raise CallRefusedError(error.error.code, visible(error.error.message)) from None
+        except (RuntimeError, ValueError) as error:
+            raise UnusableResultError(visible(str(error))[:500]) from None
+        except Exception:  # noqa: BLE001 - the SDK's streams raise several kinds of errors when they end
+            _log.debug("MCP server %s: a call failed", self.name, exc_info=True)
+            self._end_connection()
+            raise LostCallError from None
+        if not isinstance(result, CallToolResult):
+            raise InputRefusedError
+        return result
+
+    def _note_change(self) -> None:
+        self._current.clear()
+        self._relist.set()
+
+    def _end_connection(self) -> None:
+        self._current.clear()
+        if self._connection is not None:
+            self._connection.cancel()
+
+    async def _supervise(self) -> None:
+        pause = FIRST_PAUSE
+        while True:
+            self.state = ServerState.CONNECTING
+            listed_before = self.definitions
+            self._connection = asyncio.create_task(self._connect(), name=f"mcp connection {self.name}")
+            try:
+                await asyncio.wait({self._connection})
+            finally:
+                await self._ended(self._connection)
+            if self.definitions is not listed_before:
+                pause = FIRST_PAUSE
+            _log.warning("MCP server %s is not connected: %s", self.name, self.reason)
+            # Spread, so that many hosts do not return to a restarted server at the same moment.
+            await asyncio.sleep(pause * random.uniform(0.5, 1))  # noqa: S311 - no secret
+            pause = min(pause * 2, LONGEST_PAUSE)
+
+    async def _ended(self, connection: asyncio.Task[None]) -> None:
+        self._current.clear()
+        self._client = None
+        self.state = ServerState.DISCONNECTED
+        if not connection.done():
+            connection.cancel()
+            await asyncio.wait({connection})
+        error = None if connection.cancelled() else connection.exception()
+        cause = innermost(error) if error else None
+        if isinstance(cause, ServerError):
+            self.reason = str(cause)
+        else:
+            self.reason = "the connection was lost"
+            _log.debug("MCP server %s: the connection ended", self.name, exc_info=error)
+
+    async def _connect(self) -> None:
+        async with connect(self.settings, self._note_change, self._end_connection) as client:
+            self.protocol = str(client.protocol_version or "")
+            self._relist.clear()
+            await self._list(client)
+            self._client = client
+            self.state, self.reason = ServerState.CONNECTED, ""
+            changes = asyncio.create_task(self._subscribe(client))
+            try:
+                while True:
+                    with suppress(TimeoutError):
+                        async with asyncio.timeout(self.settings.refresh):
+                            await self._relist.wait()
+                    await asyncio.sleep(MIN_RELIST_SECONDS if self._relist.is_set() else 0)
+                    self._relist.clear()
+                    await self._list(client)
+            finally:
+                changes.cancel()
+                await asyncio.wait({changes})
+
+    async def _list(self, client: Client) -> None:
+        self.definitions = await list_definitions(self.name, client, self.settings.connect_timeout)
+        self._on_listing(self)
+        if not self._relist.is_set():
+            self._current.set()
+
+    async def _subscribe(self, client: Client) -> None:
+        """Listen for changes, on connections whose server sends them only to subscribers."""
+        from mcp import MCPError
+        from mcp.client.subscriptions import ListenNotSupportedError, SubscriptionLost
+
+        while True:
+            try:
+                async with client.listen(tools_list_changed=True) as subscription:
+                    async for _ in subscription:
+                        self._note_change()
+            except ListenNotSupportedError:
+                return
+            except MCPError as error:
+                _log.debug("MCP server %s announces no changes: %s", self.name, visible(str(error)))
+                return
+            except (SubscriptionLost, TimeoutError):
+                pass
+            # A change may have been missed between two subscriptions.
+            await asyncio.sleep(FIRST_PAUSE)
+            self._note_change()
+
+
+def _reporter(tell: Progress) -> ProgressFnT:
+    async def report(progress: float, total: float | None, message: str | None) -> None:
+        fraction = min(max(progress / total, 0.0), 1.0) if total else None
+        await tell(visible(message or "")[:200] or "working", fraction=fraction)
+
+    return report

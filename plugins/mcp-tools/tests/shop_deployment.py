@@ -1,0 +1,178 @@
+"""A deployment whose registry contains the tools of the shop's MCP server."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+from typing import Any, Literal
+
+from jackfield import ToolCall, ToolResponse
+from jackfield.runtime import Runtime
+from jackfield.session.session import Session
+from jackfield.settings import Settings
+from jackfield_builder.pipeline import BuildResult, build
+from jackfield_builder.snapshot import write_snapshot
+
+SERVER = Path(__file__).with_name("shop_server.py")
+READS = {"category": "retrieval"}
+ALLOW = ("jackfield-mcp-tools", "jackfield-policies")
+
+
+class Shop:
+    """The server's folder, and the settings of the deployment."""
+
+    def __init__(self, folder: Path, era: str = "new", **server: Any) -> None:
+        self.folder = folder
+        self.deployment: Literal["development", "production"] = "development"
+        self.server: dict[str, Any] = {
+            "command": (sys.executable, str(SERVER), str(folder), era),
+            "tools": dict.fromkeys(
+                ("get_price", "report", "picture", "pictures", "change", "read_meta"), READS
+            ),
+            **server,
+        }
+
+    @property
+    def settings(self) -> Settings:
+        capability = {"servers": {"shop": self.server}, "folder": str(self.folder / "files")}
+        return Settings(
+            allow=ALLOW,
+            deployment=self.deployment,
+            store="memory",
+            registry=self.folder / "tool_registry.json",
+            tables={"capabilities": {"mcp": capability}},
+        )
+
+    def build(self) -> BuildResult:
+        """Build without writing."""
+        return build(self.settings, import_handlers=False)
+
+    def freeze(self) -> None:
+        """Build and write the registry."""
+        built = self.build()
+        assert built.snapshot, [str(finding) for finding in built.findings]
+        write_snapshot(built.snapshot, self.settings.registry)
+
+    def redefine(self, **tools: Mapping[str, Any]) -> None:
+        """Change what the server says about its tools."""
+        (self.folder / "definitions.json").write_text(json.dumps(tools))
+
+    def journal(self) -> list[str]:
+        """Return what the server wrote, without the lines about its starts."""
+        file = self.folder / "journal.txt"
+        lines = file.read_text().splitlines() if file.exists() else []
+        return [line for line in lines if not line.startswith("started")]
+
+    def processes(self) -> list[int]:
+        """Return the process ids of the server, the oldest first."""
+        lines = (self.folder / "journal.txt").read_text().splitlines()
+        return [int(line.split()[1]) for line in lines if line.startswith("started")]
+
+    def kill(self) -> None:
+        """Kill the server's last process."""
+        os.kill(self.processes()[-1], signal.SIGKILL)
+
+    @asynccontextmanager
+    async def host(self) -> AsyncIterator[Host]:
+        """Start a runtime on the frozen registry."""
+        runtime = await Runtime.start(self.settings)
+        try:
+            events: list[tuple[str, dict[str, Any]]] = []
+
+            def publish(event: str, fields: Any, *, once: bool = False) -> None:
+                events.append((event, dict(fields)))
+
+            session = await runtime.open_session("text", user="ada", publish=publish)
+            yield Host(runtime, session, events)
+        finally:
+            await runtime.close()
+
+
+class Host:
+    """A runtime with one session."""
+
+    def __init__(self, runtime: Runtime, session: Session, events: list[tuple[str, dict[str, Any]]]) -> None:
+        self.runtime = runtime
+        self.session = session
+        self.events = events
+        self._calls = 0
+
+    @property
+    def servers(self) -> Any:
+        return self.runtime.capabilities["mcp"]
+
+    async def call(self, tool: str, call_id: str = "", **args: Any) -> ToolResponse:
+        """Call a tool in a turn of its own; a call that asks is approved."""
+        self._calls += 1
+        await self.runtime.begin_turn(self.session)
+        request = ToolCall(f"shop__{tool}", json.dumps(args), call_id or f"call-{self._calls:08}")
+        async with asyncio.timeout(30):
+            (result,) = await self.runtime.orchestrator.handle(self.session, [request])
+            failure = result.response.failure
+            if failure and failure.confirmation_request:
+                cards = [fields for event, fields in self.events if event == "confirmation_required"]
+                token = cards[-1]["token"]
+                done = await self.runtime.resolve_confirmation(self.session, token, approve=True)
+                assert done is not None
+                result = done
+        return result.response
+
+    async def until_withheld(self, tool: str) -> str:
+        """Wait until a tool is withheld, and return the reason."""
+        await until(lambda: f"shop__{tool}" in self.runtime.registry.withheld)
+        return self.runtime.registry.withheld[f"shop__{tool}"]
+
+
+async def until(condition: Any) -> None:
+    """Wait until a condition holds."""
+    async with asyncio.timeout(20):
+        while not condition():  # noqa: ASYNC110 - the condition is in another process
+            await asyncio.sleep(0.01)
+
+
+@contextmanager
+def http_shop(folder: Path, era: str = "new", **environment: str) -> Iterator[HttpShop]:
+    """Serve the shop over HTTP."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    shop = HttpShop(folder, era, port, environment)
+    shop.start()
+    try:
+        yield shop
+    finally:
+        shop.stop()
+
+
+class HttpShop:
+    """The shop's server over HTTP, which can be stopped and started again."""
+
+    def __init__(self, folder: Path, era: str, port: int, environment: dict[str, str]) -> None:
+        self.url = f"http://127.0.0.1:{port}/mcp"
+        self._port = port
+        self._command = [sys.executable, str(SERVER), str(folder), era, str(port)]
+        self._environment = {**os.environ, **environment}
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        """Start it, and wait until it accepts connections."""
+        self._process = subprocess.Popen(self._command, env=self._environment)
+        while self._process.poll() is None:
+            with socket.socket() as probe:
+                if probe.connect_ex(("127.0.0.1", self._port)) == 0:
+                    return
+        raise RuntimeError("the server ended")
+
+    def stop(self) -> None:
+        """Kill it."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()

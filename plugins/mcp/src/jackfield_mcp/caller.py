@@ -1,0 +1,37 @@
+"""Who makes an MCP request: the authenticated user and the client program."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import mcp_types as t
+from jackfield_sessions.admission import Identity
+from mcp.server.context import ServerRequestContext
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+
+MAX_NAME = 200
+"""Maximum length of a client's name and version, in characters."""
+
+Context = ServerRequestContext[Any, Any]
+
+
+class Caller(NamedTuple):
+    """The user and the client of a request."""
+
+    identity: Identity
+    client: str
+    """The name of the client program; empty if it gives none."""
+    version: str
+    modern: bool
+    """Whether the request needs no handshake (protocol 2026-07-28 and later)."""
+
+
+def caller_of(ctx: Context, local: Identity | None) -> Caller:
+    """Return who makes a request; over stdio it is the `local` user."""
+    identity = local if ctx.request is None else ctx.request.state.identity
+    if identity is None:
+        raise RuntimeError("a request without a user")
+    params = ctx.session.client_params
+    info = params.client_info if params is not None else t.Implementation(name="", version="")
+    modern = ctx.protocol_version in MODERN_PROTOCOL_VERSIONS
+    return Caller(identity, info.name[:MAX_NAME], info.version[:MAX_NAME], modern)

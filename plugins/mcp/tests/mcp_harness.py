@@ -1,0 +1,383 @@
+"""A host with tools for MCP clients: in this process, or in one that a test can kill."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import signal
+import socket
+import sys
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+import httpx2
+from jackfield.settings import Settings
+from jackfield_host.app import create_app, open_host
+from jackfield_host.host import Host
+from jackfield_host.server import Server, bind_socket, uvicorn_config
+from jackfield_host.settings import HostSettings
+from jackfield_mcp.tool_calls import IDEMPOTENCY_KEY
+from jackfield_testkit.sites import Site
+from mcp.client.client import Client
+from mcp.client.streamable_http import streamable_http_client
+from mcp_types import CallToolResult, TextContent
+
+PATIENCE = 30.0
+
+ALLOW = (
+    "mct-*",
+    "jackfield-capability-*",
+    "jackfield-console",
+    "jackfield-host",
+    "jackfield-mcp",
+    "jackfield-observability",
+    "jackfield-policies",
+    "jackfield-store-*",
+)
+
+ACCEPT = {"Accept": "application/json, text/event-stream"}
+
+INITIALIZE: dict[str, Any] = {
+    "jsonrpc": "2.0",
+    "id": 0,
+    "method": "initialize",
+    "params": {
+        "protocolVersion": "2025-11-25",
+        "capabilities": {"elicitation": {}},
+        "clientInfo": {"name": "test", "version": "1"},
+    },
+}
+
+ERAS = ("legacy", "2026-07-28")
+
+HANDLER = """\
+import asyncio
+import os
+from pathlib import Path
+
+from jackfield import fail, ok
+from jackfield.contract.tool import ErrorType
+
+
+def folder():
+    return Path(os.environ["MCT_FOLDER"])
+
+
+def trace(word, args):
+    with (folder() / "effects.txt").open("a") as file:
+        file.write(f"{word} {args['text']}\\n")
+
+
+async def passes(gate):
+    while gate and not (folder() / gate).exists():
+        await asyncio.sleep(0.01)
+
+
+async def execute(args, ctx):
+    trace("begun", args)
+    try:
+        await passes(args["before"])
+    except asyncio.CancelledError:
+        trace("stopped", args)
+        raise
+    trace("done", args)
+    await passes(args["after"])
+    return await KIND(args, ctx)
+
+
+async def plain(args, ctx):
+    return ok({"words": len(args["text"].split()), "text": args["text"]})
+
+
+async def facts(args, ctx):
+    return ok({"session": ctx.session.id, "user": ctx.session.user, "turn": ctx.session.turn})
+
+
+async def several(args, ctx):
+    return ok(args["text"].split())
+
+
+async def nothing(args, ctx):
+    return ok({"nothing": None, "deep": {"nothing": None}})
+
+
+async def wrong(args, ctx):
+    return ok({"words": "many"})
+
+
+async def refuses(args, ctx):
+    return fail(ErrorType.CONFLICT, "That slot is taken.", suggestion="Ask for another one.")
+
+
+async def breaks(args, ctx):
+    raise RuntimeError("secret: " + str(folder()))
+
+
+async def tells(args, ctx):
+    await ctx.progress("Half way.", fraction=0.5)
+    await ctx.progress("Nearly.")
+    await ctx.progress("There.", fraction=1.0)
+    return ok({"told": True})
+
+
+KIND = {kind}
+"""
+
+PARAMETERS: dict[str, Any] = {
+    "type": "object",
+    "additionalProperties": False,
+    "required": ["text"],
+    "properties": {
+        "text": {"type": "string", "description": "What it is about.", "maxLength": 100},
+        "before": {"type": "string", "description": "What it waits for before it acts.", "default": ""},
+        "after": {"type": "string", "description": "What it waits for after it acted.", "default": ""},
+    },
+}
+
+RETURNS = {
+    "type": "object",
+    "required": ["words", "text"],
+    "properties": {"words": {"type": "integer"}, "text": {"type": "string"}},
+}
+
+WRITES: dict[str, Any] = {"category": "action", "sideEffects": "writes", "idempotent": False}
+
+TOOLS: dict[str, tuple[str, dict[str, Any]]] = {
+    "mct_look": ("plain", {"returns": RETURNS, "sideEffects": "read_only"}),
+    "mct_note": ("plain", WRITES),
+    "mct_book": ("plain", {**WRITES, "requiresConfirmation": True, "preview": "Book {text}?"}),
+    "mct_facts": ("facts", {}),
+    "mct_finds": ("plain", {"category": "retrieval", "sideEffects": "read_only"}),
+    "mct_several": ("several", {"returns": {"type": "array", "items": {"type": "string"}}}),
+    "mct_nothing": ("nothing", {}),
+    "mct_wrong": ("wrong", {"returns": RETURNS}),
+    "mct_refuses": ("refuses", {}),
+    "mct_breaks": ("breaks", {}),
+    "mct_tells": ("tells", {}),
+    "mct_rationed": ("plain", {"rateLimit": {"calls": 1, "windowMs": 60000}}),
+    "mct_spoken": ("plain", {"allowedModes": ["voice"]}),
+}
+"""The tools: the function that answers, and further fields of the manifest."""
+
+
+def make_site(folder: Path) -> Path:
+    """Create a folder with the tools of these tests and their registry."""
+    site = Site(folder)
+    for tool, (kind, fields) in TOOLS.items():
+        site.tool(
+            tool,
+            distribution=f"mct-{tool}",
+            schema={
+                "description": f"Does what {tool} does.",
+                "latencyBudgetMs": 60000,
+                "parameters": PARAMETERS,
+                **fields,
+            },
+            guide=f"# {tool}\n\nSummary of {tool}.\n",
+            handler=HANDLER.replace("{kind}", kind),
+        )
+    site.frozen(*ALLOW)
+    return folder
+
+
+@dataclass(frozen=True)
+class McpFolder:
+    """The working folder of hosts, with their registry and their store."""
+
+    path: Path
+    site: Path
+
+    def tables(self, endpoint: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the tables of the settings file; `console` says whether the host has a console."""
+        console = {"enabled": endpoint.get("console", True)}
+        return {
+            "stores": {"sqlite": {"path": str(self.path / "jackfield.db")}},
+            "observers": {"audit": {"path": str(self.path / "audit.jsonl")}},
+            "endpoints": {"mcp": {k: v for k, v in endpoint.items() if k != "console"}, "console": console},
+        }
+
+    def settings(self, endpoint: Mapping[str, Any]) -> Settings:
+        """Return the settings of a host in this folder."""
+        return Settings(
+            allow=ALLOW,
+            registry=self.site / "tool_registry.json",
+            provider="none",
+            store="sqlite",
+            tables=self.tables(endpoint),
+        )
+
+    def effects(self, line: str) -> int:
+        """Count how often a tool wrote this line."""
+        path = self.path / "effects.txt"
+        return path.read_text().splitlines().count(line) if path.exists() else 0
+
+    async def until(self, line: str, count: int = 1) -> None:
+        """Wait until a tool has written a line."""
+        await wait_until(lambda: self.effects(line) >= count)
+
+    def open_gate(self, name: str) -> None:
+        """Let tools continue that wait for this gate."""
+        (self.path / name).touch()
+
+    def config(self, port: int, endpoint: Mapping[str, Any], **options: Any) -> Path:
+        """Write a settings file and return its path."""
+        top = {"provider": "none", "store": "sqlite", "registry": str(self.site / "tool_registry.json")}
+        lines = [f"{key} = {json.dumps(value)}\n" for key, value in {**top, "allow": list(ALLOW)}.items()]
+        tables = {"host": {"port": port, "requests_per_minute": 1e6, **options}}
+        for kind, named in self.tables(endpoint).items():
+            tables |= {f"{kind}.{name}": table for name, table in named.items()}
+        for name, table in tables.items():
+            lines.append(f"[{name}]\n")
+            lines += [f"{key} = {json.dumps(value)}\n" for key, value in table.items()]
+        path = self.path / f"host-{port}.toml"
+        path.write_text("".join(lines))
+        return path
+
+    @property
+    def environ(self) -> dict[str, str]:
+        """The environment of a process that uses this folder."""
+        return {**os.environ, "PYTHONPATH": str(self.site), "MCT_FOLDER": str(self.path)}
+
+
+def keyed(key: Any) -> Any:
+    """Return the `_meta` of a call with a key."""
+    return {IDEMPOTENCY_KEY: key}
+
+
+def text_of(result: CallToolResult, index: int) -> str:
+    """Return one of the texts of a result."""
+    content = result.content[index]
+    assert isinstance(content, TextContent)
+    return content.text
+
+
+async def wait_until(condition: Callable[[], object]) -> None:
+    """Wait until a condition is true."""
+    async with asyncio.timeout(PATIENCE):
+        while not condition():  # noqa: ASYNC110 - there is no event to wait for
+            await asyncio.sleep(0.01)
+
+
+class _QuietServer(Server):
+    """A server that leaves signals to the test runner."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Any:
+        yield
+
+
+@dataclass
+class RunningHost:
+    """A host that accepts connections."""
+
+    port: int
+    host: Host | None = None
+
+    @property
+    def url(self) -> str:
+        """The address of the host."""
+        return f"http://127.0.0.1:{self.port}"
+
+    @asynccontextmanager
+    async def http(self, token: str | None = None) -> AsyncIterator[httpx2.AsyncClient]:
+        """Return an HTTP client of the host."""
+        headers = {"Authorization": f"Bearer {token}"} if token else {}
+        limits = httpx2.Limits(max_connections=1000)
+        async with httpx2.AsyncClient(
+            base_url=self.url, headers=headers, timeout=PATIENCE, limits=limits
+        ) as http:
+            yield http
+
+    @asynccontextmanager
+    async def client(
+        self, mode: str, token: str | None = None, http: httpx2.AsyncClient | None = None, **options: Any
+    ) -> AsyncIterator[Client]:
+        """Connect the client of the official SDK."""
+        async with AsyncExitStack() as stack:
+            used = http or await stack.enter_async_context(self.http(token))
+            transport = streamable_http_client(f"{self.url}/mcp", http_client=used)
+            yield await stack.enter_async_context(Client(transport, mode=mode, **options))
+
+
+@asynccontextmanager
+async def running_host(
+    folder: McpFolder, endpoint: Mapping[str, Any] | None = None, **options: Any
+) -> AsyncIterator[RunningHost]:
+    """Run a host in this process, on a free port."""
+    loaded = HostSettings.load({"port": 0, "requests_per_minute": 1e6, **options}, {})
+    async with open_host(folder.settings(endpoint or {}), loaded) as host:
+        listener = bind_socket(host.options)
+        server = _QuietServer(uvicorn_config(create_app(host), host.options), host)
+        serving = asyncio.create_task(server.serve([listener]))
+        while not server.started:
+            if serving.done():
+                serving.result()
+            await asyncio.sleep(0.005)
+        try:
+            yield RunningHost(listener.getsockname()[1], host)
+        finally:
+            server.should_exit = True
+            await serving
+
+
+class HostProcess(RunningHost):
+    """A host in a process of its own, which a test can kill."""
+
+    def __init__(
+        self,
+        folder: McpFolder,
+        endpoint: Mapping[str, Any] | None = None,
+        *,
+        command: str = "serve",
+        **options: Any,
+    ) -> None:
+        super().__init__(free_port())
+        self._folder = folder
+        self._command = command
+        self._config = folder.config(self.port, endpoint or {}, **options)
+        self._process: asyncio.subprocess.Process | None = None
+        self.output = folder.path / f"host-{self.port}.log"
+
+    async def start(self) -> None:
+        """Start it, and wait until it accepts connections."""
+        with self.output.open("ab") as output:
+            self._process = await asyncio.create_subprocess_exec(
+                sys.executable, "-m", "jackfield_cli", self._command, "--config", str(self._config),
+                cwd=self._folder.path, env=self._folder.environ, stdout=output, stderr=output,
+            )  # fmt: skip
+        async with asyncio.timeout(PATIENCE * 2):
+            while True:
+                with contextlib.suppress(OSError):
+                    _, writer = await asyncio.open_connection("127.0.0.1", self.port)
+                    writer.close()
+                    return
+                assert self._process.returncode is None, self.output.read_text()
+                await asyncio.sleep(0.02)
+
+    async def kill(self) -> None:
+        """Kill the process as a power cut would."""
+        assert self._process
+        with contextlib.suppress(ProcessLookupError):
+            self._process.send_signal(signal.SIGKILL)
+        await self._process.wait()
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        if self._process is not None and self._process.returncode is None:
+            await self.kill()
+
+
+def free_port() -> int:
+    """Return a port that is not in use."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
