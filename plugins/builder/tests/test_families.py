@@ -305,9 +305,9 @@ def test_a_similar_name_is_suggested(site: Site) -> None:
         handler__py=HANDLER.replace("def list_orders", "def list_ordrs"),
     )
     messages = {each.code.id: each.message for each in build(Settings(allow=("fab-*",))).findings}
-    assert messages["JF608"] == "no section starts with `# list_orders`; did you mean it by `# list_order`?"
+    assert messages["JF608"] == "no section starts with `# list_orders`; is it misspelled as `# list_order`?"
     assert messages["JF609"] == "'list_order'; did you mean 'list_orders'?"
-    assert messages["JF706"].endswith("is named list_orders; did you mean it by list_ordrs?")
+    assert messages["JF706"].endswith("is named list_orders; is it misspelled as list_ordrs?")
 
 
 def test_types_that_disagree_with_a_definition_name_the_definition(site: Site) -> None:

@@ -65,6 +65,97 @@ def jackfield_tools():
     assert {finding["distribution"] for finding in report["findings"]} == {"fab-many"}
 
 
+LISTING = """
+from dataclasses import dataclass
+from jackfield import hookimpl
+from jackfield.offers import (
+    CapabilityOffer, ListedTool, ListingProblem, ListingProblemKind, ToolListing, ToolListingOffer
+)
+
+@dataclass(frozen=True)
+class Settings:
+    city: str = "Paris"
+    fails: bool = False
+
+def read(settings, request):
+    if settings.fails:
+        raise KeyError("oops")
+    schema = '{"category": "utility"}'
+    guide = f"# a\\n\\nTells about {settings.city}.\\n\\n```json\\n{{}}\\n```\\n"
+    tool = ListedTool("far__tell", "fab_far.tool", schema, guide, {"server": "far", "definition": {"a": 1}})
+    others = sorted(request.other_tools)
+    problems = [ListingProblem(kind, "far", f"{kind.name}, not {others}") for kind in KINDS]
+    return ToolListing((tool,), tuple(problems))
+
+KINDS = [getattr(ListingProblemKind, name) for name in NAMES]
+
+@hookimpl
+def jackfield_capabilities():
+    return [CapabilityOffer("far", dict, settings=Settings)]
+
+@hookimpl
+def jackfield_tool_listings():
+    return [ToolListingOffer("far", "far", read)]
+"""
+
+TOLERATED = ("UNAVAILABLE", "CONVERTED", "SUSPICIOUS", "UNMATCHED")
+
+
+def install_listing(site: Any, names: tuple[str, ...]) -> None:
+    site.plugin("fab-far", f"NAMES = {names!r}\n{LISTING}")
+    home = site.folder / "fab_far" / "tool"
+    home.mkdir()
+    (home / "__init__.py").touch()
+    (home / "handler.py").write_text("def execute(args, ctx): ...\n")
+
+
+def test_jackfield_tool_listings(site: Any) -> None:
+    install_listing(site, TOLERATED)
+    site.tool("echo")
+    (site.folder.parent / "jackfield.toml").write_text('[capabilities.far]\ncity = "Rome"\n')
+
+    report = site.run_json("build")
+
+    assert set(report["tools"]) == {"echo", "far__tell"}
+    tolerated = {
+        CheckCode.SOURCE_LEFT_OUT, CheckCode.CONVERTED_DEFINITION, CheckCode.SUSPICIOUS_TEXT,
+        CheckCode.OVERRIDE_UNMATCHED,
+    }  # fmt: skip
+    assert {finding["code"] for finding in report["findings"]} == {code.id for code in tolerated}
+    assert {finding["message"].partition(",")[2] for finding in report["findings"]} == {" not ['echo']"}
+    registry = json.loads((site.folder.parent / "tool_registry.json").read_text())
+    (told,) = [tool for tool in registry["tools"] if tool["toolId"] == "far__tell"]
+    assert told["origin"] == {"server": "far", "definition": {"a": 1}}
+    assert told["summary"] == "Tells about Rome."
+
+
+@pytest.mark.parametrize(
+    ("names", "settings", "code"),
+    [
+        (("UNREACHABLE",), "", CheckCode.SOURCE_UNREACHABLE),
+        (("UNUSABLE",), "", CheckCode.UNUSABLE_DEFINITION),
+        ((), "city = 3", CheckCode.LISTING_SETTINGS),
+        ((), "fails = true", CheckCode.BROKEN_PLUGIN),
+    ],
+)
+def test_a_listing_that_fails_prevents_the_registry(
+    site: Any, names: tuple[str, ...], settings: str, code: CheckCode
+) -> None:
+    install_listing(site, names)
+    (site.folder.parent / "jackfield.toml").write_text(f"[capabilities.far]\n{settings}\n")
+
+    report = site.run_json("build")
+
+    assert report["version"] is None
+    assert code.id in [finding["code"] for finding in report["findings"]]
+
+
+def test_an_ordinary_tool_cannot_have_two_underscores_in_a_row(site: Any) -> None:
+    site.tool("far__tell")
+
+    assert CheckCode.NOT_SNAKE_CASE.id in [each["code"] for each in site.run_json("build")["findings"]]
+
+
 def test_a_tool_of_a_plugin_cannot_use_the_id_of_an_installed_tool(site: Any) -> None:
     site.tool("echo")
     site.plugin(

@@ -56,6 +56,44 @@ def test_two_builds_of_the_same_inputs_give_the_same_bytes(site: Any) -> None:
     assert json.loads(file.read_bytes())["version"] == json.loads(first)["version"]
 
 
+SAVES_DURING_THE_BUILD = """\
+from pathlib import Path
+
+from jackfield import hookimpl
+from jackfield.offers import Adapted, SchemaAdapterOffer
+
+GUIDE = Path({guide!r})
+
+
+def adapt(tool_id, description, parameters):
+    if GUIDE.read_text().count("Saved.") < {saves}:
+        GUIDE.write_text(GUIDE.read_text() + "\\nSaved.\\n")
+    return Adapted({{}}, ())
+
+
+@hookimpl
+def jackfield_schema_adapters():
+    return [SchemaAdapterOffer("saving", adapt)]
+"""
+
+
+def test_a_file_that_is_saved_during_the_build_is_read_again(site: Any) -> None:
+    folder = site.tool("echo")
+    site.plugin("fab-saving", SAVES_DURING_THE_BUILD.format(guide=str(folder / "guide.md"), saves=2))
+    first = version(site)
+    assert registry(site)["tools"][0]["documentation"] == (folder / "guide.md").read_text()
+    assert "Saved.\n\nSaved." in (folder / "guide.md").read_text()
+    assert version(site) == first
+
+
+def test_a_tool_that_never_stops_changing_is_not_frozen(site: Any) -> None:
+    folder = site.tool("echo")
+    site.plugin("fab-saving", SAVES_DURING_THE_BUILD.format(guide=str(folder / "guide.md"), saves=100))
+    report = site.run_json("build")
+    assert [(each["code"], each["subject"]) for each in report["findings"]] == [("JF107", "echo")]
+    assert not (site.folder.parent / "tool_registry.json").exists()
+
+
 def test_place_and_order_of_installation_do_not_change_the_version(site: Any, tmp_path: Path) -> None:
     for name in ("alpha", "beta", "gamma"):
         site.tool(name)
@@ -161,7 +199,7 @@ def test_check_reports_what_is_not_up_to_date(site: Any) -> None:
     stale = site.run("check")
     assert stale.returncode == 1
     assert "echo: guide changed (patch)" in stale.stderr
-    assert "not up to date, run `jackfield build`" in stale.stderr
+    assert "not up to date; run `jackfield build`" in stale.stderr
 
 
 @pytest.mark.parametrize(

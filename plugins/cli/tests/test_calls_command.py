@@ -67,7 +67,7 @@ def test_a_settled_call_returns_the_settled_result(site: Any, key: str) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((), "give the result: --ran or --not-run"),
+        ((), "say what happened: --ran or --not-run"),
         (("--not-run", "--data", "1"), "--data cannot be used with --not-run"),
         (("--ran", "--data", "{"), "it is not JSON"),
     ],

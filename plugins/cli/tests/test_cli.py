@@ -8,18 +8,23 @@ import pty
 import re
 import subprocess
 import sys
+import zipfile
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 from click.testing import CliRunner
 from jackfield.contract.manifest import tool_schema
 from jackfield.registry.arguments import Arguments
 from jackfield.settings import Settings, SettingsError
+from jackfield_builder import entry_points
+from jackfield_builder.entry_points import Selection
 from jackfield_cli import main
-from jackfield_cli.command_group import COMMAND_DISTRIBUTIONS
+from jackfield_cli.command_group import BUILTIN_COMMANDS, COMMAND_DISTRIBUTIONS
+from jackfield_cli.installed_plugins import installed_plugins
 
 
 def test_build_prints_the_version_and_the_tools(site: Any) -> None:
@@ -362,11 +367,77 @@ def test_the_list_of_commands_shows_complete_lines(site: Any) -> None:
 
 
 def test_every_command_has_help(site: Any) -> None:
-    for name, command in main.commands.items():
+    for name, builtin in BUILTIN_COMMANDS.items():
         done = site.run(name, "--help")
         assert done.returncode == 0
+        command = main.get_command(click.Context(main), name)
+        assert command is not None
+        assert command.name == name
         assert command.help
         assert command.help.splitlines()[0] in " ".join(done.stdout.split())
+        # The list of commands shows this line without importing the command.
+        assert builtin.help == command.get_short_help_str(80)
+
+
+def test_the_list_of_commands_finds_the_same_plugins_as_a_full_discovery() -> None:
+    every = Selection()
+    assert installed_plugins(every) == entry_points.installed_plugins(every)
+    some = Selection(allow=("jackfield-*",), deny=("jackfield-host", "gemini"))
+    assert installed_plugins(some) == entry_points.installed_plugins(some) != ()
+
+
+def test_the_list_of_commands_finds_plugins_in_zip_files(tmp_path: Path) -> None:
+    zipped = tmp_path / "zipped.zip"
+    with zipfile.ZipFile(zipped, "w") as archive:
+        archive.writestr("zipped_tumbler-1.0.dist-info/METADATA", "Name: zipped-tumbler\nVersion: 1.0\n\n")
+        archive.writestr(
+            "zipped_tumbler-1.0.dist-info/entry_points.txt", "[jackfield.plugins]\ntumbler = zipped_tumbler\n"
+        )
+        archive.writestr(
+            "zipped_tumbler.py",
+            "from jackfield import hookimpl\nfrom jackfield.offers import CommandOffer\n\n@hookimpl\n"
+            "def jackfield_commands():\n    return [CommandOffer('tumble', 'Tumble twice.', None)]\n",
+        )
+    done = subprocess.run(
+        [sys.executable, "-m", "jackfield_cli", "--help"],
+        env={**os.environ, "PYTHONPATH": str(zipped)}, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert "Tumble twice." in done.stdout
+    assert "Serve voice and text sessions." in done.stdout
+
+
+SHARED = """
+import click
+from jackfield import hookimpl
+from jackfield.offers import CommandOffer
+
+def load(name):
+    @click.command(help=f"Do {name}.")
+    @click.option("--times", default=1)
+    def command(times):
+        click.echo(f"{name} {times}")
+    return command
+
+@hookimpl
+def jackfield_commands():
+    return [CommandOffer(name, f"Help for {name}.", lambda name=name: load(name)) for name in NAMES]
+"""
+
+
+def test_several_plugins_offer_subcommands_of_one_command(site: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JACKFIELD_ALLOW", "fab-*")
+    site.plugin("fab-one", f"NAMES = ['juggle add']{SHARED}")
+    assert "Subcommands: add." in CliRunner().invoke(main, ["--help"]).output
+    assert "Help for juggle add." in CliRunner().invoke(main, ["juggle"]).output
+
+    site.plugin("fab-two", f"NAMES = ['juggle', 'juggle list']{SHARED}")
+    shown = CliRunner().invoke(main, ["juggle", "--help"]).output
+    assert ["Do juggle." in shown, "--times" in shown, "Help for juggle list." in shown] == [True] * 3
+    run = {arguments: CliRunner().invoke(main, arguments.split()).output for arguments in (
+        "juggle", "juggle --times 3", "juggle add", "juggle list --times 2",
+    )}  # fmt: skip
+    assert list(run.values()) == ["juggle 1\n", "juggle 3\n", "juggle add 1\n", "juggle list 2\n"]
+    assert "No such command 'drop'" in CliRunner().invoke(main, ["juggle", "drop"]).output
 
 
 def test_a_command_whose_plugin_is_missing_names_the_plugin(
@@ -423,8 +494,10 @@ def test_help_imports_no_policy_no_event_loop_and_no_email_parser(asked: str, sh
     heavy = {
         "asyncio",
         "email.parser",
+        "importlib_metadata",
         "jackfield.governance",
         "jackfield_builder.findings",
+        "jackfield_cli.commands.build",
         "orjson",
         "rich",
     }

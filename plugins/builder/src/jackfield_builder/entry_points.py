@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable
-from typing import Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-import importlib_metadata
 from jackfield.distributions import FAMILIES, PLUGINS, TOOLS, Distribution, EntryPoint, normalised
+
+if TYPE_CHECKING:
+    import importlib_metadata
 
 _FIELD = re.compile(r"^(Name|Version):[ \t]*(\S+)", re.MULTILINE)
 
@@ -60,6 +62,8 @@ def read_entry_points(
 
 def distributions(path: list[str] | None, **query: str) -> Iterable[importlib_metadata.Distribution]:
     """Return the distributions on `path`, in import order."""
+    import importlib_metadata
+
     given: dict[str, Any] = query if path is None else {**query, "path": path}
     return cast("Iterable[importlib_metadata.Distribution]", importlib_metadata.distributions(**given))
 

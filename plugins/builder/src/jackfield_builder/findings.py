@@ -67,6 +67,44 @@ class CheckCode(Enum):
         "JF007", "an allow or deny pattern matches nothing", "correct the name or remove it"
     )
 
+    # JF03x: tools that the build reads from other systems
+    SOURCE_UNREACHABLE = _Rule(
+        "JF031",
+        "a server with tools cannot be reached",
+        "start it or correct its settings; with `optional = true` the build goes on without its tools",
+    )
+    SOURCE_LEFT_OUT = _warning(
+        "JF032",
+        "the tools of an optional server are left out",
+        "start the server and build again",
+    )
+    UNUSABLE_DEFINITION = _Rule(
+        "JF033",
+        "a server's tool cannot be used",
+        "add the tool to the server's `deny` list, or ask the server's authors to correct its definition",
+    )
+    CONVERTED_DEFINITION = _Rule(
+        "JF034",
+        "a server's schema was converted",
+        "nothing to do; the arguments are converted back when the tool is called",
+        Severity.NOTE,
+    )
+    SUSPICIOUS_TEXT = _warning(
+        "JF035",
+        "a server's text may contain instructions for a model",
+        "read it with `jackfield mcp inspect SERVER`; deny the tool, or override its `description`",
+    )
+    OVERRIDE_UNMATCHED = _warning(
+        "JF036",
+        "a setting names a tool that the server does not have",
+        "correct the name or remove it; `jackfield mcp inspect SERVER` lists the tools",
+    )
+    LISTING_SETTINGS = _Rule(
+        "JF037",
+        "the settings of a server with tools are invalid",
+        "correct the table in jackfield.toml",
+    )
+
     # JF05x: the installed plugins
     BROKEN_PLUGIN = _Rule(
         "JF051", "a plugin cannot be loaded", "fix or uninstall it, or deny it with `--deny DISTRIBUTION`"
@@ -110,9 +148,12 @@ class CheckCode(Enum):
     TOO_LARGE = _Rule(
         "JF106", "a file is too large", "shorten it or split the tool; models read the schema and the guide"
     )
+    CHANGED_DURING_BUILD = _Rule(
+        "JF107", "a file was saved during the build", "build again when nothing writes to the tool's folder"
+    )
 
     # JF2xx: the JSON of schema.json
-    BAD_JSON = _Rule("JF201", "schema.json is not JSON", "fix the syntax at the given place")
+    BAD_JSON = _Rule("JF201", "schema.json is not JSON", "fix the syntax at the given position")
     DUPLICATE_KEY = _Rule("JF202", "a key appears twice", "keep one; parsers disagree about which one counts")
     BAD_NUMBER = _Rule(
         "JF203", "a number is not finite or too large", "use a finite number of at most 64 bits"
@@ -223,7 +264,7 @@ class CheckCode(Enum):
     BAD_SCHEMA = _Rule(
         "JF501",
         "the parameters are not a valid draft 2020-12 schema",
-        "correct the keyword at the given place",
+        "correct the keyword at the given path",
     )
     NOT_OBJECT_SCHEMA = _Rule(
         "JF502", "the parameters are not an object schema", 'start with `"type": "object"`'
@@ -360,7 +401,7 @@ class CheckCode(Enum):
     UNRESOLVED_TYPES = _warning(
         "JF709",
         "a type of the handler does not exist at run time",
-        "import it outside `if TYPE_CHECKING:`; until then the handler gets a dict and has no schema from it",
+        "import it outside `if TYPE_CHECKING:`; until then, the handler gets a dict without a schema",
     )
 
     # JF8xx: the schema adapters
@@ -378,7 +419,7 @@ class CheckCode(Enum):
     ADAPTER_BROKEN = _Rule(
         "JF803",
         "a schema adapter fails",
-        "report it to the adapter's distribution, or deny that distribution",
+        "report it to the maintainers of the adapter's distribution, or deny that distribution",
     )
 
     # JF9xx: changes since the last build

@@ -1,6 +1,6 @@
 """Fixes faults in schema.json and guide.md that have exactly one right correction.
 
-These are: a byte order mark, UTF-16, Windows line ends, a comma after the last member, a `toolId` that is
+These are: a byte order mark, UTF-16, Windows line endings, a comma after the last member, a `toolId` that is
 not the declared one, a name that differs from a known name only in case, dashes, underscores or spaces, a
 boolean or a number in quotation marks, and a version with fewer than three parts. Everything else in a file
 stays as it is.
@@ -71,7 +71,7 @@ def _fix_file(path: Path, tool_id: str | None) -> FixedFile | None:
     except (OSError, UnicodeDecodeError):
         return None
     text = before.replace("\r\n", "\n")
-    fixes += ["changed Windows line ends"] if text != before else []
+    fixes += ["changed Windows line endings"] if text != before else []
     if path.name == SCHEMA:
         text, more = fix_schema(text, tool_id)
         fixes += more

@@ -12,7 +12,7 @@ from typing import Any
 from jackfield import plugins as plugin_loading
 from jackfield.contract.manifest import ToolManifest
 from jackfield.contract.snapshot import Snapshot, SnapshotError, previous
-from jackfield.offers import CannotExpressError, SchemaAdapterOffer
+from jackfield.offers import CannotExpressError, ListedTool, ListingRequest, SchemaAdapterOffer
 from jackfield.plugins import Plugins, RegisteredOffer
 from jackfield.settings import Settings, SettingsFaults, read_offer
 
@@ -22,8 +22,13 @@ from jackfield_builder.findings import CheckCode, Finding, sort_findings
 from jackfield_builder.snapshot import CheckedTool, freeze
 from jackfield_builder.snapshot_diff import missing_bumps
 from jackfield_builder.tool_draft import ToolDraft, read_tool
+from jackfield_builder.tool_families import Family
 from jackfield_builder.tool_files import SCHEMA
+from jackfield_builder.tool_listings import frozen_origins, listed_tools, without_author
 from jackfield_builder.tool_sources import ToolSource, locate_tools
+
+BUILD_ATTEMPTS = 3
+"""How often a build is attempted while files are saved."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,25 +41,67 @@ class BuildResult:
     snapshot: Snapshot | None
 
 
-def build(settings: Settings, *, import_handlers: bool = True) -> BuildResult:
-    """Build the registry of the installed tools in memory."""
+def build(settings: Settings, *, import_handlers: bool = True, keep_listed: bool = False) -> BuildResult:
+    """Build the registry of the installed tools in memory.
+
+    The files are read first and hashed last. If one of them is saved in between, its text in the snapshot
+    would not be the one that was hashed, so the build starts again.
+
+    With `keep_listed`, tools of other systems stay as the current registry has them: a change of theirs is
+    accepted only by a build that a person asks for.
+    """
+    for _ in range(BUILD_ATTEMPTS):
+        result, drafts = _build(settings, import_handlers=import_handlers, keep_listed=keep_listed)
+        if result.snapshot is None or not (changed := _changed_files(drafts)):
+            return result
+    return replace(result, findings=sort_findings([*result.findings, *changed]), snapshot=None)
+
+
+def _build(
+    settings: Settings, *, import_handlers: bool, keep_listed: bool
+) -> tuple[BuildResult, list[ToolDraft]]:
     discovery = discover(Selection(settings.allow, settings.deny))
     plugins = plugin_loading.load(discovery.plugins)
-    found, unlocated = locate_tools(discovery.tools, plugins.of("jackfield_tools"), discovery.families)
-    findings = [*discovery.findings, *plugin_findings(plugins), *unlocated]
+    offered = plugins.of("jackfield_tools")
+    others = frozenset({*(tool.name for tool in discovery.tools), *(each.name for each in offered)})
+    kept = frozen_origins(settings) if keep_listed else ()
+    listed, unlisted = listed_tools(plugins, settings, ListingRequest(others, kept))
+    offered = (*offered, *listed)
+    found, unlocated = locate_tools(discovery.tools, offered, discovery.families)
+    findings = [*discovery.findings, *plugin_findings(plugins), *unlisted, *unlocated]
     if not found and not any(finding.is_error for finding in findings):
         hint = "remove them from deny, or add them to allow" if discovery.switched_off else ""
         findings.append(Finding(CheckCode.NO_TOOLS, _no_tools_message(discovery), hint=hint))
     tools = check_tools(found, plugins, import_handlers=import_handlers, settings=settings)
     findings += [finding for tool in tools for finding in tool.draft.findings]
+    foreign = [each.offer for each in listed if isinstance(each.offer, ListedTool)]
+    findings = [without_author(finding, foreign) for finding in findings]
+    drafts = [tool.draft for tool in tools]
     if any(finding.is_error for finding in findings):
-        return BuildResult(discovery, plugins, sort_findings(findings), None)
+        return BuildResult(discovery, plugins, sort_findings(findings), None), drafts
     snapshot = freeze(tools, plugins)
-    drafts = {tool.draft.source.tool_id: tool.draft for tool in tools}
+    by_tool = {draft.source.tool_id: draft for draft in drafts}
     findings += [
-        _in_its_file(finding, drafts[finding.subject]) for finding in _missing_bumps(snapshot, settings)
+        _in_its_file(finding, by_tool[finding.subject]) for finding in _missing_bumps(snapshot, settings)
     ]
-    return BuildResult(discovery, plugins, sort_findings(findings), snapshot)
+    return BuildResult(discovery, plugins, sort_findings(findings), snapshot), drafts
+
+
+def _changed_files(drafts: Iterable[ToolDraft]) -> list[Finding]:
+    """Read the files of every tool again, and report each tool that differs from what was frozen."""
+    families: dict[str, Family] = {}
+    changed = []
+    for draft in drafts:
+        source = draft.source
+        if family := source.family:
+            if source.package not in families:
+                families[source.package] = family.read_again()
+            source = replace(source, family=families[source.package])
+        if read_tool(source).texts != draft.texts:
+            message = "its files changed after the build had read them"
+            finding = Finding(CheckCode.CHANGED_DURING_BUILD, message, source.distribution, source.tool_id)
+            changed.append(finding)
+    return changed
 
 
 def read_drafts(found: Sequence[ToolSource], *, import_handlers: bool = True) -> list[ToolDraft]:

@@ -217,7 +217,7 @@ class _EmptinessSearch:
             if needed > schema.get("maxContains", math.inf):
                 return f"minContains {needed} is greater than maxContains {schema['maxContains']}"
             if needed and (reason := self._reason(frozenset([(*path, "contains")]))):
-                return f"`contains` requires an item, which accepts no value: {reason}"
+                return f"`contains` requires an item that no value can satisfy: {reason}"
             least = max(least, needed)
         most = min([schema.get("maxItems", math.inf) for schema in atoms], default=math.inf)
         if least > most:

@@ -31,6 +31,11 @@ from jackfield.plugins import OFFER_TYPES, Plugins
 from jackfield_builder.dependencies import ContributedModules, InstalledDistributions
 from jackfield_builder.tool_draft import ToolDraft
 
+_NOT_FROZEN = {
+    "jackfield_tool_listings", "jackfield_observers", "jackfield_endpoints", "jackfield_commands",
+}  # fmt: skip
+"""Hooks whose offers are not recorded: they do not affect a session, or only through the tools they list."""
+
 
 class CheckedTool(NamedTuple):
     """A tool after all checks: its draft with the findings, and its declarations for providers."""
@@ -108,6 +113,7 @@ def _tool(tool: CheckedTool, installation: InstalledDistributions, folders: Iter
             "codeHash": package_hash(source.folder, version, exclude=stored_texts(folders)),
         },
         **family,
+        **({"origin": dict(source.origin)} if source.origin else {}),
     }
 
 
@@ -128,11 +134,10 @@ def _plugins(plugins: Plugins, installation: InstalledDistributions) -> list[dic
                 },
                 # A host must not start without its observers, because they write the audit.
                 "observes": any(each.plugin == entry for each in plugins.of("jackfield_observers")),
-                # Observers, endpoints and commands do not affect a session.
                 "offers": {
                     hook: [each.name for each in plugins.of(hook) if each.plugin == entry]
                     for hook in OFFER_TYPES
-                    if hook not in {"jackfield_observers", "jackfield_endpoints", "jackfield_commands"}
+                    if hook not in _NOT_FROZEN
                 },
             }
         )

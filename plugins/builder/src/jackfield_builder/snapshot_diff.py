@@ -12,6 +12,7 @@ from jackfield.distributions import Distribution
 
 from jackfield_builder.findings import CheckCode, Finding
 from jackfield_builder.implied_fields import semantic_version
+from jackfield_builder.listed_definitions import hint_changes, is_renamed, text_changes
 from jackfield_builder.schema_changes import VersionBump, argument_changes, in_place, value_change
 
 _EFFECTS = ("none", "read_only", "writes")
@@ -31,13 +32,16 @@ class SnapshotChange(NamedTuple):
 def compare_snapshots(before: Snapshot, after: Snapshot) -> list[SnapshotChange]:
     """Return every difference in a stable order, tools first."""
     changes: list[SnapshotChange] = []
+    renamings = _renamings(before, after)
     for tool_id in sorted({*before.tools, *after.tools}):
         old, new = before.tools.get(tool_id), after.tools.get(tool_id)
         if old is None and new is not None:
-            family = f", in the family {new.family}" if new.family else ""
-            changes.append(SnapshotChange(tool_id, f"tool added, {new.manifest.version}{family}"))
+            place = f", in the family {new.family}" if new.family else ""
+            place = place or (f", of the server {new.origin['server']}" if new.origin else "")
+            changes.append(SnapshotChange(tool_id, f"tool added, {new.manifest.version}{place}"))
         elif new is None:
-            changes.append(SnapshotChange(tool_id, "tool removed"))
+            now = f": its server now calls it {renamings[tool_id]}" if tool_id in renamings else ""
+            changes.append(SnapshotChange(tool_id, f"tool removed{now}"))
         elif old is not None:
             changes += tool_changes(old, new)
             if old.family != new.family:
@@ -57,10 +61,17 @@ def tool_changes(old: FrozenTool, new: FrozenTool) -> list[SnapshotChange]:
         for what, bump in (
             *argument_changes(old.manifest.parameters, new.manifest.parameters),
             *_result_changes(old.manifest.returns, new.manifest.returns),
-            *_metadata_changes(old.manifest.metadata(), new.manifest.metadata()),
-            *_content_changes(old, new),
+            *_metadata_changes(old.manifest.metadata(), _shown_metadata(old, new)),
+            *(_origin_changes(old, new) if old.origin and new.origin else _text_changes(old, new)),
+            *_code_changes(old, new),
         )
     ]
+
+
+def _shown_metadata(old: FrozenTool, new: FrozenTool) -> dict[str, Any]:
+    """Return a tool's metadata; a changed description of another system is shown with both texts."""
+    metadata = new.manifest.metadata()
+    return {**metadata, "description": old.manifest.description} if old.origin and new.origin else metadata
 
 
 def required_bump(changes: list[SnapshotChange]) -> VersionBump | None:
@@ -75,6 +86,9 @@ def missing_bumps(earlier: Sequence[Snapshot], current: Snapshot) -> list[Findin
     """
     findings = []
     for tool_id, new in current.tools.items():
+        if new.origin:
+            # Nobody here decides on the version of a tool that another system provides.
+            continue
         since = [old for snapshot in earlier if (old := snapshot.tools.get(tool_id))]
         missing = [each for old in since if (each := missing_bump(old, new))]
         if missing:
@@ -203,14 +217,44 @@ def _metadata_changes(before: dict[str, Any], after: dict[str, Any]) -> Iterator
             yield f"{field} {what}", bump
 
 
-def _content_changes(old: FrozenTool, new: FrozenTool) -> Iterator[tuple[str, VersionBump]]:
+def _renamings(before: Snapshot, after: Snapshot) -> dict[str, str]:
+    """Return the tools of other systems that are gone under their id, with their new id."""
+    gone, new = (
+        {
+            tool_id: tool.origin
+            for tool_id, tool in one.tools.items()
+            if tool.origin and tool_id not in other.tools
+        }
+        for one, other in ((before, after), (after, before))
+    )
+    return {
+        old_id: new_id
+        for old_id, old in gone.items()
+        for new_id, origin in new.items()
+        if old["server"] == origin["server"] and is_renamed(old["definition"], origin["definition"])
+    }
+
+
+def _origin_changes(old: FrozenTool, new: FrozenTool) -> Iterator[tuple[str, VersionBump]]:
+    before, after = (old.origin or {})["definition"], (new.origin or {})["definition"]
+    yield from ((what, VersionBump.PATCH) for what in text_changes(before, after))
+    if old.manifest.parameters != new.manifest.parameters:
+        # What changed in the arguments is listed with their names.
+        after = {**after, "inputSchema": before.get("inputSchema")}
+    yield from ((what, VersionBump.PATCH) for what in hint_changes(before, after))
+
+
+def _text_changes(old: FrozenTool, new: FrozenTool) -> Iterator[tuple[str, VersionBump]]:
     if old.summary != new.summary:
         yield "guide's summary changed", VersionBump.PATCH
     if old.documentation != new.documentation:
         yield "guide changed", VersionBump.PATCH
+
+
+def _code_changes(old: FrozenTool, new: FrozenTool) -> Iterator[tuple[str, VersionBump]]:
     if old.code_hash != new.code_hash:
         # The code of a family is shared, so every tool of the family may behave differently.
-        what = f"code of the family {new.family} changed" if new.family else "handler changed"
+        what = f"code in the {new.family} family changed" if new.family else "handler changed"
         yield what, VersionBump.PATCH
 
 

@@ -111,6 +111,11 @@ class ToolDraft:
         return value if isinstance(value, dict) else None
 
     @property
+    def texts(self) -> tuple[dict[str, Any] | None, ToolGuide | None, str | None]:
+        """The content of the three files as it was read."""
+        return self.written, self.guide, self.handler
+
+    @property
     def is_valid(self) -> bool:
         """True if no finding so far is an error."""
         return not any(finding.is_error for finding in self.findings)
@@ -197,7 +202,7 @@ def _read_shared_files(draft: ToolDraft, family: Family) -> None:
         draft.report_all([family.guide_problem])
     elif section is None:
         close = get_close_matches(tool_id, family.stray_titles, 1)
-        found = f"; did you mean it by `# {close[0]}`?" if close else ""
+        found = f"; is it misspelled as `# {close[0]}`?" if close else ""
         draft.report(CheckCode.NO_SECTION, f"no section starts with `# {tool_id}`{found}", file=GUIDE)
     elif len(section.text.encode()) > MAX_BYTES[GUIDE]:
         draft.report_all([too_large(GUIDE, MAX_BYTES[GUIDE])])

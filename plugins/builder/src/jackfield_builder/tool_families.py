@@ -77,6 +77,10 @@ class Family:
         """The ids of all tools, sorted."""
         return tuple(sorted({*self.tools, *self.folders}))
 
+    def read_again(self) -> Family:
+        """Return the family as its files are now."""
+        return read_family(self.name, self.package, self.folder, self.distribution, self.import_path)
+
     def inherited(self, own: Mapping[str, Any]) -> dict[str, Any]:
         """Return the fields that a tool takes over from the family."""
         fields = {"version": self.version, **self.defaults} if self.version else dict(self.defaults)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from jackfield.distributions import FAMILIES, PLUGINS, TOOLS, Distribution, EntryPoint, locate, normalised
-from jackfield.offers import ToolOffer
+from jackfield.offers import ListedTool, ToolOffer
 from jackfield.plugins import Plugins, RegisteredOffer
 
 from jackfield_builder.findings import CheckCode, Finding
@@ -35,6 +35,8 @@ class ToolSource:
     function: str = "execute"
     """The handler's function in that module."""
     family: Family | None = None
+    origin: Mapping[str, Any] | None = None
+    """The definition of a tool that another system provides."""
 
     @property
     def handler(self) -> str:
@@ -73,7 +75,8 @@ def locate_tools(
             findings.append(Finding(CheckCode.PACKAGE_NOT_FOUND, message, distribution, tool_id))
         else:
             texts = (offer.schema, offer.guide) if offer else (None, None)
-            found[tool_id] = ToolSource(tool_id, package, folder, distribution, *texts)
+            origin = offer.origin if isinstance(offer, ListedTool) else None
+            found[tool_id] = ToolSource(tool_id, package, folder, distribution, *texts, origin=origin)
     return list(found.values()), findings
 
 

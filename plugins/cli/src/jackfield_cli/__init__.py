@@ -8,7 +8,6 @@ from __future__ import annotations
 import click
 
 from jackfield_cli.command_group import PluginCommandGroup
-from jackfield_cli.commands import build, call, calls, schema, show, store, tool_package
 
 
 @click.group(
@@ -26,20 +25,3 @@ def main() -> None:
     JACKFIELD_DEPLOYMENT, JACKFIELD_STORE, JACKFIELD_PROVIDER and JACKFIELD_PROMPTS, then from jackfield.toml
     or the file that JACKFIELD_CONFIG names.
     """
-
-
-for command in (
-    build.build,
-    build.check,
-    build.diff,
-    show.tools,
-    show.describe,
-    show.plugins,
-    call.call,
-    calls.calls,
-    store.store,
-    tool_package.new_tool,
-    tool_package.validate,
-    schema.schema,
-):
-    main.add_command(command)

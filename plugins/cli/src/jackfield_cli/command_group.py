@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import sys
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
+
+from jackfield_cli.shared_group import load_command, top_level
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -21,13 +24,57 @@ COMMAND_DISTRIBUTIONS = {
     "serve": "jackfield-host",
     "settings": "jackfield-host",
     "sessions": "jackfield-host",
+    "hosts": "jackfield-host",
     "key": "jackfield-host",
     "bans": "jackfield-policies",
     "import": "jackfield-importers",
     "kb": "jackfield-capability-kb",
+    "mcp": "jackfield-mcp",
+    "mcp add": "jackfield-mcp-tools",
+    "mcp inspect": "jackfield-mcp-tools",
+    "mcp list": "jackfield-mcp-tools",
     "model": "jackfield-transport-local",
 }
 """Documented commands of plugins, with the distribution that provides each; it may be missing."""
+
+
+class BuiltinCommand(NamedTuple):
+    """A command of this package: its module, its name there, and its line in `jackfield --help`."""
+
+    module: str
+    attribute: str
+    help: str
+
+
+BUILTIN_COMMANDS = {
+    "build": BuiltinCommand(
+        "build", "build", "Discover the installed tools, check them, and freeze them into the registry."
+    ),
+    "call": BuiltinCommand("call", "call", "Run TOOL with ARGUMENTS under every policy."),
+    "calls": BuiltinCommand("calls", "calls", "List and settle calls in doubt."),
+    "check": BuiltinCommand(
+        "build", "check", "Check that the registry matches the installed tools; write nothing."
+    ),
+    "describe": BuiltinCommand("show", "describe", "Show everything the registry contains about TOOL."),
+    "diff": BuiltinCommand("build", "diff", "Compare two registry files."),
+    "new-tool": BuiltinCommand(
+        "tool_package",
+        "new_tool",
+        "Create a working tool package called NAME (e.g. book_table) as a starting point.",
+    ),
+    "plugins": BuiltinCommand(
+        "show", "plugins", "Show what the installed plugins offer, and the order of the policies."
+    ),
+    "schema": BuiltinCommand(
+        "schema", "schema", "Print the schema for schema.json, or compare schema.json with typed handlers."
+    ),
+    "store": BuiltinCommand("store", "store", "Create this deployment's store, or show its identity."),
+    "tools": BuiltinCommand(
+        "show", "tools", "List the tools in the registry, with the reason if one is withheld."
+    ),
+    "validate": BuiltinCommand("tool_package", "validate", "Check tool packages that are not installed."),
+}
+"""The built-in commands. A command is imported when it runs; tests compare the help with its docstring."""
 
 
 _OFFERS = f"{__name__}.offers"
@@ -59,18 +106,16 @@ class PluginCommandGroup(click.Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return all names, built-in commands first."""
-        return [*super().list_commands(ctx), *self._offers(ctx)]
+        return [*BUILTIN_COMMANDS, *top_level(self._offers(ctx))]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Return a built-in command, or else one of a plugin; a plugin cannot replace a built-in command."""
-        own = super().get_command(ctx, cmd_name)
-        if own is not None:
-            return own
-        offer = self._offers(ctx).get(cmd_name)
-        if offer is None:
-            return None
+        if (own := BUILTIN_COMMANDS.get(cmd_name)) is not None:
+            module = importlib.import_module(f"jackfield_cli.commands.{own.module}")
+            command: click.Command = getattr(module, own.attribute)
+            return command
         try:
-            return offer.load()
+            return load_command(cmd_name, self._offers(ctx))
         except Exception as error:  # noqa: BLE001 - a plugin is third-party code
             raise click.ClickException(f"`jackfield {cmd_name}` cannot be loaded: {error}") from None
 
@@ -88,7 +133,7 @@ class PluginCommandGroup(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the list of commands for `--help`, with the help lines of the offers; load no command."""
         with formatter.section("Commands"):
-            formatter.write_dl(self._builtin_lines())
+            formatter.write_dl(_builtin_lines())
         offered = self._offered_lines(ctx)
         if offered:
             with formatter.section("Plugin commands"):
@@ -98,21 +143,18 @@ class PluginCommandGroup(click.Group):
         """Complete the names of commands without loading them."""
         from click.shell_completion import CompletionItem
 
-        lines = [*self._builtin_lines(), *self._offered_lines(ctx)]
+        lines = [*_builtin_lines(), *self._offered_lines(ctx)]
         names = [CompletionItem(name, help=line) for name, line in lines if name.startswith(incomplete)]
         return [*names, *click.Command.shell_complete(self, ctx, incomplete)]
 
-    def _builtin_lines(self) -> list[tuple[str, str]]:
-        return [(name, self.commands[name].get_short_help_str(80)) for name in sorted(self.commands)]
-
     def _offered_lines(self, ctx: click.Context) -> list[tuple[str, str]]:
-        return [(name, offer.help) for name, offer in self._offers(ctx).items()]
+        return list(top_level(self._offers(ctx)).items())
 
     def _offers(self, ctx: click.Context) -> dict[str, CommandOffer]:
         if _OFFERS not in ctx.meta:
             ctx.meta[_OFFERS] = _command_offers()
         offers: dict[str, CommandOffer] = ctx.meta[_OFFERS]
-        return {name: offers[name] for name in sorted(set(offers) - set(self.commands))}
+        return {name: offers[name] for name in sorted(set(offers) - set(BUILTIN_COMMANDS))}
 
     def _why_missing(self, name: str) -> str:
         from difflib import get_close_matches
@@ -125,7 +167,8 @@ class PluginCommandGroup(click.Group):
         broken = {each.plugin.distribution.name for each in plugins.faults}
         owner = COMMAND_DISTRIBUTIONS.get(name)
         if owner is None:
-            known = [*self.commands, *(each.name for each in plugins.of("jackfield_commands"))]
+            offered = (each.name.partition(" ")[0] for each in plugins.of("jackfield_commands"))
+            known = [*BUILTIN_COMMANDS, *offered]
             close = get_close_matches(name, known, 1, cutoff=0.75)
             meant = f" Did you mean {close[0]!r}?" if close else " `jackfield --help` lists them."
             unloaded = " A plugin could not be loaded; see `jackfield plugins`." if broken else ""
@@ -139,11 +182,16 @@ class PluginCommandGroup(click.Group):
         return f"`jackfield {name}` comes with {owner}, which {why}."
 
 
+def _builtin_lines() -> list[tuple[str, str]]:
+    return [(name, command.help) for name, command in BUILTIN_COMMANDS.items()]
+
+
 def _command_offers() -> dict[str, CommandOffer]:
     """Return the commands that plugins offer; only this hook runs, because the others import more."""
     from jackfield.offers import CommandOffer
     from jackfield.plugins import load
-    from jackfield_builder.entry_points import installed_plugins
+
+    from jackfield_cli.installed_plugins import installed_plugins
 
     plugins = load(installed_plugins(_selection()), hooks=["jackfield_commands"])
     return {each.name: each.offer for each in plugins.offered if isinstance(each.offer, CommandOffer)}

@@ -13,7 +13,7 @@ from jackfield.settings import Settings, SettingsFaults
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 no_import = click.option(
-    "--no-import", is_flag=True, help="Check only the source of handlers; do not run any tool code."
+    "--no-import", is_flag=True, help="Check only the handlers' source; do not run any tool code."
 )
 
 

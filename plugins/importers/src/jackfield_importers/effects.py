@@ -58,5 +58,5 @@ def from_name(name: str) -> EffectsGuess:
     if verb in _READING_VERBS:
         return EffectsGuess(writes=False, idempotent=True, reason=f"the name starts with {verb!r}")
     return EffectsGuess(
-        writes=True, idempotent=False, reason="the name does not start with a verb of reading"
+        writes=True, idempotent=False, reason="the name does not start with a verb such as get or search"
     )

@@ -103,7 +103,7 @@ class ImportedFamily:
             "REVIEW.md": review_text(self),
             f"{source}/__init__.py": f'"""The tools of the family {self.name}."""\n',
             f"{source}/schema.json": json_text(self._schema(results=results)) + "\n",
-            f"{source}/guide.md": "\n".join(self._section(tool) for tool in self.tools),
+            f"{source}/guide.md": "\n".join(self.section(tool) for tool in self.tools),
             f"{source}/handler.py": self._handler(),
             **modules,
         }
@@ -113,7 +113,8 @@ class ImportedFamily:
         shared = reached(self.definitions.schemas, tools)
         return {"family": self.name, **({"$defs": shared} if shared else {}), "tools": tools}
 
-    def _section(self, tool: ImportedTool) -> str:
+    def section(self, tool: ImportedTool) -> str:
+        """Return the tool's section of the guide."""
         lines = [f"# {tool.tool_id}", "", tool.summary, ""]
         if tool.details:
             lines += [tool.details, ""]

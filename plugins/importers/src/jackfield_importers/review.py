@@ -19,7 +19,7 @@ _EFFECTS = (
     "A tool that writes asks the user first. A tool that reads may be called at any time, and repeated."
 )
 _DESCRIPTIONS = (
-    "These descriptions only repeat a name, so that the model learns nothing from them. Write what each "
+    "These descriptions only repeat a name, so they tell the model nothing new. Write what each "
     "argument means in schema.json, and what each tool does in guide.md."
 )
 _EXAMPLES = (

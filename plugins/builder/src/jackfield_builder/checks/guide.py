@@ -102,7 +102,8 @@ def check_repetition(draft: ToolDraft) -> None:
             repeated += len(words)
             names.append(argument)
     if repeated and repeated >= GUIDE_SHARE * total:
-        message = f"schema.json contains {repeated} of {total} words about arguments: {', '.join(names)}"
+        share = f"{repeated} of the guide's {total} words about arguments"
+        message = f"schema.json already contains {share}: {', '.join(names)}"
         draft.report(CheckCode.REPEATED_SCHEMA, message, file=GUIDE)
 
 

@@ -57,7 +57,7 @@ def _similar(tree: ast.Module, draft: ToolDraft) -> str:
     others = draft.source.family.tool_ids if draft.source.family else ()
     names = [node.name for node in tree.body if isinstance(node, _Function) and node.name not in others]
     close = get_close_matches(draft.source.function, names, 1)
-    return f"; did you mean it by {close[0]}?" if close else ""
+    return f"; is it misspelled as {close[0]}?" if close else ""
 
 
 def _definition(tree: ast.Module, name: str) -> _Function | None:

@@ -26,8 +26,9 @@ def check(draft: ToolDraft) -> None:
     """Check each field's presence, type and value, and that the id is the name that declares the tool."""
     if draft.schema is None:
         return
-    if not _validator().is_valid(draft.schema):
-        for error in field_errors(draft.schema, _fields_only()):
+    document = _with_plain_id(draft.schema) if draft.source.origin else draft.schema
+    if not _validator().is_valid(document):
+        for error in field_errors(document, _fields_only()):
             draft.report(error.code, error.message, file=SCHEMA, path=error.path, hint=_hint(draft, error))
     tool_id = draft.schema.get("toolId")
     if isinstance(tool_id, str) and tool_id != draft.source.tool_id:
@@ -38,6 +39,11 @@ def check(draft: ToolDraft) -> None:
     if isinstance(preview, str) and draft.parameters is not None:
         for problem in preview_problems(preview, draft.parameters):
             draft.report(CheckCode.BAD_PREVIEW, problem, file=SCHEMA, path="/preview")
+
+
+def _with_plain_id(schema: dict[str, Any]) -> dict[str, Any]:
+    """Return the manifest of a listed tool, whose id has two underscores after the name of its source."""
+    return {**schema, "toolId": str(schema.get("toolId")).replace("__", "_", 1)}
 
 
 def _hint(draft: ToolDraft, problem: FileProblem) -> str:

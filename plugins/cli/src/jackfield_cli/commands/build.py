@@ -80,7 +80,7 @@ def check(settings: Settings, no_import: bool, as_json: bool) -> None:
     try:
         frozen = Snapshot.load(settings.registry)
         if built.snapshot and frozen.content_hash != built.snapshot.content_hash:
-            reason = f"{settings.registry} is not up to date, run `jackfield build`"
+            reason = f"{settings.registry} is not up to date; run `jackfield build`"
             changes = compare_snapshots(frozen, built.snapshot)
     except SnapshotError as error:
         reason = str(error)
@@ -116,7 +116,7 @@ def diff(settings: Settings, before: Path | None, after: Path | None, strict: bo
     Shows what was added, removed and changed from A to B, and the semver bump that each change requires.
     B defaults to the current registry, A to the one that the last build replaced.
 
-    Exits with status 0, whatever changed, unless --strict is given.
+    The exit status is 0 regardless of the changes, unless --strict is given.
     """
     from jackfield_builder.snapshot_diff import compare_snapshots, unannounced_breaks
 
@@ -207,7 +207,7 @@ def _print_built(built: BuildResult, path: Path) -> None:
     tools = built.snapshot.tools
     width = max(len(tool_id) for tool_id in tools)
     for tool_id, tool in tools.items():
-        family = f"family {tool.family} of " if tool.family else ""
+        family = f"family {tool.family} in " if tool.family else ""
         owner = f"{family}{tool.distribution} {tool.distribution_version}"
         echo(f"  {tool_id:<{width}}  {tool.manifest.version:<8}  {click.style(owner, dim=True)}")
     off = sorted({f"{entry.name} ({entry.distribution.name})" for entry in built.discovery.switched_off})

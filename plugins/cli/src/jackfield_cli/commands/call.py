@@ -75,7 +75,7 @@ def _check_text(_: click.Context, option: click.Parameter, value: str | None) ->
     "--turn",
     metavar="NAME",
     callback=_check_text,
-    help="Add this call to turn NAME of the --session; the calls of a turn share one budget. "
+    help="Add this call to turn NAME in the --session; calls in a turn share one budget. "
     "By default, each call is a separate turn.",
 )
 @click.option("--yes", is_flag=True, help="Approve the call without asking, if it needs confirmation.")
@@ -177,7 +177,7 @@ def _warn_about_memory_store(settings: Settings) -> None:
         'remove `store = "memory"` from the settings' if settings.store else "install jackfield-store-sqlite"
     )
     lost = "nothing about this session or user is saved for the next call"
-    echo(f"The store is in memory: {lost}. To save it, {how}.", err=True)
+    echo(f"The store is in memory: {lost}. To use a persistent store, {how}.", err=True)
 
 
 def _warn_about_call_id(call_id: str | None, call: Call | None) -> None:

@@ -71,7 +71,7 @@ def settle(settings: Settings, key: str, ran: bool | None, data: str | None, as_
     The audit log records it under your name.
     """
     if ran is None:
-        raise click.UsageError("give the result: --ran or --not-run")
+        raise click.UsageError("say what happened: --ran or --not-run")
     if data is not None and not ran:
         raise click.UsageError("--data cannot be used with --not-run")
     try:

@@ -19,19 +19,19 @@ _COLOURS = {"+": "green", "-": "red", "@": "cyan"}
 
 @click.command()
 @click.argument("paths", metavar="[PATH]...", nargs=-1, type=click.Path(path_type=Path))
-@click.option("--write", is_flag=True, help="Write the schemas of the types into schema.json.")
-@click.option("--family", is_flag=True, help="Print the schema of a family's schema.json.")
+@click.option("--write", is_flag=True, help="Write the schemas from the types into schema.json.")
+@click.option("--family", is_flag=True, help="Print the schema for a family's schema.json.")
 def schema(paths: tuple[Path, ...], *, write: bool, family: bool) -> None:
-    """Print the schema of schema.json, or those of typed handlers.
+    """Print the schema for schema.json, or compare schema.json with typed handlers.
 
-    Without PATH, prints the JSON Schema of schema.json, for an editor.
+    Without PATH, prints the JSON Schema for schema.json, for use in an editor.
 
-    PATH is the folder of a package, or a folder of such folders. If a handler annotates its arguments or its
-    result with a dataclass, a TypedDict or a pydantic model, the command compares `parameters` and `returns`
-    in schema.json with them and shows the differences. With --write it changes these two members of
-    schema.json; the rest of the file stays as it is.
+    PATH is a package's folder, or a folder that contains such folders. If a handler annotates its arguments
+    or its result with a dataclass, a TypedDict or a pydantic model, the command compares `parameters` and
+    `returns` in schema.json with these types and shows the differences. With --write, it changes these two
+    members and nothing else in the file.
 
-    Exits with 1 if a handler cannot be read, or if there are differences that were not written.
+    The exit status is 1 if a handler cannot be read, or if there are differences that were not written.
     """
     if paths and family:
         raise click.UsageError("--family prints a schema; it takes no PATH")

@@ -30,7 +30,7 @@ _MAX_REFERENCES = 4
 @with_registry
 @as_json
 def tools(settings: Settings, with_tokens: bool, as_json: bool) -> None:
-    """List the tools of the registry, with the reason if a tool is withheld."""
+    """List the tools in the registry, with the reason if one is withheld."""
     snapshot: Snapshot = load_snapshot(settings.registry)
     withheld = _withheld(snapshot, settings)
     if with_tokens:
@@ -152,6 +152,7 @@ def describe(settings: Settings, tool: str, as_json: bool) -> None:
     echo()
     facts = {**manifest.metadata(), "handler": frozen.handler, "content": frozen.content_hash[:23]}
     facts["family"] = frozen.family
+    facts["server"] = frozen.origin["server"] if frozen.origin else None
     facts["distribution"] = f"{frozen.distribution} {frozen.distribution_version}"
     facts["declared for"] = ", ".join(frozen.provider_schemas) or "no provider yet"
     for name, value in facts.items():

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 @click.group()
 def store() -> None:
-    """Create the store of this deployment, or show its identity.
+    """Create this deployment's store, or show its identity.
 
-    In production only this command creates a store: a host without its store does not start.
+    In production, only this command creates a store: a host without its store does not start.
     """
 
 
@@ -38,9 +38,9 @@ def create(settings: Settings) -> None:
 @with_registry
 @as_json
 def show(settings: Settings, as_json: bool) -> None:
-    """Show the identity and the size of the store. Works while a host is running.
+    """Show the store's identity and size. Works while a host is running.
 
-    The numbers of claims, values and streams include expired ones that are not pruned yet.
+    The numbers of claims, values and streams include expired ones that have not been pruned yet.
     """
     with _offer(settings) as (offer, chosen):
         if offer.describe is None:

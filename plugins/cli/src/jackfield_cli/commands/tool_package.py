@@ -26,7 +26,7 @@ _EXAMPLE_ARGUMENTS = '{"text": "one two three"}'
 @click.option(
     "--repository",
     is_flag=True,
-    help="Add the files of a repository: check.sh, a CI workflow that runs it, .gitignore.",
+    help="Add repository files: check.sh, a CI workflow that runs it, .gitignore.",
 )
 @click.option(
     "--in",
@@ -41,7 +41,7 @@ def new_tool(names: tuple[str, ...], family: str | None, parent: Path, *, reposi
 
     The folder name is NAME with dashes. The new package can be installed and built, and its tests pass. With
     --family, the package is called FAMILY and contains all the named tools; if the folder already contains
-    the family, the tools are added to its files. Files of a repository that exist are kept.
+    the family, the tools are added to its files. Existing repository files are kept.
     """
     from jackfield_builder.discovery import discover
 
@@ -63,7 +63,7 @@ def new_tool(names: tuple[str, ...], family: str | None, parent: Path, *, reposi
     except ScaffoldError as error:
         raise click.UsageError(str(error)) from None
     if had_tests:
-        echo(f"The tests of the family need an example for each tool: {', '.join(names)}.")
+        echo(f"The family's tests need an example for each tool: {', '.join(names)}.")
     findings, _ = _check([folder], no_import=True)
     print_findings([finding for finding in findings if finding.severity.value != "note"])
     echo(f"{folder} is ready. Next:")
@@ -75,7 +75,7 @@ def new_tool(names: tuple[str, ...], family: str | None, parent: Path, *, reposi
         f"jackfield call {names[0].replace('-', '_')} '{_EXAMPLE_ARGUMENTS}'": "run it under every policy",
     }
     if repository:
-        steps[f"bash {folder / 'check.sh'}"] = "run all checks of the CI workflow"
+        steps[f"bash {folder / 'check.sh'}"] = "run all checks in the CI workflow"
     width = max(map(len, steps))
     for command, what in steps.items():
         echo(f"  {command:<{width}}  {what}")
@@ -83,7 +83,7 @@ def new_tool(names: tuple[str, ...], family: str | None, parent: Path, *, reposi
 
 @click.command()
 @click.argument("paths", metavar="PATH...", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("--fix", is_flag=True, help="Fix faults that have one right correction, and show the changes.")
+@click.option("--fix", is_flag=True, help="Fix errors that have only one possible fix, and show the changes.")
 @click.option("--dry-run", is_flag=True, help="With --fix: show the changes without writing them.")
 @with_settings
 @no_import
@@ -93,7 +93,7 @@ def validate(
 ) -> None:
     """Check tool packages that are not installed.
 
-    PATH is the folder of a package or family, or a folder that contains such folders. Runs all build checks.
+    PATH is a package's or family's folder, or a folder that contains such folders. Runs all build checks.
     Handlers are imported in a separate process, so their dependencies must be installed.
     """
     from jackfield_builder.tool_sources import NoProjectError, find_projects
@@ -103,7 +103,7 @@ def validate(
     except NoProjectError as error:
         raise click.UsageError(str(error)) from None
     if dry_run and not fix:
-        raise click.UsageError("--dry-run only has a meaning with --fix")
+        raise click.UsageError("--dry-run can be used only with --fix")
     if fix:
         _fix(projects, dry_run=dry_run)
     findings, tools = _check(projects, no_import=no_import, settings=settings)

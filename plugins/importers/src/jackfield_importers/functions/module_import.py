@@ -147,7 +147,7 @@ class ModuleImport:
         if not schema.get("properties"):
             parameters = {"type": "object", "properties": {}}
         if parameters.get("type") != "object":
-            self._skipped.append(f"`{tool_id}` was not imported, because its arguments are no object")
+            self._skipped.append(f"`{tool_id}` was not imported, because its arguments are not an object")
             return None
         for word in ("type", "description", "examples"):
             parameters.pop(word, None)

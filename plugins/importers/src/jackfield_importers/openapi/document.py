@@ -102,7 +102,7 @@ class _PlainData:
         # YAML reads the status code of `200:` as a number.
         if isinstance(key, bool) or not isinstance(key, str | int):
             raise SourceError(
-                f"{self._name} has a key that is not a text: {str(key)[:30]!r}; put it in quotes"
+                f"{self._name} has a key that is not a string: {str(key)[:30]!r}; put it in quotes"
             )
         return self._text(str(key))
 

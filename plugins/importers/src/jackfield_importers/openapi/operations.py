@@ -111,7 +111,7 @@ class OpenApiImport:
         missing = [name for name in _PLACEHOLDER.findall(path) if name not in declared or "/" in name]
         if missing:
             raise UnsupportedOperationError(
-                f"its path has the placeholder {prose(missing[0], 40)!r}, which is no parameter"
+                f"its path has the placeholder {prose(missing[0], 40)!r}, which is not a parameter"
             )
         summary = summary_of(
             operation.get("summary"),

@@ -23,22 +23,26 @@ def _family() -> dict[str, Any]:
 
 def wire_arguments(tool_id: str, args: dict[str, Any]) -> dict[str, Any]:
     """Return the arguments of a tool in the shapes of the original."""
-    converted: dict[str, Any] = _convert(args, _family()["tools"][tool_id].get("parameters", {}))
+    family = _family()
+    parameters = family["tools"][tool_id].get("parameters", {})
+    converted: dict[str, Any] = original_shape(args, parameters, family.get("$defs", {}))
     return converted
 
 
-def _convert(value: Any, schema: Any) -> Any:
+def original_shape(value: Any, schema: Any, definitions: dict[str, Any]) -> Any:
+    """Return a value in the shape of the original; `definitions` are the `$defs` of the schema."""
     if not isinstance(schema, dict):
         return value
     if "$ref" in schema:
-        return _convert(value, _family()["$defs"][schema["$ref"].removeprefix("#/$defs/")])
+        target = definitions[schema["$ref"].removeprefix("#/$defs/")]
+        return original_shape(value, target, definitions)
     for branch in schema.get("anyOf", ()):
-        value = _convert(value, branch)
+        value = original_shape(value, branch, definitions)
     if isinstance(value, dict) and "properties" in schema:
         members = schema["properties"]
-        return {name: _convert(each, members.get(name)) for name, each in value.items()}
+        return {name: original_shape(each, members.get(name), definitions) for name, each in value.items()}
     if isinstance(value, list) and schema.get("type") == "array":
-        value = [_convert(each, schema.get("items")) for each in value]
+        value = [original_shape(each, schema.get("items"), definitions) for each in value]
         return _entries(value) if schema.get("x-wire") == "entries" else value
     return _parsed(value) if isinstance(value, str) and schema.get("x-wire") == "json" else value
 
