@@ -58,7 +58,7 @@ EITHER = (
         ({"zon": "UTC"}, f"{CALENDAR} zon: unknown setting; did you mean 'zone'?"),
         (
             {"zone": "Europe/Berln"},
-            f"{CALENDAR} zone: there is no time zone 'Europe/Berln'; did you mean Europe/Berlin?",
+            f"{CALENDAR} zone: there is no time zone 'Europe/Berln'; did you mean 'Europe/Berlin'?",
         ),
         ({"zone": 1}, f"{CALENDAR} zone: expected an IANA time zone such as Europe/Berlin, got 1"),
         (

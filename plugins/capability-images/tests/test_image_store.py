@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from jackfield import ErrorType, ToolError
 from jackfield_capability_types.images import ImageOrder
+from jackfield_images.files import ImageFolder
 from jackfield_images.image_store import ImageStore, NotAnImageError, inspect
 from jackfield_images.images import ProviderImages
 from jackfield_images.settings import ImagesSettings, ProviderConfig
@@ -20,7 +21,7 @@ from PIL import Image
 
 
 def kept(folder: Path) -> tuple[ImageStore, str]:
-    image_store = ImageStore(folder)
+    image_store = ImageStore(ImageFolder(folder), 2**20)
     image_store.prepare()
     made = image_store.keep(png(4, 3), ("image/png", 4, 3), prompt="a \u202e boat", by=("openai", "m"))
     return image_store, made.id
@@ -85,7 +86,7 @@ def test_an_incomplete_image_is_not_found(tmp_path: Path) -> None:
 
 
 def test_a_full_disk_leaves_no_partial_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    image_store = ImageStore(tmp_path)
+    image_store = ImageStore(ImageFolder(tmp_path), 2**20)
 
     def full(_: int) -> None:
         raise OSError(28, "No space left on device")

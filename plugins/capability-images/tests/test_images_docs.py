@@ -32,8 +32,11 @@ def tables(name: str) -> list[dict[str, Any]]:
 
 
 def test_every_example_in_the_docs_is_accepted() -> None:
-    (table,) = tables("capabilities.images")
-    images = parse_settings(ImagesSettings, table, "[capabilities.images]")
+    images, shared = (
+        parse_settings(ImagesSettings, table, "[capabilities.images]")
+        for table in tables("capabilities.images")
+    )
+    assert shared.url == "s3://our-pictures/jackfield"
     cost = ProviderConfig.of(images).prices.cost("gemini", "gemini-3.1-flash-image", ImageOrder("x"))
     assert cost == 0.07
     for table in tables("policies.image_consent"):

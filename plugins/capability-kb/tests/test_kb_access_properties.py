@@ -15,6 +15,7 @@ from jackfield_capability_types.knowledge import NAMESPACES, TYPES, Filters, Rec
 from jackfield_kb.access import SHARED, Access
 from jackfield_kb.library import Library
 from kb_fixtures import WordModel
+from kb_postgres import shared
 
 USERS = ("ann", "ben", "Ann", "personal", "studio", "personal/ann", "*")
 TAGS = ("red", "green", "blue sky", "tag:red", "studio")
@@ -59,6 +60,14 @@ accesses = st.builds(
 ) | st.just(Access.everything())
 
 
+Asked = tuple[Access, str | None, Filters | None]
+asks = st.lists(
+    st.tuples(accesses, st.none() | st.sampled_from((*NAMESPACES, "personal/ann")), filters),
+    min_size=1,
+    max_size=6,
+)
+
+
 @contextmanager
 def library_of(records: list[Record], model: WordModel | None) -> Iterator[Library]:
     with tempfile.TemporaryDirectory() as folder:
@@ -91,37 +100,52 @@ def visible(record: Record, access: Access) -> bool:
     return record.namespace in access.shared
 
 
+def check(library: Library, records: list[Record], asked: list[Asked]) -> None:
+    """Assert that a search finds exactly the visible records that match the filters."""
+    for access, namespace, narrowed in asked:
+        # Every record has one of these words, so full-text search finds all visible records.
+        found = library.search(
+            " ".join(WORDS), access=access, namespace=namespace, filters=narrowed, limit=50
+        )
+        expected = {
+            record.id
+            for record in records
+            if visible(record, access) and namespace in (None, record.namespace) and fits(record, narrowed)
+        }
+        assert {each.record.id for each in found} == expected
+        assert all(0 <= each.score <= 1 for each in found)
+        assert [each.score for each in found] == sorted((each.score for each in found), reverse=True)
+        got = library.visible([record.id for record in records], access)
+        assert got == [record for record in records if visible(record, access)]
+
+
 @pytest.mark.parametrize("model", [None, WordModel()], ids=["words alone", "with vectors"])
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(
-    records=shelves(),
-    asked=st.lists(
-        st.tuples(accesses, st.none() | st.sampled_from((*NAMESPACES, "personal/ann")), filters),
-        min_size=1,
-        max_size=6,
-    ),
-)
+@given(records=shelves(), asked=asks)
 def test_a_search_finds_exactly_the_visible_records(
-    model: WordModel | None,
-    records: list[Record],
-    asked: list[tuple[Access, str | None, Filters | None]],
+    model: WordModel | None, records: list[Record], asked: list[Asked]
 ) -> None:
     with library_of(records, model) as library:
-        for access, namespace, narrowed in asked:
-            # Every record has one of these words, so full-text search finds all visible records.
-            found = library.search(
-                " ".join(WORDS), access=access, namespace=namespace, filters=narrowed, limit=50
-            )
-            expected = {
-                record.id
-                for record in records
-                if visible(record, access)
-                and namespace in (None, record.namespace)
-                and fits(record, narrowed)
-            }
-            assert {each.record.id for each in found} == expected
-            assert all(0 <= each.score <= 1 for each in found)
-            assert [each.score for each in found] == sorted((each.score for each in found), reverse=True)
+        check(library, records, asked)
+
+
+@pytest.mark.parametrize("model", [None, WordModel()], ids=["words alone", "with vectors"])
+@settings(
+    max_examples=10,
+    deadline=None,
+    # Each example replaces all records.
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
+)
+@given(records=shelves(), asked=asks)
+def test_a_search_in_postgres_finds_exactly_the_visible_records(
+    url: str, model: WordModel | None, records: list[Record], asked: list[Asked]
+) -> None:
+    library = shared(url, None, model)
+    library.delete([record.id for record in library])
+    library.write([(None, records)])
+    library.refresh()
+    check(library, records, asked)
+    library.close()
 
 
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])

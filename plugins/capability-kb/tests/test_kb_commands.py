@@ -306,3 +306,38 @@ def test_a_missing_index_is_rebuilt_by_the_next_search(shell: Shell) -> None:
     assert after == before
     assert "rebuilding the missing index of the text from the records" in told
     assert shell.json("stats")["indexes"]["text"] == "up to date"
+
+
+@pytest.mark.parametrize("index", ["local", "postgres"])
+def test_the_commands_work_with_records_in_postgres(
+    shell: Shell, url: str, index: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KB_URL", url)
+    settings = f'[capabilities.kb]\nembeddings = "off"\nrecords_env = "KB_URL"\nindex = "{index}"\n'
+    other = Shell(tmp_path / "other")
+    for each in (shell, other):
+        each.write("jackfield.toml", settings)
+    shell.write("docs/kiln.md", "# Kiln\n\nThe kiln is fired on Mondays.\n")
+    assert shell.json("add", "docs")["added"] == 1
+    (found,) = other.json("search", "kiln")
+    assert (found["id"], found["snippet"]) == ("doc:kiln", "# Kiln The kiln is fired on Mondays.")
+    shell.write("docs/kiln.md", "# Kiln\n\nThe kiln is fired on Fridays.\n")
+    shell.json("add", "docs")
+    assert ["Fridays" in each["text"] for each in other.json("search", "fridays")] == [True]
+    assert other.json("show", "doc:kiln")[0]["title"] == "Kiln"
+    stats = other.json("stats")
+    assert (stats["records"], stats["sources"], stats["indexes"]["text"]) == (1, 1, "up to date")
+    assert stats["folder"].endswith(url.rpartition("@")[2])
+    other.run("rebuild")
+    other.run("export", "all.jsonl")
+    assert json.loads((other.folder / "all.jsonl").read_text())["id"] == "doc:kiln"
+    assert other.json("remove", "doc:kiln") == {"removed": 1}
+    assert shell.json("search", "kiln") == []
+
+
+def test_a_database_that_does_not_answer_ends_a_command_without_a_traceback(shell: Shell) -> None:
+    url = "postgresql://ann:s3cret@127.0.0.1:1/kb"
+    shell.write("jackfield.toml", f'[capabilities.kb]\nembeddings = "off"\nrecords = "{url}"\n')
+    _, err = shell.run("stats", code=1)
+    assert "the database postgresql://127.0.0.1:1/kb cannot be used at the moment" in err
+    assert "s3cret" not in err

@@ -99,6 +99,18 @@ def test_many_records_can_be_deleted_and_iterated(folder: Path, model: WordModel
     library.close()
 
 
+def test_removed_records_leave_no_trace_in_the_search(folder: Path, model: WordModel | None) -> None:
+    # More removed matches than a search considers must not hide one that is still there.
+    old = [Record(f"doc:{number}", "Kestrel", "kestrel kestrel") for number in range(300)]
+    kept = Record("doc:kept", "Birds", "A long walk past the mill and the weir, and one kestrel.")
+    library = filled(folder, [*old, kept], model)
+    library.delete([each.id for each in old])
+    library.refresh()
+    assert search(library, "kestrel") == ["doc:kept"]
+    assert library.stats().passages == 1
+    library.close()
+
+
 @pytest.mark.parametrize(
     ("record", "why"),
     [
@@ -166,6 +178,14 @@ def test_a_query_is_read_as_words_and_never_as_syntax(folder: Path, model: WordM
         "中文 テスト",
     ):
         search(library, query)
+    library.close()
+
+
+def test_a_page_of_text_is_read_to_its_end(folder: Path, model: WordModel | None) -> None:
+    library = filled(folder, notes(30), model)
+    page = "Somebody wrote a page and asked at the end. " * 95
+    assert 4_000 < len(page) < 4_500
+    assert search(library, f"{page}What is said of subject17?")[0] == "doc:17"
     library.close()
 
 

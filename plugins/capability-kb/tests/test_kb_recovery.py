@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
@@ -131,10 +132,22 @@ def test_an_index_of_another_version_is_rebuilt(sound: Path, folder: Path) -> No
     copy(sound, folder)
     for name in ("text", "vectors"):
         current = folder / name / "current.json"
-        current.write_text(current.read_text().replace('"format": 1', '"format": 99'))
+        current.write_text(json.dumps({**json.loads(current.read_text()), "format": 99}))
     library = opened(folder, WordModel())
     library.refresh()
     assert found(library) == ["doc:1234"]
+    library.close()
+
+
+def test_records_of_an_interrupted_run_are_indexed_once(folder: Path) -> None:
+    library = filled(folder, notes(20))
+    # As if the process had ended after it committed the last twelve, and before it said so.
+    current = folder / "text" / "current.json"
+    said = json.loads(current.read_text())
+    current.write_text(json.dumps({**said, "position": [8, 0]}))
+    library.refresh()
+    assert library.stats().passages == 20
+    assert ids(library.search("subject15", access=EVERYTHING, limit=50))[0] == "doc:15"
     library.close()
 
 

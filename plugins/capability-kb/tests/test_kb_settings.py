@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import pytest
 from jackfield.settings import SettingsError, parse_settings
 from jackfield_kb import embedders
-from jackfield_kb.settings import PLACE, KnowledgeSettings
+from jackfield_kb.errors import LibraryError
+from jackfield_kb.settings import PLACE, KnowledgeSettings, open_library
 
 
 def read(**table: Any) -> KnowledgeSettings:
@@ -43,6 +45,18 @@ READERS = "expected one of 'everybody', 'users', or a list of strings, got"
             {"embeddings": "openai", "base_url": "localhost:80"},
             "[capabilities.kb] base_url: expected a URL that begins with http:// or https://, got "
             "'localhost:80'",
+        ),
+        (
+            {"records": "mysql://ann:s3cret@db/kb"},
+            "[capabilities.kb] records: expected a URL that begins with postgresql://",
+        ),
+        (
+            {"records": "postgresql://db/kb", "records_env": "KB_URL"},
+            "[capabilities.kb] records_env: records is set as well; keep one of them",
+        ),
+        (
+            {"index": "postgres"},
+            "[capabilities.kb] index: 'postgres' needs records in PostgreSQL; set records or records_env",
         ),
         ({"timeout": 0}, "[capabilities.kb] timeout: expected a number of seconds above 0, got 0"),
         ({"patience": True}, "[capabilities.kb] patience: expected a number of seconds above 0, got true"),
@@ -95,6 +109,36 @@ def test_access_settings_determine_visibility() -> None:
     assert read().access_of(None).shared == {"studio", "public"}
 
 
+def test_the_database_can_be_named_by_an_environment_variable(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KB_URL", "postgresql://ann:s3cret@db/kb")
+    assert read(records_env="KB_URL").database_url() == "postgresql://ann:s3cret@db/kb"
+    assert read().database_url() is None
+    monkeypatch.setenv("KB_URL", "mysql://ann:s3cret@db/kb")
+    with pytest.raises(SettingsError, match="KB_URL does not begin with postgresql://") as raised:
+        read(records_env="KB_URL").database_url()
+    assert "s3cret" not in str(raised.value)
+    monkeypatch.delenv("KB_URL")
+    with pytest.raises(SettingsError, match="KB_URL is not set"):
+        read(records_env="KB_URL").database_url()
+
+
+@pytest.mark.parametrize("missing", ["asyncpg", "jackfield_postgres"])
+def test_a_missing_driver_is_reported(monkeypatch: pytest.MonkeyPatch, missing: str) -> None:
+    monkeypatch.setattr(
+        "jackfield_kb.settings.find_spec", lambda name: None if name == missing else find_spec(name)
+    )
+    with pytest.raises(SettingsError, match=rf"needs {missing}; install jackfield-capability-kb\[postgres\]"):
+        open_library(read(records="postgresql://127.0.0.1:1/kb", embeddings="off"))
+
+
+def test_a_library_in_postgres_opens_without_a_connection(tmp_path: Path) -> None:
+    settings = read(records="postgresql://127.0.0.1:1/kb", embeddings="off", folder=str(tmp_path / "kb"))
+    library = open_library(settings)
+    with pytest.raises(LibraryError, match=r"postgresql://127.0.0.1:1/kb cannot be used"):
+        list(library)
+    library.close()
+
+
 def test_a_tilde_in_a_path_is_expanded() -> None:
     assert read(folder="~/kb").folder == Path.home() / "kb"
 
@@ -106,6 +150,23 @@ def test_listing_the_offers_imports_nothing_heavy() -> None:
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert ran.stdout == "[]\n"
+
+
+def test_numpy_is_imported_with_the_first_use_of_the_vectors(tmp_path: Path) -> None:
+    code = (
+        "import sys\n"
+        "from pathlib import Path\n"
+        "from jackfield_kb.library import Access\n"
+        "from jackfield_kb.settings import KnowledgeSettings, open_library\n"
+        f"library = open_library(KnowledgeSettings(Path({str(tmp_path / 'kb')!r}), 'local'))\n"
+        "opened = 'numpy' in sys.modules\n"
+        "library.search('kiln', access=Access.everything())\n"
+        "searched = 'numpy' in sys.modules\n"
+        "library.close()\n"
+        "print(opened, searched)\n"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ran.stdout == "False True\n"
 
 
 def test_full_text_search_does_not_need_numpy(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from jackfield_capability_types.knowledge import Record
 from jackfield_kb.library import Library
-from jackfield_kb.records.statements import Numbered
+from jackfield_kb.records.interface import Numbered
 from jackfield_kb.vectors import binary_quantization as quantization
 from jackfield_kb.vectors.index import Rows, VectorIndex, added
 from jackfield_kb.vectors.search import RowSelection, VectorReader, VectorView

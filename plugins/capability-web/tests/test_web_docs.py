@@ -46,12 +46,12 @@ def test_documented_limits_match_the_code() -> None:
     assert f"At most {client.MOST_REDIRECTS} are followed," in PAGE
     assert f"more than {client.LONGEST_ADDRESS} characters" in PAGE
     for row in (
-        f"| connecting | {client._CONNECT_SECONDS:g} s",
-        f"| reading a page | {pool._SECONDS:g} s",
-        f"| text of a page | {LONGEST:,} characters |",
-        f"| pages of a PDF | {formats.MOST_PAGES};",
-        f"| links of a page | {formats.MOST_LINKS},",
-        f"| pages at once | {client._MOST_AT_ONCE} connections, {pool._MOST_READERS} readers |",
+        f"| time to connect | {client._CONNECT_SECONDS:g} s",
+        f"| time to parse a page | {pool._SECONDS:g} s",
+        f"| length of a page's text | {LONGEST:,} characters |",
+        f"| pages in a PDF | {formats.MOST_PAGES};",
+        f"| links on a page | {formats.MOST_LINKS},",
+        f"| concurrent pages | {client._MOST_AT_ONCE} connections, {pool._MOST_READERS} readers |",
     ):
         assert row in PAGE
 

@@ -89,7 +89,7 @@ def test_a_new_file_that_was_not_named_needs_confirmation(root: Path) -> None:
     card = session.card("Write that down", "write_file", path="conftest.py", content="import os\nos.x()\n")
     assert card.splitlines() == [
         "Write conftest.py?",
-        "Replace a file of that name: no",
+        "Replace an existing file: no",
         "Content: import os\\nos.x()\\n",
         "You did not ask for a change to this file by name.",
     ]
@@ -115,7 +115,7 @@ def test_a_requested_edit_is_made_and_another_needs_confirmation(root: Path) -> 
     (root / "app.py").write_text("a = 1\n")
     session = FileSession(root)
     asked = {"path": "app.py", "old_text": "a = 1", "new_text": "a = 2"}
-    assert "Replace: a = 1\nBy: a = 2" in session.card("What is in app.py?", "edit_file", **asked)
+    assert "Replace: a = 1\nWith: a = 2" in session.card("What is in app.py?", "edit_file", **asked)
     assert session.ask("Fix the number in app.py", "edit_file", **asked)["ok"]
     again = {**asked, "old_text": "a = 2", "new_text": "a = 3"}
     assert session.card("Thanks!", "edit_file", **again)

@@ -6,21 +6,25 @@ import asyncio
 import logging
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from jackfield import SessionView
+from jackfield import SessionView, ToolResponse
+from jackfield.ledger import DoubtfulCall
 from jackfield.registry.registry import RegisteredTool
 from jackfield.session.session import Session
 from jackfield.settings import SettingsError
 from jackfield.store import StoreUnavailableError
 from jackfield.transport.protocol import Transport, TransportError
+from jackfield.user_slots import UserSlot, UserSlots
 from jackfield_capability_types.agents import Report, Tell
 
 from jackfield_agents import tool_errors
 from jackfield_agents.agent import AgentRun, StepLimitError, brief, progress_details
-from jackfield_agents.policies import usable
+from jackfield_agents.agent_starts import CERTAIN_SECONDS, AgentStarts, taken_over, task_terms
+from jackfield_agents.policies import TASKS, usable
 from jackfield_agents.settings import AgentsSettings
 
 if TYPE_CHECKING:
@@ -57,6 +61,8 @@ class AgentPool:
     def __init__(self, settings: AgentsSettings) -> None:
         self._settings = settings
         self._runtime: Runtime | None = None
+        self._slots: UserSlots | None = None
+        self._starts: AgentStarts | None = None
         self._usable: tuple[str, dict[str, RegisteredTool]] = "", {}
         self._transport: Transport | None = None
         self._shifts: dict[str, _ActiveAgent] = {}
@@ -64,6 +70,10 @@ class AgentPool:
     def started(self, runtime: Runtime) -> None:
         """Receive the runtime at startup, and determine the tools that agents may use."""
         self._usable = runtime.registry.version, usable(runtime.registry, self._settings.tools)
+        if self._runtime is None:
+            ttl = self._settings.seconds + LEAVE_SECONDS
+            self._slots = UserSlots(runtime.store, runtime.hosts, "agent", ttl)
+            self._starts = AgentStarts(runtime.store, runtime.hosts.id)
         self._runtime = runtime
 
     @property
@@ -105,10 +115,71 @@ class AgentPool:
         session_id = os.urandom(16).hex()
         shift = self._shifts[session_id] = _ActiveAgent(who, lent, asyncio.current_task())
         try:
-            session = await self._session(parent, session_id, lent)
-            return await self._carried_out(shift, session, transport, instructions, tell)
+            if before := taken_over(parent.id, instructions, tools):
+                await tell("its host stopped, and another host continues from the beginning")
+                await self._forget_slot(UserSlot(who, before.agent, before.host))
+            async with self._counted(who, session_id):
+                await self._record_start(parent, session_id, instructions, tools)
+                session = await self._session(parent, session_id, lent)
+                return await self._carried_out(shift, session, transport, instructions, tell)
         finally:
             del self._shifts[session_id]
+
+    async def settle(self, call: DoubtfulCall) -> ToolResponse | None:
+        """Return the outcome of a task that no host continues; None if its agent may have written."""
+        if call.tool_id not in TASKS or self._here.store.now() - call.claimed_at > CERTAIN_SECONDS:
+            return None
+        if self._starts is None or await self._starts.may_write(call.session_id):
+            return None
+        return tool_errors.host_died()
+
+    async def may_run_again(self, tool_id: str, session_id: str, args: Mapping[str, Any]) -> bool:
+        """Whether this host may continue a task whose host died: its agent can only read, here and there."""
+        if tool_id not in TASKS or self._starts is None or self.writers(task_terms(args)[1]):
+            return False
+        return await self._starts.take_over(session_id, args)
+
+    @asynccontextmanager
+    async def _counted(self, who: str, session_id: str) -> AsyncIterator[None]:
+        """Count an agent against the limit of its user, on all hosts."""
+        slots = self._slots
+        if slots is None:
+            yield
+            return
+        try:
+            try:
+                await slots.take(who, session_id)
+                running = len(await slots.held(who))
+            except StoreUnavailableError as error:
+                _log.error("the agents of a user cannot be counted: %s", error)
+                raise tool_errors.cannot_be_kept() from None
+            if running > self._settings.per_user:
+                raise tool_errors.too_many(self._settings.per_user, own=True)
+            yield
+        finally:
+            # The report is still returned; the entry expires.
+            with suppress(StoreUnavailableError):
+                await slots.release(who, session_id)
+
+    async def _forget_slot(self, slot: UserSlot) -> None:
+        """Stop counting the agent of a dead host, whose task this host continues."""
+        if self._slots is not None:
+            # If it stays, it counts until its host is known to be gone.
+            with suppress(StoreUnavailableError):
+                await self._slots.remove(slot)
+
+    async def _record_start(
+        self, parent: SessionView, session_id: str, instructions: str, tools: Sequence[str]
+    ) -> None:
+        """Record the start of an agent: if its host dies, its task is continued or in doubt."""
+        if self._starts is None:
+            return
+        writes = bool(self.writers(tools))
+        try:
+            await self._starts.record(parent.id, session_id, instructions, tools, writes=writes)
+        except StoreUnavailableError as error:
+            _log.error("the start of an agent could not be recorded: %s", error)
+            raise tool_errors.cannot_be_kept() from None
 
     async def _carried_out(
         self, shift: _ActiveAgent, session: Session, transport: Transport, instructions: str, tell: Tell

@@ -6,7 +6,7 @@ import logging
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from difflib import get_close_matches
-from typing import Any, Protocol
+from typing import Protocol
 
 from jackfield import ErrorType, ToolResponse, fail
 from jackfield.consent import Consent, ConsentPolicy
@@ -16,11 +16,15 @@ from jackfield.registry.registry import RegisteredTool, Registry
 from jackfield.session.session import Session
 from jackfield.settings import SettingsError
 
+from jackfield_agents.agent_starts import taken_over, task_terms
 from jackfield_agents.settings import NEGATIONS, WORDS, TaskConsentSettings
 
 _log = logging.getLogger("jackfield.agents")
 
 CAPABILITY = "agents"
+
+TASKS = frozenset(("task",))
+"""The tools that do nothing but start an agent."""
 
 
 def usable(registry: Registry, more: Iterable[str]) -> dict[str, RegisteredTool]:
@@ -100,7 +104,7 @@ class TaskConsent(ConsentPolicy):
     """Waives confirmation for a task that the user asked for and that only reads."""
 
     name = "task_consent"
-    tools = frozenset(("task",))
+    tools = TASKS
 
     def __init__(self, settings: TaskConsentSettings, services: Services) -> None:
         self._words, self._negations = settings.words, settings.negations
@@ -108,8 +112,12 @@ class TaskConsent(ConsentPolicy):
 
     def judge(self, call: Call) -> Consent:
         """Decide by the user's words and the tools that the agent could use."""
+        instructions, tools = task_terms(call.args)
+        writers = self._agents.writers(tools) if self._agents else []
+        if taken_over(call.session.id, instructions, tools) and not writers:
+            # The user may have said something else since.
+            return Consent("it was allowed on the host that died, and it only reads")
         asked = asks_for_work(call.turn.user_text, self._words, self._negations)
-        writers = self._agents.writers(_named(call.args)) if self._agents else []
         if asked and not writers:
             return Consent("the user asked for it, and it only reads")
         notes = [] if asked else ["You did not ask for this explicitly."]
@@ -141,7 +149,3 @@ def _first(heard: str, phrases: Collection[str]) -> int | None:
     """The position of the first phrase that occurs as whole words."""
     places = [at for phrase in phrases if (at := heard.find(f" {phrase} ")) >= 0]
     return min(places, default=None)
-
-
-def _named(args: Mapping[str, Any]) -> list[str]:
-    return [str(each) for each in args.get("tools") or ()]

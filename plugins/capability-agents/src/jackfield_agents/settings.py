@@ -48,7 +48,7 @@ class AgentsSettings:
         int,
         Ge(1),
         Le(1000),
-        Help("Maximum concurrent agents per user on one host; without a user, per session."),
+        Help("Maximum concurrent agents per user on all hosts together; without a user, per session."),
     ] = 2
     characters: Annotated[
         int,
@@ -57,7 +57,7 @@ class AgentsSettings:
         Help("Maximum length of a report; a longer one is cut after a sentence and ends in `[...]`."),
     ] = 4000
     tools: Annotated[
-        tuple[str, ...], Help("Ids of tools that agents may use in addition to those that only read.")
+        tuple[str, ...], Help("Ids of tools that agents may use in addition to read-only tools.")
     ] = ()
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from jackfield import ErrorType, ToolError
+from jackfield import ErrorType, ToolError, ToolResponse, fail
 from jackfield.transport.protocol import TransportError
 from jackfield.transport.provider_errors import PROVIDER_ERRORS
 
@@ -30,11 +30,11 @@ def failure(error: TransportError, *, wrote: bool, so_far: Mapping[str, Any]) ->
     recoverable = PROVIDER_ERRORS[error.code].recoverable and error.code != _TOO_LONG
     why = _SENTENCES.get(error.code, "its model failed")
     if error.code == _TOO_LONG:
-        suggestion = "Hand over a smaller part of the work."
+        suggestion = "Start a task for a smaller part of the work."
     elif recoverable:
-        suggestion = "Tell the user, and try again later if it is still wanted."
+        suggestion = "Tell the user, and try again later if they still want it."
     else:
-        suggestion = "Tell the user that it cannot be done now; do not hand it over again."
+        suggestion = "Tell the user that it cannot be done now; do not start the task again."
     return ToolError(
         ErrorType.TRANSIENT if recoverable else ErrorType.PERMANENT,
         f"The agent could not finish: {why}.",
@@ -51,7 +51,7 @@ def nothing_found(why: str, *, wrote: bool, so_far: Mapping[str, Any]) -> ToolEr
         ErrorType.TRANSIENT,
         f"The agent found nothing: {why}",
         partial_side_effects=wrote,
-        suggestion="Tell the user, and hand over a smaller part of the work if it is still wanted.",
+        suggestion="Tell the user, and start a task for a smaller part of the work if they still want it.",
         details=so_far,
     )
 
@@ -93,4 +93,13 @@ def cannot_be_kept() -> ToolError:
         "The task was not started: the session store is unavailable.",
         retryable=True,
         suggestion="Try again in a few seconds.",
+    )
+
+
+def host_died() -> ToolResponse:
+    """Return the outcome of a task whose host died, and whose agent could only read."""
+    return fail(
+        ErrorType.TRANSIENT,
+        "The host stopped while an agent worked on this task. The agent could only read, so nothing changed.",
+        suggestion="Tell the user, and hand the task over again if it is still wanted.",
     )

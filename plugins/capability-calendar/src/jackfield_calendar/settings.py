@@ -8,9 +8,8 @@ from dataclasses import dataclass, field, fields
 from typing import Annotated, Any, Literal
 from zoneinfo import ZoneInfo
 
+from jackfield.datetimes import find_zone
 from jackfield.settings import EnvironmentVariable, Format, Help, HttpUrl, NonEmpty, Seconds
-
-from jackfield_calendar.zones import find_zone
 
 CalendarName = Literal["primary", "team", "personal"]
 _NAMES: tuple[CalendarName, ...] = ("primary", "team", "personal")
@@ -33,13 +32,6 @@ _REQUIRED = {"caldav": "url", "google": "calendar_id"}
 _TOKENS = ("client_id_env", "client_secret_env", "refresh_token_env")
 
 
-def _zone(name: str) -> ZoneInfo:
-    try:
-        return find_zone(name)
-    except LookupError as error:
-        raise ValueError(str(error)) from None
-
-
 def _address(value: str) -> str:
     if not _ADDRESS.fullmatch(value):
         raise ValueError
@@ -52,7 +44,7 @@ def _template(value: str) -> str:
     return value
 
 
-Zone = Annotated[ZoneInfo, Format("an IANA time zone such as Europe/Berlin", _zone)]
+Zone = Annotated[ZoneInfo, Format("an IANA time zone such as Europe/Berlin", find_zone)]
 Address = Annotated[str, Format('an e-mail address such as "studio@example.org", or {user}', _address)]
 
 
@@ -74,7 +66,7 @@ class CalendarSettings:
     path: Annotated[
         NonEmpty | None,
         Help(
-            "`folder`: the directory. It is created when it is first used, readable by its owner only.",
+            "`folder`: the directory. It is created on first use and is readable only by its owner.",
             default="`calendars/NAME`, and `calendars/personal/{user}` for `personal`",
         ),
     ] = None

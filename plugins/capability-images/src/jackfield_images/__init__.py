@@ -5,13 +5,16 @@ The hooks import no provider package; the first image does.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
 
 from jackfield import hookimpl
-from jackfield.offers import CapabilityOffer, PolicyOffer, Services, Stage
+from jackfield.offers import CapabilityOffer, EndpointOffer, PolicyOffer, Services, Stage
+from jackfield.settings import NoSettings
 
 if TYPE_CHECKING:
+    from starlette.routing import BaseRoute
+
     from jackfield_images.consent import ImageConsent
     from jackfield_images.images import ProviderImages
     from jackfield_images.settings import ImageConsentSettings, ImagesSettings
@@ -31,6 +34,27 @@ def jackfield_policies() -> Iterable[PolicyOffer]:
     from jackfield_images.settings import ImageConsentSettings
 
     return [PolicyOffer("image_consent", Stage.SHAPE, 15, _consent, settings=ImageConsentSettings)]
+
+
+@hookimpl
+def jackfield_endpoints() -> Iterable[EndpointOffer]:
+    """Offer the images that tools show to authenticated users."""
+    return [EndpointOffer("images", "/images", _endpoint, settings=NoSettings, openapi=_describe_endpoint)]
+
+
+def _endpoint(_settings: NoSettings, services: Any) -> Iterable[BaseRoute]:
+    from jackfield_images.endpoint import create_routes
+    from jackfield_images.images import ProviderImages
+
+    images = services.runtime.capabilities.get("images")
+    # Another capability of this name serves its images itself.
+    return create_routes(images) if isinstance(images, ProviderImages) else []
+
+
+def _describe_endpoint() -> Mapping[str, Any]:
+    from jackfield_images.endpoint import OPENAPI
+
+    return OPENAPI
 
 
 def _images(settings: ImagesSettings, services: Services) -> ProviderImages:  # noqa: ARG001

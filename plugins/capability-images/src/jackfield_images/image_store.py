@@ -7,23 +7,25 @@ does not exist.
 from __future__ import annotations
 
 import json
-import os
 import re
 import secrets
 import warnings
 from dataclasses import asdict, fields
 from datetime import UTC, datetime
 from io import BytesIO
-from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from jackfield.files import write_atomically
 from jackfield_capability_types.images import StoredImage
+
+from jackfield_images.files import FilesUnavailableError, ImageFiles
 
 MEDIA_TYPES = {"PNG": "image/png", "JPEG": "image/jpeg", "WEBP": "image/webp", "GIF": "image/gif"}
 """The formats that every browser shows, by Pillow's names."""
 
 _MOST_PIXELS = 64_000_000
+
+MAX_FACTS_BYTES = 256 * 1024
+"""Maximum size of the file with the properties of an image; most of it is the prompt."""
 
 
 class NotAnImageError(Exception):
@@ -65,17 +67,21 @@ _SUFFIXES = {"image/png": ".png", "image/jpeg": ".jpg", "image/webp": ".webp", "
 _FACTS = tuple(each.name for each in fields(StoredImage))
 
 
-class ImageStore:
-    """The images of one directory; any number of processes may share it."""
+def is_image_id(value: Any) -> bool:
+    """Return whether a value has the form of an image's id."""
+    return isinstance(value, str) and _ID.fullmatch(value) is not None
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
+
+class ImageStore:
+    """The images in a folder or an object store; any number of processes may share it."""
+
+    def __init__(self, files: ImageFiles, max_bytes: int) -> None:
+        self._files = files
+        self._max_bytes = max_bytes
 
     def prepare(self) -> None:
-        """Create the directory for its owner only; raises `OSError` if it is not writable."""
-        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if not os.access(self._folder, os.W_OK | os.X_OK):
-            raise PermissionError(f"{self._folder} cannot be written to")
+        """Raise `OSError` if no image can be stored."""
+        self._files.prepare()
 
     def keep(
         self, content: bytes, seen: tuple[str, int, int], *, prompt: str, by: tuple[str, str]
@@ -87,25 +93,24 @@ class ImageStore:
             secrets.token_hex(16), media_type, width, height, len(content), prompt, provider, model
         )
         facts = {**asdict(kept), "created": datetime.now(UTC).isoformat(timespec="seconds")}
-        write_atomically(self._folder / f"{kept.id}{_SUFFIXES[media_type]}", content)
+        self._files.write(f"{kept.id}{_SUFFIXES[media_type]}", content, media_type)
         described = json.dumps(facts, ensure_ascii=False, indent=1).encode()
-        write_atomically(self._folder / f"{kept.id}.json", described)
+        self._files.write(f"{kept.id}.json", described, "application/json")
         return kept
 
     def read(self, image_id: str) -> tuple[StoredImage, bytes] | None:
-        """Read an image by id; None if the id is unknown or invalid."""
-        if not _ID.fullmatch(image_id):
+        """Read an image by id; None if the id is unknown or invalid.
+
+        Raises `FilesUnavailableError` if the object store cannot be reached.
+        """
+        if not is_image_id(image_id):
             return None
         try:
-            facts = json.loads(self._read(f"{image_id}.json"))
+            facts = json.loads(self._files.read(f"{image_id}.json", MAX_FACTS_BYTES))
             kept = StoredImage(**{name: facts[name] for name in _FACTS})
-            return kept, self._read(f"{image_id}{_SUFFIXES[kept.media_type]}")
+            return kept, self._files.read(f"{image_id}{_SUFFIXES[kept.media_type]}", self._max_bytes)
+        except FilesUnavailableError:
+            raise
         except (OSError, ValueError, KeyError, TypeError):
             # The operator may have removed the image, even between the two reads.
             return None
-
-    def _read(self, name: str) -> bytes:
-        # Links are not followed: a link in the directory must not expose another file.
-        descriptor = os.open(self._folder / name, os.O_RDONLY | os.O_NOFOLLOW)
-        with os.fdopen(descriptor, "rb") as file:
-            return file.read()

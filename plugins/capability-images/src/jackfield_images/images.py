@@ -5,16 +5,22 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Sequence
+from typing import Any
 
 from jackfield import SessionView, ToolError
+from jackfield_capability_types.files import FileContent, ShownFile
 from jackfield_capability_types.images import ImageOrder, StoredImage
 
 from jackfield_images import tool_errors
-from jackfield_images.image_store import ImageStore, NotAnImageError, inspect
+from jackfield_images.files import FilesUnavailableError, ImageBucket, ImageFolder
+from jackfield_images.image_store import ImageStore, NotAnImageError, inspect, is_image_id
 from jackfield_images.providers import GeneratedImage, ImageProvider, connect
 from jackfield_images.settings import ProviderConfig
 
 _log = logging.getLogger("jackfield.images")
+
+
+IMAGES_PATH = "/images"
 
 
 class ProviderImages:
@@ -22,7 +28,8 @@ class ProviderImages:
 
     def __init__(self, config: ProviderConfig) -> None:
         self._config = config
-        self._store = ImageStore(config.folder)
+        files = ImageBucket(config.url) if config.url else ImageFolder(config.folder)
+        self._store = ImageStore(files, config.max_bytes)
         self._provider: ImageProvider | None = None
         self._connecting = asyncio.Lock()
 
@@ -36,7 +43,7 @@ class ProviderImages:
 
     async def generate(self, order: ImageOrder) -> Sequence[StoredImage]:
         """Generate images and store them."""
-        await self._prepare_folder()
+        await self._prepare_files()
         provider = await self._connected()
         try:
             async with asyncio.timeout(self._config.timeout):
@@ -57,7 +64,25 @@ class ProviderImages:
 
     async def read(self, image_id: str) -> tuple[StoredImage, bytes] | None:
         """Read a stored image and its content."""
-        return await asyncio.to_thread(self._store.read, image_id)
+        try:
+            return await asyncio.to_thread(self._store.read, image_id)
+        except FilesUnavailableError as error:
+            _log.error("images cannot be read: %s", error)
+            raise tool_errors.cannot_read() from None
+
+    def shown_files(self, data: Any) -> Sequence[ShownFile]:
+        """Return the images in the member `images` of a result."""
+        listed = data.get("images") if isinstance(data, dict) else None
+        return [
+            ShownFile(each["id"], f"{IMAGES_PATH}/{each['id']}", each["size"])
+            for each in (listed if isinstance(listed, list) else ())
+            if isinstance(each, dict) and is_image_id(each.get("id")) and isinstance(each.get("size"), int)
+        ]
+
+    async def read_file(self, file_id: str) -> FileContent | None:
+        """Read an image for a plugin that shows results."""
+        found = await asyncio.to_thread(self._store.read, file_id)
+        return None if found is None else FileContent(found[0].media_type, found[1])
 
     async def close(self) -> None:
         """Close the provider's connections."""
@@ -72,8 +97,8 @@ class ProviderImages:
                 self._provider = await asyncio.to_thread(connect, self._config)
             return self._provider
 
-    async def _prepare_folder(self) -> None:
-        """Check the directory before the order: an image that cannot be stored must not be paid for."""
+    async def _prepare_files(self) -> None:
+        """Check the files before the order: an image that cannot be stored must not be paid for."""
         try:
             await asyncio.to_thread(self._store.prepare)
         except OSError as error:

@@ -12,6 +12,7 @@ from typing import Annotated, Literal
 from jackfield.settings import (
     Bytes,
     EnvironmentVariable,
+    Format,
     Ge,
     Help,
     HttpUrl,
@@ -23,6 +24,7 @@ from jackfield.settings import (
 )
 
 from jackfield_images import vocabulary
+from jackfield_images.files import is_object_store
 from jackfield_images.prices import Prices
 
 Dollars = Annotated[float, Ge(0), Unit("US dollars")]
@@ -30,6 +32,12 @@ Price = Dollars | Mapping[Literal["square", "landscape", "portrait"], Dollars]
 PriceList = Mapping[
     Literal["openai", "gemini"], Mapping[str, Mapping[Literal["draft", "standard", "high"], Price]]
 ]
+
+
+def _url(value: str) -> str:
+    if not is_object_store(value):
+        raise ValueError
+    return value
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +83,19 @@ class ImagesSettings:
             default="the provider's own",
         ),
     ] = None
-    folder: Annotated[Path, Help("The directory in which images are stored.")] = Path("images")
+    folder: Annotated[Path, Help("The directory in which images are stored, without `url`.")] = Path("images")
+    url: Annotated[
+        Annotated[
+            str,
+            Format("a URL such as s3://BUCKET/PREFIX, gs://... or az://..., without credentials", _url),
+        ]
+        | None,
+        Help(
+            "The object store in which images are stored, which several hosts need; its credentials come "
+            "from the environment.",
+            default="none: `folder`",
+        ),
+    ] = None
     max_bytes: Annotated[Bytes, Help("Maximum size of an image.")] = 20 * 1024 * 1024
     timeout: Annotated[
         Seconds, Help("How long to wait for a provider; keep it below the tool's 120 seconds.")
@@ -141,6 +161,7 @@ class ProviderConfig:
     key: str = field(repr=False)
     base_url: str | None
     folder: Path
+    url: str | None
     max_bytes: int
     timeout: float
     prices: Prices
@@ -158,6 +179,7 @@ class ProviderConfig:
             key=os.environ.get(settings.api_key_env or provider.key_env, ""),
             base_url=settings.base_url,
             folder=settings.folder,
+            url=settings.url,
             max_bytes=settings.max_bytes,
             timeout=settings.timeout,
             # Another server has other prices.

@@ -182,3 +182,13 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
         return max(0.0, round(parsedate_to_datetime(text).timestamp() - time.time(), 1))
     except ValueError:
         return None
+
+
+def cannot_read() -> ToolError:
+    """The place where images are stored cannot be reached."""
+    return ToolError(
+        ErrorType.TRANSIENT,
+        "The stored images cannot be read at the moment.",
+        retryable=True,
+        suggestion="Try again soon.",
+    )

@@ -14,7 +14,7 @@ from jackfield.contract.context import SessionView
 from jackfield_capability_types.knowledge import Evidence, Filters, Record
 
 from jackfield_kb.access import Access
-from jackfield_kb.errors import IndexUnavailableError, LibraryError
+from jackfield_kb.errors import DatabaseUnavailableError, IndexUnavailableError, LibraryError
 from jackfield_kb.settings import KnowledgeSettings, open_library
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ class LibraryKnowledge:
     """A library whose searches run on its own threads."""
 
     def __init__(self, library: Library, settings: KnowledgeSettings) -> None:
-        self._library = library
+        self.library = library
         self._settings = settings
         self._threads = ThreadPoolExecutor(_THREADS, "jackfield-kb")
         self._warming = threading.Lock()
@@ -42,12 +42,16 @@ class LibraryKnowledge:
         """The library that the settings name."""
         return cls(open_library(settings), settings)
 
+    def started(self, runtime: object) -> None:  # noqa: ARG002 - the signature of a capability
+        """Start to follow changes that other hosts make."""
+        self.library.follow()
+
     def for_session(self, session: SessionView) -> SessionKnowledge:
         """Return the library with the access of the session's user."""
         with self._warming:
             # Warm up with the first session, so that the first query is fast.
             if not self._warm:
-                self._threads.submit(self._library.warm)
+                self._threads.submit(self.library.warm)
             self._warm = True
         return SessionKnowledge(self, self._settings.access_of(session.user))
 
@@ -56,11 +60,16 @@ class LibraryKnowledge:
         loop = asyncio.get_running_loop()
         try:
             async with asyncio.timeout(self._settings.patience):
-                return await loop.run_in_executor(self._threads, work, self._library)
+                return await loop.run_in_executor(self._threads, work, self.library)
         except TimeoutError:
             raise _unavailable("The knowledge base did not answer in time.") from None
         except IndexUnavailableError as error:
             raise _unavailable(f"{str(error).capitalize()}.") from error
+        except DatabaseUnavailableError as error:
+            _log.warning("%s", error)
+            raise _unavailable(
+                "The database of the knowledge base cannot be reached at the moment."
+            ) from error
         except LibraryError as error:
             # The message may contain paths, so it goes to the log only.
             _log.error("%s", error)
@@ -72,7 +81,7 @@ class LibraryKnowledge:
 
     def _close(self) -> None:
         self._threads.shutdown(cancel_futures=True)
-        self._library.close()
+        self.library.close()
 
 
 class SessionKnowledge:
@@ -106,9 +115,7 @@ class SessionKnowledge:
     async def get(self, ids: Sequence[str]) -> Sequence[Record]:
         """Return records by id in the given order, without unknown ids and records of other users."""
         asked = list(ids)[:_MOST_IDS]
-        return await self._knowledge.run(
-            lambda library: [record for record in library.get(asked) if self._access.allows(record)]
-        )
+        return await self._knowledge.run(lambda library: library.visible(asked, self._access))
 
 
 def _unavailable(message: str) -> ToolError:

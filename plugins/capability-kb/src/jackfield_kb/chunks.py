@@ -10,6 +10,8 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from jackfield_capability_types.knowledge import Record
+
 MOST = 1_200
 """The maximum number of characters of a chunk: about 250 tokens of English, the local model's limit."""
 
@@ -42,6 +44,11 @@ def split(text: str) -> Iterator[ChunkSpan]:
         yield ChunkSpan(start, end)
         start = end
     yield ChunkSpan(start, length)
+
+
+def passage_texts(record: Record) -> list[str]:
+    """The texts to embed for a record: each chunk with the title before it."""
+    return [f"{record.title}\n{record.text[part.start : part.end]}" for part in split(record.text)]
 
 
 def _cut(window: str, wanted: int) -> int:

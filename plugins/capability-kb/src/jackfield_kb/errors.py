@@ -27,6 +27,10 @@ class IndexUnavailableError(LibraryError):
     """No index is available at the moment; a retry helps."""
 
 
+class DatabaseUnavailableError(LibraryError):
+    """The database of the records does not answer at the moment; a retry helps."""
+
+
 class EmbeddingFailedError(LibraryError):
     """A text could not be embedded."""
 

@@ -6,21 +6,21 @@ import shutil
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 from jackfield_kb.errors import DamagedIndexError, LibraryError
 from jackfield_kb.files import locked, read_json, write_json
-from jackfield_kb.records import statements
-from jackfield_kb.records.database import RecordDatabase
-from jackfield_kb.records.statements import Position
-
-FORMAT = 1
+from jackfield_kb.records.interface import Position, RecordLog
 
 
 class Generations:
     """The folders `g0`, `g1` and so on: one is in use, another may be under construction."""
+
+    format: ClassVar[int]
+    """The version of the files; an index of another version is rebuilt."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -44,12 +44,12 @@ class Generations:
             said = read_json(self._current)
         except FileNotFoundError:
             return None
-        if not isinstance(said, dict) or said.pop("format", None) != FORMAT:
+        if not isinstance(said, dict) or said.pop("format", None) != self.format:
             raise DamagedIndexError("it was made by a different version")
         return said
 
     def _say(self, fields: Mapping[str, Any]) -> None:
-        write_json(self._current, {"format": FORMAT, **fields})
+        write_json(self._current, {"format": self.format, **fields})
 
     def _new_generation(self) -> str:
         """Create an empty folder for a rebuild; it is used once a state is recorded."""
@@ -88,28 +88,30 @@ S = TypeVar("S", bound=Followed)
 class IncrementalIndex(ABC, Generic[S]):
     """Updates an index incrementally; the holder of the lock writes, other processes keep reading."""
 
-    def __init__(self, database: RecordDatabase, folder: Path, notice: Notice) -> None:
-        self._database = database
+    def __init__(self, log: RecordLog, folder: Path, notice: Notice) -> None:
+        self._log = log
         self._notice = notice
         self._lock = folder / "lock"
 
-    def lacks(self, *, anew: bool) -> int:
+    def lacks(self, *, rebuild: bool) -> int:
         """The number of records to index; all of them for a rebuild."""
-        state = None if anew else self._usable()
-        with self._database.reading() as db:
-            return statements.count_after(db, state.position.number if state else 0)
+        state = None if rebuild else self._usable()
+        return self._log.count_after(state.position.number if state else 0)
 
-    def refresh(self, count: Count, *, anew: bool = False, wait: bool = True) -> bool:
+    def refresh(self, count: Count, *, rebuild: bool = False, wait: bool = True) -> bool:
         """Update the index, or rebuild it; returns False if another process does so."""
         with locked(self._lock, wait=wait) as mine:
             if not mine:
                 return False
             state = self._usable()
-            with self._database.reading() as db:
-                target = statements.position(db)
-            if state is not None and not anew and state.position == target:
+            target = self._log.position()
+            if state is not None and _is_ahead(state.position, target):
+                self._notice("the records are older than an index, which is being rebuilt")
+                self._discard()
+                state = None
+            if state is not None and not rebuild and state.position == target:
                 return True
-            if state is None or anew:
+            if state is None or rebuild:
                 self._fill(self._begun(), count, publish=state is None)
             else:
                 self._extend(state, count)
@@ -117,6 +119,10 @@ class IncrementalIndex(ABC, Generic[S]):
 
     def _extend(self, state: S, count: Count) -> None:
         self._fill(state, count, publish=True)
+
+    @abstractmethod
+    def _discard(self) -> None:
+        """Discard the index, because it covers other records."""
 
     @abstractmethod
     def _usable(self) -> S | None:
@@ -131,6 +137,11 @@ class IncrementalIndex(ABC, Generic[S]):
         """Add the records after a state; `publish` makes partial progress visible to readers."""
 
 
+def _is_ahead(position: Position, target: Position) -> bool:
+    """Whether an index covers more than there is: somebody restored an older state of the records."""
+    return position.number > target.number or position.step > target.step
+
+
 Progress = Callable[[int, int], None]
 _GRACE = 15.0
 """How long an index may be behind before a searching process updates it; usually the loader does."""
@@ -139,22 +150,22 @@ _GRACE = 15.0
 class Indexer(Protocol):
     """Maintains one index."""
 
-    def lacks(self, *, anew: bool) -> int:
+    def lacks(self, *, rebuild: bool) -> int:
         """The number of records to index; all of them for a rebuild."""
 
-    def refresh(self, count: Callable[[int], None], *, anew: bool = False, wait: bool = True) -> bool:
+    def refresh(self, count: Callable[[int], None], *, rebuild: bool = False, wait: bool = True) -> bool:
         """Update the index and count the records; returns False if another process does so."""
 
 
-class _StoppedError(Exception):
+class UpkeepStoppedError(Exception):
     """The library was closed."""
 
 
 class IndexWorker:
     """Updates the indexes of a library, full text first because it is faster."""
 
-    def __init__(self, indexes: list[Indexer], notice: Callable[[str], None]) -> None:
-        self._indexes = indexes
+    def __init__(self, indexers: Callable[[], list[Indexer]], notice: Callable[[str], None]) -> None:
+        self._indexers = indexers
         self._notice = notice
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
@@ -162,9 +173,12 @@ class IndexWorker:
         self._closing = False
         self.finished = threading.Event()
 
-    def refresh(self, progress: Progress | None = None, *, anew: bool = False) -> None:
-        """Update or rebuild both indexes, and wait."""
+    def refresh(
+        self, progress: Progress | None = None, *, rebuild: bool = False, before: Sequence[Indexer] = ()
+    ) -> None:
+        """Update or rebuild both indexes, after what has to be done before, and wait."""
         done, total = 0, 0
+        indexers = [*before, *self._indexers()]
 
         def count(more: int) -> None:
             nonlocal done
@@ -173,9 +187,20 @@ class IndexWorker:
                 progress(done, max(total, done))
 
         if progress is not None:
-            total = sum(index.lacks(anew=anew) for index in self._indexes)
-        for index in self._indexes:
-            index.refresh(count, anew=anew)
+            total = sum(index.lacks(rebuild=rebuild) for index in indexers)
+        for index in indexers:
+            index.refresh(count, rebuild=rebuild)
+
+    def update(self) -> None:
+        """Update the indexes that no other process updates at the moment; `close` stops it."""
+        with suppress(UpkeepStoppedError):
+            for index in self._indexers():
+                index.refresh(self.count, wait=False)
+
+    @property
+    def is_closing(self) -> bool:
+        """Whether the library is being closed."""
+        return self._closing
 
     def behind(self, behind: bool) -> None:
         """Note whether an index is behind, and start an update if it stays behind."""
@@ -207,16 +232,17 @@ class IndexWorker:
 
     def _run(self) -> None:
         try:
-            for index in self._indexes:
-                index.refresh(self._count, wait=False)
+            for index in self._indexers():
+                index.refresh(self.count, wait=False)
                 self.finished.set()
-        except _StoppedError:
+        except UpkeepStoppedError:
             return
         except LibraryError as error:
             self._notice(f"the indexes could not be updated: {error}")
         finally:
             self.finished.set()
 
-    def _count(self, more: int) -> None:  # noqa: ARG002
+    def count(self, more: int) -> None:  # noqa: ARG002
+        """End background work if the library is being closed."""
         if self._closing:
-            raise _StoppedError
+            raise UpkeepStoppedError

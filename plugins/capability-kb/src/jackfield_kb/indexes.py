@@ -3,32 +3,31 @@
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from jackfield_capability_types.knowledge import Filters
 
 from jackfield_kb.embedders import EmbeddingModel
-from jackfield_kb.errors import DamagedIndexError, EmbeddingFailedError, IndexUnavailableError
+from jackfield_kb.errors import DamagedIndexError, IndexUnavailableError
 from jackfield_kb.fulltext.index import TextIndex
 from jackfield_kb.fulltext.indexer import TextIndexer
 from jackfield_kb.fulltext.search import TextReader, TextView
 from jackfield_kb.index_worker import Indexer, IndexWorker
-from jackfield_kb.records import statements
-from jackfield_kb.records.database import RecordDatabase
-from jackfield_kb.records.statements import Position
+from jackfield_kb.query_vectors import QueryVectors
+from jackfield_kb.records.interface import Position, RecordLog
 
 if TYPE_CHECKING:
     from jackfield_kb.vectors.candidates import VectorQuery
-    from jackfield_kb.vectors.search import Vector, VectorReader, VectorView
+    from jackfield_kb.vectors.search import VectorReader, VectorView
 
 _PATIENCE = 2.0
 """How long a search waits for the rebuild of the full-text index if no index is usable."""
 
-_REMEMBERED = 256
-"""Cached query vectors; agents repeat queries with other filters."""
+
+_LOOK = 0.05
 
 
 class Indexes:
@@ -37,47 +36,70 @@ class Indexes:
     def __init__(
         self,
         folder: Path,
-        database: RecordDatabase,
+        log: RecordLog,
         embedder: EmbeddingModel | None,
         notice: Callable[[str], None],
     ) -> None:
-        self._database = database
+        self._log = log
         self.embedder = embedder
         self._notice = notice
         self.text_index = TextIndex(folder / "text")
         self._text = TextReader(self.text_index)
-        self._vectors: VectorReader | None = None
-        kept: list[Indexer] = [TextIndexer(database, self.text_index, notice)]
-        if embedder is not None:
-            kept.append(self._with_vectors(folder / "vectors", embedder))
-        self.upkeep = IndexWorker(kept, notice)
-        self._queries = _QueryVectors(embedder, notice)
+        self._vector_folder = folder / "vectors"
+        self._vectors: _VectorParts | None = None
+        self._loading = threading.Lock()
+        self.upkeep = IndexWorker(self._indexers, notice)
+        self._queries = QueryVectors(embedder, notice)
 
-    def _with_vectors(self, folder: Path, embedder: EmbeddingModel) -> Indexer:
-        from jackfield_kb.vectors.index import VectorIndex
-        from jackfield_kb.vectors.indexer import VectorIndexer
-        from jackfield_kb.vectors.search import VectorReader
+    def _indexers(self) -> list[Indexer]:
+        """Return what updates each index."""
+        text = TextIndexer(self._log, self.text_index, self._notice)
+        vectors = self._load_vectors()
+        return [text] if vectors is None else [text, vectors.indexer]
 
-        index = VectorIndex(folder)
-        self._vectors = VectorReader(index, embedder.model)
-        return VectorIndexer(self._database, index, embedder, self._notice)
+    def _load_vectors(self) -> _VectorParts | None:
+        """Return the parts of the vector index; None without an embedding model.
+
+        They are created at their first use, on the thread that needs them: they import numpy, which takes as
+        long as a quarter of the start of a host.
+        """
+        if self.embedder is None:
+            return None
+        with self._loading:
+            if self._vectors is None:
+                from jackfield_kb.vectors.index import VectorIndex
+                from jackfield_kb.vectors.indexer import VectorIndexer
+                from jackfield_kb.vectors.search import VectorReader
+
+                index = VectorIndex(self._vector_folder)
+                self._vectors = _VectorParts(
+                    VectorReader(index, self.embedder.model),
+                    VectorIndexer(self._log, index, self.embedder, self._notice),
+                )
+            return self._vectors
 
     def open(self) -> OpenIndexes:
         """Open the usable indexes; the others are rebuilt in the background."""
-        with self._database.reading() as db:
-            target = statements.position(db)
+        target = self._log.position()
         text, vectors = self.text(), self.vectors()
         if target == Position():
             return OpenIndexes(text, vectors, self._queries)
-        if text is None or (vectors is None and self._vectors is not None):
+        if text is None or (vectors is None and self.embedder is not None):
             self.upkeep.start()
             if text is None and vectors is None:
-                self.upkeep.finished.wait(_PATIENCE)
-                text = self.text()
+                text = self._awaited()
         if text is None and vectors is None:
             raise IndexUnavailableError("the search index is being rebuilt; try again in a moment")
         self.upkeep.behind(self._behind(target, text, vectors))
         return OpenIndexes(text, vectors, self._queries)
+
+    def _awaited(self) -> TextView | None:
+        """Wait for the full-text index, which this or another thread or process is building."""
+        deadline = time.monotonic() + _PATIENCE
+        self.upkeep.finished.wait(_PATIENCE)
+        while (text := self.text()) is None and time.monotonic() < deadline:
+            time.sleep(_LOOK)
+        return text
 
     def _behind(self, target: Position, text: TextView | None, vectors: VectorView | None) -> bool:
         late = text is not None and text.position != target
@@ -95,27 +117,41 @@ class Indexes:
 
     def vectors(self) -> VectorView | None:
         """The vector index; None if it is missing, damaged or from another model."""
-        if self._vectors is None:
+        parts = self._load_vectors()
+        if parts is None:
             return None
         try:
-            return self._vectors.view()
+            return parts.reader.view()
         except DamagedIndexError as error:
             self._notice(f"the vector index is damaged and is being rebuilt: {error}")
-            self._vectors.discard()
+            parts.reader.discard()
             return None
+
+    def discard(self) -> None:
+        """Discard both indexes, because their records are gone; the next refresh rebuilds them."""
+        self._text.forget()
+        self.text_index.discard()
+        parts = self._load_vectors()
+        if parts is not None:
+            parts.reader.discard()
 
     def close(self) -> None:
         """Stop background work and close all files."""
         self.upkeep.close()
         self._text.forget()
         if self._vectors is not None:
-            self._vectors.forget()
+            self._vectors.reader.forget()
+
+
+class _VectorParts(NamedTuple):
+    reader: VectorReader
+    indexer: Indexer
 
 
 class OpenIndexes:
     """The indexes for one search."""
 
-    def __init__(self, text: TextView | None, vectors: VectorView | None, queries: _QueryVectors) -> None:
+    def __init__(self, text: TextView | None, vectors: VectorView | None, queries: QueryVectors) -> None:
         self.text = text
         self._vectors = vectors
         self._queries = queries
@@ -133,39 +169,12 @@ class OpenIndexes:
 
         return VectorQuery(self._vectors, vector, self._vectors.facets.select(scopes, filters))
 
+    @property
+    def complete(self) -> bool:
+        """False while the full-text index, or a vector index without one, is being built."""
+        view = self.text or self._vectors
+        return view is None or view.complete
+
     def weights(self, stems: Sequence[str]) -> dict[str, float]:
         """The weight of each word of the query."""
         return dict.fromkeys(stems, 1.0) if self.text is None else self.text.rarity(stems)
-
-
-class _QueryVectors:
-    """Embeds queries, with a cache."""
-
-    def __init__(self, embedder: EmbeddingModel | None, notice: Callable[[str], None]) -> None:
-        self._embedder = embedder
-        self._notice = notice
-        self._lock = threading.Lock()
-        self._kept: OrderedDict[str, Vector] = OrderedDict()
-        self._failing = False
-
-    def vector(self, query: str) -> Vector | None:
-        """The vector of a query; None if the model fails, with a notice the first time."""
-        with self._lock:
-            if query in self._kept:
-                self._kept.move_to_end(query)
-                return self._kept[query]
-        if self._embedder is None:
-            return None
-        try:
-            vector: Vector = self._embedder.embed([query])[0]
-        except EmbeddingFailedError as error:
-            if not self._failing:
-                self._notice(f"full-text search only until this is fixed: {error}")
-            self._failing = True
-            return None
-        with self._lock:
-            self._failing = False
-            self._kept[query] = vector
-            if len(self._kept) > _REMEMBERED:
-                self._kept.popitem(last=False)
-        return vector

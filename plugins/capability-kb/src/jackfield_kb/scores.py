@@ -1,24 +1,19 @@
-"""Combines full-text overlap and vector similarity into one score.
+"""Combines word matches and vector similarity into one score.
 
-Every candidate gets both figures, whichever search found it, on scales that are comparable between queries:
+Every candidate gets both figures, whichever search found it:
 
-- *overlap* of words: BM25 divided by the highest possible score, with every word of the query in title and
-  text any number of times. 0 is no common word, 1 is the maximum.
+- *matches*: BM25 as it is. It is a sum over the common words, so it grows with their number and rarity: a
+  long question with many matches says more than one common word. A cosine does not grow like that, so the
+  words weigh more the more of them match. Dividing BM25 by its maximum for the query loses this.
 - *similarity* of vectors: the cosine, shifted so that 0 is the average chunk of this library and 1 is the
   same meaning. Models differ in the cosine of two random texts; the shift removes that difference.
 
-The weighted sum ranks the candidates. The best ones then move the query vector towards themselves, each in
-proportion to its probability of being right (pseudo-relevance feedback), and the sum is computed again. A
-logistic curve turns the sum into a probability.
+The weighted sum ranks the candidates. The two best then move the query vector towards themselves
+(pseudo-relevance feedback), and the sum is computed again. A logistic curve turns it into a probability.
 
-The parameters were tuned on two collections with judged answers, Cranfield (225 questions of engineers, 1,398
-abstracts) and StackFAQ (620 paraphrased questions, 384 answers). All of these questions were used to choose
-the form of the sum and the numbers below. To measure overfitting, the weight, the number of feedback records
-and their strength were chosen again from a grid on one half of the questions (StackFAQ split by thread, so
-that no answer is right in both halves) and measured on the other half, and once more on one collection for
-the other. The curves were fitted to the ten best results of each question, including questions of the other
-collection, which have no right answer. `nox -s bench -- retrieval` repeats the measurement; the README has
-the results.
+`WEIGHT`, `PULLING` and `PULL` are all the parameters of the ranking. Decision 0046 reports how they do on
+seven collections of judged questions, each ranked with the values chosen on the other six; `nox -s bench --
+retrieval` repeats the measurement.
 """
 
 from __future__ import annotations
@@ -32,20 +27,20 @@ if TYPE_CHECKING:
 
     Figures = NDArray[np.float32]
 
-WEIGHT = 0.7
-"""The weight of overlap relative to similarity."""
+WEIGHT = 0.015
+"""The weight of a point of BM25 relative to similarity; a rare common word is worth about 5 points."""
 
 PULLING = 2
 """The number of best records that move the query vector."""
 
-PULL = 1.0
-"""The weight of a certainly right record relative to the query, which has 1."""
+PULL = 0.3
+"""The weight of each of them relative to the query, which has 1."""
 
 NOISE = 0.03
 """The lowest score at which a record without a common word is returned."""
 
-_LIKENESS_FROM_OVERLAP = (0.05, 1.3)
-"""Estimates the similarity of a chunk that has no vector yet."""
+_SIMILARITY_FROM_MATCHES = (-0.03, 0.0175)
+"""Estimates the similarity of a chunk that has no vector yet: at no match, and for each point of BM25."""
 
 
 class Curve(NamedTuple):
@@ -59,14 +54,11 @@ class Curve(NamedTuple):
         return 1 / (1 + math.exp(-max(-30.0, min(30.0, self.slope * value + self.shift))))
 
 
-FIRST = Curve(10.47, -7.66)
-"""The probability that a candidate is right, after the first ranking."""
-
-HYBRID = Curve(7.12, -5.76)
+HYBRID = Curve(7.0, -6.62)
 """The score of a result of both searches."""
 
 WORDS_ALONE = Curve(11.72, -3.48)
-"""The score of a result without vectors, from its overlap."""
+"""The score of a result without vectors, from its BM25 as a share of the maximum for the query."""
 
 
 def similarity(cosine: Figures, average: float) -> Figures:
@@ -74,12 +66,12 @@ def similarity(cosine: Figures, average: float) -> Figures:
     return (cosine - average) / max(1 - average, 1e-6)
 
 
-def expected_similarity(overlap: Figures) -> Figures:
+def expected_similarity(matches: Figures) -> Figures:
     """Estimate the similarity of chunks that have no vector yet."""
-    base, slope = _LIKENESS_FROM_OVERLAP
-    return base + slope * overlap
+    base, slope = _SIMILARITY_FROM_MATCHES
+    return base + slope * matches
 
 
-def fused(like: Figures, overlap: Figures) -> Figures:
+def fused(like: Figures, matches: Figures) -> Figures:
     """The weighted sums that rank the candidates."""
-    return like + WEIGHT * overlap
+    return like + WEIGHT * matches

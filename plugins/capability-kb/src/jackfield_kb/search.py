@@ -13,8 +13,7 @@ from jackfield_kb.access import Access
 from jackfield_kb.chunks import number_of, ordinal_of, split
 from jackfield_kb.fulltext.index import places
 from jackfield_kb.fulltext.search import Hit, TextView
-from jackfield_kb.records import statements
-from jackfield_kb.records.database import RecordDatabase
+from jackfield_kb.records.interface import RecordLog
 
 if TYPE_CHECKING:
     from jackfield_kb.vectors.candidates import VectorQuery
@@ -70,7 +69,7 @@ _AT_ONCE = 200
 
 
 def evidence(
-    database: RecordDatabase,
+    log: RecordLog,
     found: Iterable[RankedRecord],
     access: Access,
     limit: int,
@@ -79,10 +78,7 @@ def evidence(
     """The best results as evidence, with snippets if the weights of the query's words are given."""
     shown: list[Evidence] = []
     texts: set[tuple[str, str]] = set()
-    for each, record in _records(database, found, limit):
-        # The indexes filter by access, but the owner of a record may have changed since.
-        if not access.allows(record):
-            continue
+    for each, record in _records(log, found, access, limit):
         # The same text under another id adds nothing.
         text = (record.title.strip().casefold(), record.text.strip())
         if text in texts:
@@ -96,13 +92,15 @@ def evidence(
 
 
 def _records(
-    database: RecordDatabase, found: Iterable[RankedRecord], limit: int
+    log: RecordLog, found: Iterable[RankedRecord], access: Access, limit: int
 ) -> Iterator[tuple[RankedRecord, Record]]:
-    """Fetch the records of the results in batches; deleted ones are skipped."""
+    """Fetch the records of the results in batches; deleted ones are skipped.
+
+    The indexes filter by access, and the query of the records does so again.
+    """
     remaining = iter(found)
     while part := list(islice(remaining, min(limit, _AT_ONCE))):
-        with database.reading() as db:
-            records = statements.by_numbers(db, [each.number for each in part])
+        records = log.by_numbers([each.number for each in part], access)
         yield from ((each, records[each.number]) for each in part if each.number in records)
 
 
@@ -151,42 +149,45 @@ class RankedRecord(NamedTuple):
 
 def find(asked: SearchQuery, text: TextView | None, meaning: VectorQuery | None) -> Iterator[RankedRecord]:
     """Yield all candidates, best first, each record once."""
-    if meaning is None:
-        return _by_words(_overlaps(asked, text, None))
-    return _by_both(asked, text, _overlaps(asked, text, meaning), meaning)
+    matches = _matches(asked, text, meaning)
+    if meaning is not None:
+        return _by_both(asked, text, matches, meaning)
+    return iter(()) if text is None else by_words(matches, text.ideal(asked.stems, asked.weights))
 
 
-def _by_words(overlaps: Mapping[int, float]) -> Iterator[RankedRecord]:
+def by_words(matches: Mapping[int, float], ideal: float) -> Iterator[RankedRecord]:
+    """Yield the records with the best BM25, best first; `ideal` is its maximum for the query."""
     best: dict[int, tuple[float, int]] = {}
-    for key, overlap in overlaps.items():
-        best[number_of(key)] = max(best.get(number_of(key), (0.0, key)), (overlap, key))
-    for number, (overlap, key) in sorted(best.items(), key=lambda each: (-each[1][0], each[0])):
-        yield RankedRecord(number, scores.WORDS_ALONE(overlap), key)
+    for key, score in matches.items():
+        best[number_of(key)] = max(best.get(number_of(key), (0.0, key)), (score, key))
+    for number, (score, key) in sorted(best.items(), key=lambda each: (-each[1][0], each[0])):
+        yield RankedRecord(number, scores.WORDS_ALONE(score / ideal), key)
 
 
 def _by_both(
-    asked: SearchQuery, text: TextView | None, overlaps: dict[int, float], meaning: VectorQuery
+    asked: SearchQuery, text: TextView | None, matches: dict[int, float], meaning: VectorQuery
 ) -> Iterator[RankedRecord]:
     from jackfield_kb.vectors.candidates import Candidates
 
-    near = [key for key in meaning.nearest(asked.depth) if key not in overlaps]
-    overlaps |= dict.fromkeys(near, 0.0) | _overlaps_of(asked, text, near)
-    if not overlaps:
+    near = [key for key in meaning.nearest(asked.depth) if key not in matches]
+    matches |= dict.fromkeys(near, 0.0)
+    if text is not None:
+        matches |= {hit.key: hit.score for hit in text.scores(asked.stems, near)}
+    if not matches:
         return
-    candidates = Candidates(meaning, overlaps)
+    candidates = Candidates.of(meaning, matches)
     candidates.pull()
-    for number, score, key in candidates.ranked():
-        yield RankedRecord(number, score, key)
+    yield from (RankedRecord(*each) for each in candidates.ranked())
 
 
-def _overlaps(asked: SearchQuery, text: TextView | None, meaning: VectorQuery | None) -> dict[int, float]:
+def _matches(asked: SearchQuery, text: TextView | None, meaning: VectorQuery | None) -> dict[int, float]:
+    """The chunks with the best BM25, and its values."""
     if text is None or not asked.stems:
         return {}
-    ideal = text.ideal(asked.stems, asked.weights)
     hits = None if meaning is None else _sifted(asked, text, meaning)
     if hits is None:
         hits = text.search(asked.stems, asked.scopes, asked.filters, asked.depth)
-    return {hit.key: hit.score / ideal for hit in hits}
+    return {hit.key: hit.score for hit in hits}
 
 
 def _sifted(asked: SearchQuery, text: TextView, meaning: VectorQuery) -> list[Hit] | None:
@@ -207,10 +208,3 @@ def _sifted(asked: SearchQuery, text: TextView, meaning: VectorQuery) -> list[Hi
         return None
     passing = list(compress(hits, allowed))
     return passing[: asked.depth] if len(passing) >= asked.depth or len(hits) < wide else None
-
-
-def _overlaps_of(asked: SearchQuery, text: TextView | None, keys: Sequence[int]) -> dict[int, float]:
-    if text is None or not asked.stems:
-        return {}
-    ideal = text.ideal(asked.stems, asked.weights)
-    return {hit.key: hit.score / ideal for hit in text.scores(asked.stems, keys)}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -15,6 +16,7 @@ from jackfield.settings import (
     HttpUrl,
     NonEmpty,
     Seconds,
+    Secret,
     SettingsError,
 )
 
@@ -40,6 +42,13 @@ def _namespace(name: str) -> str:
     return name
 
 
+def _database(value: str) -> str:
+    if not value.startswith(("postgresql://", "postgres://")):
+        raise ValueError
+    return value
+
+
+DatabaseUrl = Annotated[str, Format("a URL that begins with postgresql://", _database), Secret()]
 Namespace = Annotated[str, Format(" or ".join(map(repr, SHARED)), _namespace)]
 Readers = Literal["everybody", "users"] | tuple[NonEmpty, ...]
 
@@ -48,9 +57,7 @@ Readers = Literal["everybody", "users"] | tuple[NonEmpty, ...]
 class KnowledgeSettings:
     """`[capabilities.kb]`"""
 
-    folder: Annotated[Path, Help("The directory of the library; created readable by its owner only.")] = Path(
-        "knowledge"
-    )
+    folder: Annotated[Path, Help("The library's directory; readable only by its owner.")] = Path("knowledge")
     embeddings: Annotated[
         Literal["local", "openai", "off"] | None,
         Help(
@@ -90,17 +97,55 @@ class KnowledgeSettings:
             default="everybody",
         ),
     ] = field(default_factory=dict)
+    records: Annotated[
+        DatabaseUrl | None,
+        Help(
+            "A PostgreSQL database that holds the records for all hosts: "
+            "`postgresql://user:password@host:5432/name`. If it has a password, use `records_env` instead.",
+            default="a SQLite file in `folder`",
+        ),
+    ] = None
+    records_env: Annotated[
+        EnvironmentVariable | None,
+        Help("The environment variable that holds the URL of that database.", default="none"),
+    ] = None
+    index: Annotated[
+        Literal["local", "postgres"],
+        Help(
+            "Where records in PostgreSQL are searched. `local`: in indexes in `folder`, which follow the "
+            "database. `postgres`: inside PostgreSQL, without files on this machine."
+        ),
+    ] = "local"
 
     def __post_init__(self) -> None:
         if faults := [*self._unused()]:
             raise ValueError("\n".join(faults))
 
     def _unused(self) -> Iterator[str]:
+        if self.records is not None and self.records_env is not None:
+            yield "records_env: records is set as well; keep one of them"
+        if self.index == "postgres" and not self.is_shared:
+            yield "index: 'postgres' needs records in PostgreSQL; set records or records_env"
         if self.embeddings == "openai":
             return
         for name in ("model", "base_url", "api_key_env"):
             if getattr(self, name) is not None:
                 yield f'{name}: only used with embeddings = "openai"'
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether the records are in PostgreSQL."""
+        return self.records is not None or self.records_env is not None
+
+    def database_url(self) -> str | None:
+        """Return the URL of the database; None for a SQLite file."""
+        if self.records_env is None:
+            return self.records
+        url = os.environ.get(self.records_env, "")
+        if not url.startswith(("postgresql://", "postgres://")):
+            wrong = "does not begin with postgresql://" if url else "is not set"
+            raise SettingsError(f"{PLACE} records_env: the environment variable {self.records_env} {wrong}")
+        return url
 
     def access_of(self, user: str | None) -> Access:
         """Return which records a user may see."""
@@ -149,4 +194,31 @@ def open_library(settings: KnowledgeSettings, notice: Callable[[str], None] | No
             "no embeddings: records are searched by words only; "
             "install jackfield-capability-kb[embeddings] to search by meaning as well"
         )
-    return Library(settings.folder, embedder=embedder, notice=tell)
+    url = settings.database_url()
+    if url is None:
+        return Library(settings.folder, embedder=embedder, notice=tell)
+    return _shared_library(settings, url, embedder, tell)
+
+
+def _shared_library(
+    settings: KnowledgeSettings, url: str, embedder: EmbeddingModel | None, notice: Callable[[str], None]
+) -> Library:
+    """A library with its records in PostgreSQL."""
+    for name in ("asyncpg", "jackfield_postgres"):
+        if find_spec(name) is None:
+            raise SettingsError(
+                f"{PLACE} records: PostgreSQL needs {name}; install jackfield-capability-kb[postgres]"
+            )
+    from jackfield_kb.library import Library
+    from jackfield_kb.postgres.database import SessionPool
+    from jackfield_kb.postgres.records import PostgresRecords
+    from jackfield_kb.postgres.replica_search import ReplicaSearch
+    from jackfield_kb.postgres.search import PostgresSearch
+
+    records = PostgresRecords(SessionPool(url))
+    engine = (
+        PostgresSearch(records, embedder, notice)
+        if settings.index == "postgres"
+        else ReplicaSearch(settings.folder, records, embedder, notice)
+    )
+    return Library(settings.folder, embedder=embedder, notice=notice, records=records, engine=engine)

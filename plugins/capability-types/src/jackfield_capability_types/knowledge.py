@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Protocol
@@ -63,6 +63,15 @@ class Evidence:
     snippet: str | None = None
 
 
+class SearchResults(list[Evidence]):
+    """Search results that may say that not all records were searched."""
+
+    def __init__(self, found: Iterable[Evidence] = (), incomplete: str | None = None) -> None:
+        super().__init__(found)
+        self.incomplete = incomplete
+        """Why records may be missing, as a sentence; None if all records were searched."""
+
+
 class KnowledgeView(Protocol):
     """The knowledge base of one session, with the access of its user."""
 
@@ -75,7 +84,10 @@ class KnowledgeView(Protocol):
         limit: int = 5,
         snippets: bool = True,
     ) -> Sequence[Evidence]:
-        """Return the best matching records, best first, each once; the result may be empty."""
+        """Return the best matching records, best first, each once; the result may be empty.
+
+        Return `SearchResults` with a reason if records may be missing because an index is being built.
+        """
 
     async def get(self, ids: Sequence[str]) -> Sequence[Record]:
         """Return records by id in the given order, without unknown ids and records of other users."""

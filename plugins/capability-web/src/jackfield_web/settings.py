@@ -58,8 +58,8 @@ class WebSettings:
     max_bytes: Annotated[
         Bytes,
         Help(
-            "Maximum size of a page, before and after decompression; the rest is cut off, and the answer "
-            "says so."
+            "Maximum size of a page, before and after decompression; a longer page is cut off, and the "
+            "answer says so."
         ),
     ] = 2 * 1024 * 1024
     user_agent: Annotated[

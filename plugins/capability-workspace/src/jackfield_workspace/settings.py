@@ -62,7 +62,7 @@ class WorkspaceSettings:
         ),
     ] = 1000
     max_files: Annotated[
-        int, Gt(0), Le(5000), Unit("files"), Help("Maximum files that `glob` lists; it counts all.")
+        int, Gt(0), Le(5000), Unit("files"), Help("Maximum files that `glob` lists; the count includes all.")
     ] = 200
     max_matches: Annotated[
         int, Gt(0), Le(5000), Unit("matches"), Help("Maximum matches that one `grep` returns.")
@@ -79,7 +79,7 @@ class WorkspaceSettings:
         Gt(0),
         Le(60),
         Unit("seconds"),
-        Help("Time limit for a search; it then returns what it has found, and says so."),
+        Help("Time limit for a search; it then returns what it has found so far, and says so."),
     ] = 5.0
 
     def unavailable(self) -> str | None:
@@ -96,7 +96,7 @@ class ShellSettings:
     """`[capabilities.shell]`"""
 
     root: Annotated[
-        Path | None, Help("The working directory of commands.", default="none: the tool is withheld")
+        Path | None, Help("The directory in which commands run.", default="none: the tool is withheld")
     ] = None
     max_seconds: Annotated[
         float,
@@ -110,7 +110,7 @@ class ShellSettings:
         Gt(0),
         Le(1_000_000),
         Unit("bytes"),
-        Help("How much of the output is kept: a third from its beginning, the rest from its end."),
+        Help("How much of the output is kept: one third from the beginning, two thirds from the end."),
     ] = 20_000
     environment: Annotated[
         tuple[NonEmpty, ...], Help("Names of the host's environment variables that commands see.")

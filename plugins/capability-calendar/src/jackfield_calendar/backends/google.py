@@ -12,11 +12,12 @@ from urllib.parse import quote
 from zoneinfo import ZoneInfo
 
 import httpx
+from jackfield.datetimes import find_zone
 
 from jackfield_calendar import tool_errors
 from jackfield_calendar.backend import BookedEvent, NewEvent, Occurrence, OccurrenceList, TimeRange, clash
 from jackfield_calendar.backends.google_auth import GoogleTokens
-from jackfield_calendar.zones import find_zone, moment
+from jackfield_calendar.zones import moment
 
 _LONGEST_TITLE = 200
 

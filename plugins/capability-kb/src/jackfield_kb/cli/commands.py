@@ -225,7 +225,7 @@ def stats(settings: Settings, as_json: bool) -> None:
     """Show the number of records, and whether the indexes are up to date."""
     with opened(settings) as library:
         facts = library.stats()
-        folder = str(library.folder)
+        folder = library.place
     records = sorted(facts.records.items())
     total = sum(number for _, number in records)
     if as_json:

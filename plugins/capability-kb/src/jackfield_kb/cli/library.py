@@ -72,7 +72,12 @@ def opened(settings: Settings) -> Iterator[Library]:
 
 def whole(library: Library, *, as_json: bool) -> None:
     """Rebuild a missing index now, because a single search cannot wait for the background."""
-    missing = [name for name, state in library.stats().indexes.items() if state == "missing"]
+    states = library.stats().indexes
+    missing = [name for name, state in states.items() if state == "missing"]
+    if library.is_shared and any("behind" in state for state in states.values()):
+        # No process on this machine may have followed what other hosts loaded.
+        library.refresh()
+        return
     if not missing:
         return
     from jackfield_kb.cli.terminal import progress_reporter

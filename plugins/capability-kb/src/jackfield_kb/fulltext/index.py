@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache, lru_cache
 from operator import attrgetter
@@ -24,7 +24,8 @@ from jackfield_kb.chunks import key_of, split
 from jackfield_kb.errors import DamagedIndexError
 from jackfield_kb.files import checksum, read_json
 from jackfield_kb.index_worker import Generations, incomplete
-from jackfield_kb.records.statements import Numbered, Position, in_microseconds
+from jackfield_kb.records.interface import Numbered, Position
+from jackfield_kb.records.rows import in_microseconds
 
 TITLE, WORDS, KEY, RECORD, SCOPE, TYPE, TAG, UPDATED = (
     "title", "words", "key", "record", "scope", "type", "tag", "updated",
@@ -179,6 +180,7 @@ def storable(text: str) -> str:
 
 
 _WRITER_BYTES = 64_000_000
+_REMOVED_AT_ONCE = 10_000
 
 
 class TextState(NamedTuple):
@@ -187,10 +189,14 @@ class TextState(NamedTuple):
     folder: str
     position: Position
     seals: dict[str, int]
+    complete: bool = True
+    """False while the index is being built and has never covered all records."""
 
 
 class TextIndex(Generations):
     """The folder `text` of a library."""
+
+    format = 2
 
     def state(self) -> TextState | None:
         """Read the state of the index; None if there is no index, `DamagedIndexError` if it is unreadable."""
@@ -198,7 +204,12 @@ class TextIndex(Generations):
         if said is None:
             return None
         try:
-            return TextState(str(said["folder"]), Position(*said["position"]), dict(said["seals"]))
+            return TextState(
+                str(said["folder"]),
+                Position(*said["position"]),
+                dict(said["seals"]),
+                bool(said.get("complete", True)),
+            )
         except (KeyError, TypeError) as error:
             raise incomplete(error) from None
 
@@ -216,34 +227,41 @@ class TextIndex(Generations):
         name = self._new_generation()
         with damage_reported():
             tantivy.Index(schema(), path=str(self.folder / name))
-        return TextState(name, Position(), {})
+        return TextState(name, Position(), {}, complete=False)
 
     def record(self, state: TextState, position: Position) -> TextState:
         """Publish the committed state."""
         seals = _sealed(self.folder / state.folder, state.seals)
-        self._say({"folder": state.folder, "position": position, "seals": seals})
-        return TextState(state.folder, position, seals)
+        recorded = state._replace(position=position, seals=seals)
+        self._say(recorded._asdict())
+        return recorded
 
     def tidy(self, state: TextState) -> None:
         """Remove folders that are no longer used."""
         self._keep_only(state.folder)
 
 
-def add(writer: tantivy.IndexWriter, items: Iterable[Numbered]) -> int:
-    """Add records and return the number of chunks; records of an interrupted run are replaced."""
-    count = 0
+def add(writer: tantivy.IndexWriter, items: Iterable[Numbered]) -> None:
+    """Add the chunks of records."""
     for item in items:
-        writer.delete_documents_by_term(RECORD, item.number)
         for document in documents(item):
             writer.add_document(document)
-            count += 1
-    return count
 
 
-def remove(writer: tantivy.IndexWriter, numbers: Iterable[int]) -> None:
+def remove(writer: tantivy.IndexWriter, numbers: Sequence[int]) -> None:
     """Remove the chunks of records."""
-    for number in numbers:
-        writer.delete_documents_by_term(RECORD, number)
+    # A query, because `delete_documents_by_term` matches no unsigned field.
+    for start in range(0, len(numbers), _REMOVED_AT_ONCE):
+        part = numbers[start : start + _REMOVED_AT_ONCE]
+        writer.delete_documents_by_query(tantivy.Query.term_set_query(schema(), RECORD, part))
+
+
+def remove_after(writer: tantivy.IndexWriter, number: int) -> None:
+    """Remove records with higher numbers: an interrupted run added them and is about to add them again."""
+    after = tantivy.Query.range_query(
+        schema(), RECORD, tantivy.FieldType.Unsigned, number, _EVER, include_lower=False
+    )
+    writer.delete_documents_by_query(after)
 
 
 def writer(index: tantivy.Index) -> tantivy.IndexWriter:

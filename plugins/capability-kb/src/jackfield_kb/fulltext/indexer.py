@@ -6,9 +6,7 @@ from jackfield_kb.errors import DamagedIndexError
 from jackfield_kb.fulltext import index
 from jackfield_kb.fulltext.index import TextIndex, TextState
 from jackfield_kb.index_worker import Count, IncrementalIndex, Notice
-from jackfield_kb.records import statements
-from jackfield_kb.records.database import RecordDatabase
-from jackfield_kb.records.statements import Position
+from jackfield_kb.records.interface import Position, RecordLog
 
 _BATCH = 1_000
 _COMMIT = 50_000
@@ -18,8 +16,8 @@ _COMMIT = 50_000
 class TextIndexer(IncrementalIndex[TextState]):
     """Updates the full-text index."""
 
-    def __init__(self, database: RecordDatabase, index: TextIndex, notice: Notice) -> None:
-        super().__init__(database, index.folder, notice)
+    def __init__(self, log: RecordLog, index: TextIndex, notice: Notice) -> None:
+        super().__init__(log, index.folder, notice)
         self._index = index
 
     def _begun(self) -> TextState:
@@ -32,6 +30,9 @@ class TextIndexer(IncrementalIndex[TextState]):
             self._notice(f"the full-text index is damaged and is being rebuilt: {error}")
             self._fill(self._index.start_rebuild(), count, publish=False)
 
+    def _discard(self) -> None:
+        self._index.discard()
+
     def _usable(self) -> TextState | None:
         try:
             return self._index.state()
@@ -41,14 +42,13 @@ class TextIndexer(IncrementalIndex[TextState]):
             return None
 
     def _fill(self, state: TextState, count: Count, *, publish: bool) -> None:
-        with self._database.reading() as db:
-            target = statements.position(db)
-            gone = statements.removed_after(db, state.position.step) if state.position.number else []
+        target, gone = self._log.changes(state.position)
         with index.damage_reported():
             writer = index.writer(self._index.open(state, check=False))
             index.remove(writer, gone)
+            index.remove_after(writer, state.position.number)
             number, pending = state.position.number, 0
-            while batch := self._next(number):
+            while batch := self._log.after(number, _BATCH):
                 index.add(writer, batch)
                 number, pending = batch[-1].number, pending + len(batch)
                 count(len(batch))
@@ -58,9 +58,6 @@ class TextIndexer(IncrementalIndex[TextState]):
                     pending = 0
             writer.commit()
             writer.wait_merging_threads()
-        state = self._index.record(state, Position(max(number, target.number), target.step))
+        position = Position(max(number, target.number), target.step)
+        state = self._index.record(state._replace(complete=True), position)
         self._index.tidy(state)
-
-    def _next(self, number: int) -> list[statements.Numbered]:
-        with self._database.reading() as db:
-            return statements.after(db, number, _BATCH)

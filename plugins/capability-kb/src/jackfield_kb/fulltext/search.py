@@ -14,7 +14,7 @@ from jackfield_capability_types.knowledge import Filters
 from jackfield_kb.errors import DamagedIndexError
 from jackfield_kb.fulltext import index
 from jackfield_kb.fulltext.index import TextIndex, damage_reported
-from jackfield_kb.records.statements import Position
+from jackfield_kb.records.interface import Position
 
 _TITLE = 0.5
 """The extra weight of a word in the title."""
@@ -42,6 +42,7 @@ class TextReader:
         self._folder = ""
         self._open: tantivy.Index | None = None
         self._position = Position()
+        self._complete = True
 
     def view(self) -> TextView | None:
         """Return the current state of the index; None if there is no index yet."""
@@ -59,7 +60,7 @@ class TextReader:
             if mark != self._mark or self._open is None:
                 self._follow()
                 self._mark = mark
-            return None if self._open is None else TextView(self._open, self._position)
+            return None if self._open is None else TextView(self._open, self._position, self._complete)
 
     def forget(self) -> None:
         """Close the index."""
@@ -76,14 +77,15 @@ class TextReader:
         if self._open is not None and state is not None:
             with damage_reported():
                 self._open.reload()
-            self._position = state.position
+            self._position, self._complete = state.position, state.complete
 
 
 class TextView:
     """One state of the index."""
 
-    def __init__(self, index: tantivy.Index, position: Position) -> None:
+    def __init__(self, index: tantivy.Index, position: Position, complete: bool) -> None:
         self.position = position
+        self.complete = complete
         with damage_reported():
             self._searcher = index.searcher()
         self._schema = index.schema

@@ -18,7 +18,7 @@ from jackfield_kb.loader import slugs
 from jackfield_kb.loader.documents import Problem
 from jackfield_kb.loader.drafts import LoadedRecord
 from jackfield_kb.loader.file_reader import FileReader
-from jackfield_kb.records.statements import Holder
+from jackfield_kb.records.interface import Holder
 
 UNFINISHED = "unfinished:"
 """Prefix of the digest of a file with problems, so that the next load reads it again."""
@@ -63,7 +63,7 @@ class IdClaims:
 
     def _settled(self, part: PendingRecords, made: LoadedRecord) -> LoadedRecord | None:
         rival = self._rival(made.record.id, part.source.uri)
-        if rival is not None and _is_gone(rival):
+        if rival is not None and self._is_gone(made.record.id, rival):
             self.drops.append(rival)
             rival = None
         if rival is not None and not made.given_id:
@@ -79,6 +79,12 @@ class IdClaims:
             made = replace(made, record=self.library.get([made.record.id])[0])
         self._taken[made.record.id] = part.source.uri
         return made
+
+    def _is_gone(self, id_: str, uri: str) -> bool:
+        """Whether the file of a rival no longer exists; a file of another machine cannot be checked."""
+        known = self.holders.get(id_)
+        file = file_of(uri)
+        return file is not None and not file.exists() and (known is None or known.is_local)
 
     def _exposed(self, made: LoadedRecord) -> str | None:
         """The owner of a personal record that would become shared without an explicit namespace."""
@@ -106,11 +112,6 @@ def file_of(uri: str) -> Path | None:
     """The path of a source URI; None for records without a file."""
     parts = urlsplit(uri)
     return Path(unquote(parts.path, errors="surrogateescape")) if parts.scheme == "file" else None
-
-
-def _is_gone(holder: str) -> bool:
-    file = file_of(holder)
-    return file is not None and not file.exists()
 
 
 _MOST_SOURCES, _MOST_RECORDS, _MOST_CHARACTERS, _LONGEST_WAIT = 64, 1_000, 8_000_000, 2.0

@@ -11,7 +11,7 @@ from jackfield_kb.loader import slugs
 from jackfield_kb.loader.documents import Document, Problem, UnreadableFileError
 from jackfield_kb.loader.drafts import LoadedRecord, LoadOptions, RecordDraft, make
 from jackfield_kb.loader.scan import ScannedFile
-from jackfield_kb.records.statements import to_row
+from jackfield_kb.records.rows import to_row
 
 _READER = "1"
 """Version of the readers; a new version makes the next load read all files again."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -112,18 +113,27 @@ class LoadRun:
 
     def run(self, paths: Sequence[Path]) -> LoadSummary:
         """Load all files below the paths; reported progress is saved even if the load is interrupted."""
+        try:
+            with self._alone(paths):
+                self._load(paths)
+        except LibraryError as error:
+            remedy = "fix it and run the same command again; loaded files are not read again"
+            self.summary.problems.append(Problem(self._library.place, str(error), remedy))
+        return self.summary
+
+    def _alone(self, paths: Sequence[Path]) -> AbstractContextManager[None]:
+        if self._plan.dry_run:
+            return nullcontext()
+        return self._library.loading([path.resolve().as_uri() for path in paths])
+
+    def _load(self, paths: Sequence[Path]) -> None:
         for uri, source in self._library.sources().items():
             self._known[uri.partition("#")[0]][uri] = source
         found = walk(paths, self._library.folder)
-        try:
-            self._begin(found)
-            self._files(found)
-            if not self._plan.dry_run and not self.summary.interrupted:
-                self._index()
-        except LibraryError as error:
-            remedy = "fix it and run the same command again; loaded files are not read again"
-            self.summary.problems.append(Problem(str(self._library.folder), str(error), remedy))
-        return self.summary
+        self._begin(found)
+        self._files(found)
+        if not self._plan.dry_run and not self.summary.interrupted:
+            self._index()
 
     def _files(self, found: FileScan) -> None:
         for file in self._as_before(found.files):

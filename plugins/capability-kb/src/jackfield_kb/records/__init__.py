@@ -1,1 +1,1 @@
-"""Records in one SQLite file, the source that both indexes are built from."""
+"""Records, the source that both indexes are built from: in a SQLite file, or in PostgreSQL."""

@@ -1,4 +1,4 @@
-"""Candidates of a search with both scores as arrays: vector similarity and word overlap."""
+"""Candidates of a search with both scores as arrays: vector similarity and word matches."""
 
 from __future__ import annotations
 
@@ -48,57 +48,73 @@ class VectorQuery(NamedTuple):
 
 
 class Candidates:
-    """Chunks with overlap and vector, grouped by record."""
+    """Chunks with matches and vector, grouped by record.
 
-    def __init__(self, meaning: VectorQuery, overlaps: Mapping[int, float]) -> None:
-        self._view = meaning.view
-        self._query = meaning.query
-        keys = np.fromiter(overlaps.keys(), np.uint64, len(overlaps))
-        order = np.argsort(keys)
-        self._keys = keys[order]
-        self._overlaps = np.fromiter(overlaps.values(), np.float32, len(overlaps))[order]
-        rows, self._known = self._view.rows_of(self._keys)
-        self._vectors = self._view.vectors(rows)
+    Keys are sorted. A chunk that is not `known` has no vector yet. `sample` is a sample of all vectors.
+    """
+
+    def __init__(
+        self,
+        query: Vector,
+        keys: NDArray[np.uint64],
+        matches: Vector,
+        *,
+        vectors: Vector,
+        known: NDArray[np.bool_],
+        sample: Vector,
+    ) -> None:
+        self._query, self._keys, self._matches = query, keys, matches
+        self._vectors, self._known, self._sample = vectors, known, sample
         numbers = self._keys >> _ORDINAL
         self._starts = np.flatnonzero(np.concatenate([[True], numbers[1:] != numbers[:-1]]))
         self._ends = np.append(self._starts[1:], len(numbers))
         self._numbers = numbers[self._starts]
         self._likes = self._liked()
 
+    @classmethod
+    def of(cls, meaning: VectorQuery, matches: Mapping[int, float]) -> Candidates:
+        """Return the candidates of a query with their vectors from the index."""
+        keys = np.fromiter(matches.keys(), np.uint64, len(matches))
+        order = np.argsort(keys)
+        figures = np.fromiter(matches.values(), np.float32, len(matches))[order]
+        view, keys = meaning.view, keys[order]
+        rows, known = view.rows_of(keys)
+        return cls(meaning.query, keys, figures, vectors=view.vectors(rows), known=known, sample=view.sample)
+
     def pull(self) -> None:
-        """Move the query towards the best records, each weighted by its probability."""
+        """Move the query towards the best records."""
         sums = self._sums()
         moved = self._query.copy()
         for record in np.argsort(-sums, kind="stable")[: scores.PULLING]:
             place = self._best(self._likes, record)
             if self._known[place]:
-                moved += scores.PULL * scores.FIRST(float(sums[record])) * self._vectors[place]
+                moved += scores.PULL * self._vectors[place]
         self._query = moved / np.linalg.norm(moved)
         self._likes = self._liked()
 
     def ranked(self) -> Iterator[tuple[int, float, int]]:
         """Yield the number, score and best chunk of each relevant record, best first."""
-        sums, both = self._sums(), scores.fused(self._likes, self._overlaps)
-        overlaps = np.maximum.reduceat(self._overlaps, self._starts)
+        sums, both = self._sums(), scores.fused(self._likes, self._matches)
+        matches = np.maximum.reduceat(self._matches, self._starts)
         for record in np.argsort(-sums, kind="stable"):
             score = scores.HYBRID(float(sums[record]))
-            if score >= scores.NOISE or overlaps[record]:
+            if score >= scores.NOISE or matches[record]:
                 shown = self._keys[self._best(both, record)]
                 yield int(self._numbers[record]), score, int(shown)
 
     def _sums(self) -> Vector:
-        """For each record the sum of its best similarity and its best overlap, of any chunks."""
+        """For each record the sum of its best similarity and its best match, of any chunks."""
         likes = np.maximum.reduceat(self._likes, self._starts)
-        return scores.fused(likes, np.maximum.reduceat(self._overlaps, self._starts))
+        return scores.fused(likes, np.maximum.reduceat(self._matches, self._starts))
 
     def _liked(self) -> Vector:
         cosines = quantization.cosines(self._vectors, self._query)
         likes = scores.similarity(cosines, self._average())
-        found: Vector = np.where(self._known, likes, scores.expected_similarity(self._overlaps))
+        found: Vector = np.where(self._known, likes, scores.expected_similarity(self._matches))
         return found
 
     def _average(self) -> float:
-        sample = quantization.cosines(self._view.sample, self._query)
+        sample = quantization.cosines(self._sample, self._query)
         return float((sample.sum() + _DOUBT * _AVERAGE) / (len(sample) + _DOUBT))
 
     def _best(self, values: NDArray[np.float32], record: np.intp) -> int:

@@ -23,7 +23,8 @@ from jackfield_kb.access import scopes_of
 from jackfield_kb.chunks import key_of
 from jackfield_kb.errors import DamagedIndexError
 from jackfield_kb.index_worker import Generations, incomplete
-from jackfield_kb.records.statements import Numbered, Position, in_microseconds
+from jackfield_kb.records.interface import Numbered, Position
+from jackfield_kb.records.rows import in_microseconds
 from jackfield_kb.vectors import binary_quantization as quantization
 
 VECTORS, SIGNS, KEYS, SCOPES, TYPES, UPDATED, TAGS, NAMES, REMOVED, CENTRE = (
@@ -125,10 +126,14 @@ class VectorState(NamedTuple):
     rows: int
     position: Position
     extents: Extents
+    complete: bool = True
+    """False while the index is being built and has never covered all records."""
 
 
 class VectorIndex(Generations):
     """The folder `vectors` of a library."""
+
+    format = 1
 
     def state(self) -> VectorState | None:
         """Read the state of the index; None if there is no index, `DamagedIndexError` if it is unreadable."""
@@ -148,7 +153,7 @@ class VectorIndex(Generations):
 
     def start_rebuild(self, model: str) -> VectorState:
         """Create a folder for a rebuild; it is used once a state is recorded."""
-        return VectorState(self._new_generation(), model, 0, 0, Position(), {})
+        return VectorState(self._new_generation(), model, 0, 0, Position(), {}, complete=False)
 
     def record(self, state: VectorState) -> None:
         """Publish a state."""

@@ -8,13 +8,11 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from jackfield_kb.chunks import split
+from jackfield_kb.chunks import passage_texts
 from jackfield_kb.embedders import EmbeddingModel
 from jackfield_kb.errors import DamagedIndexError, EmbeddingFailedError
 from jackfield_kb.index_worker import Count, IncrementalIndex, Notice
-from jackfield_kb.records import statements
-from jackfield_kb.records.database import RecordDatabase
-from jackfield_kb.records.statements import Numbered, Position
+from jackfield_kb.records.interface import Numbered, Position, RecordLog
 from jackfield_kb.vectors import index
 from jackfield_kb.vectors.index import Rows, VectorIndex, VectorState, added, compacted, too_many_dead
 
@@ -31,15 +29,16 @@ _AT_ONCE = 48
 class VectorIndexer(IncrementalIndex[VectorState]):
     """Updates the vector index."""
 
-    def __init__(
-        self, database: RecordDatabase, index: VectorIndex, embedder: EmbeddingModel, notice: Notice
-    ) -> None:
-        super().__init__(database, index.folder, notice)
+    def __init__(self, log: RecordLog, index: VectorIndex, embedder: EmbeddingModel, notice: Notice) -> None:
+        super().__init__(log, index.folder, notice)
         self._index = index
         self._embedder = embedder
 
     def _begun(self) -> VectorState:
         return self._index.start_rebuild(self._embedder.model)
+
+    def _discard(self) -> None:
+        self._index.discard()
 
     def _usable(self) -> VectorState | None:
         try:
@@ -57,9 +56,8 @@ class VectorIndexer(IncrementalIndex[VectorState]):
         return state
 
     def _fill(self, state: VectorState, count: Count, *, publish: bool) -> None:
-        with self._database.reading() as db:
-            target = statements.position(db)
-            gone = statements.removed_after(db, state.position.step) if state.position.number else []
+        before = state.position
+        target, gone = self._log.changes(before)
         state = self._struck_out(state, gone)
         state = state._replace(position=state.position._replace(step=target.step))
         while batch := self._next_embedded(state.position.number, count):
@@ -67,8 +65,11 @@ class VectorIndexer(IncrementalIndex[VectorState]):
             if publish:
                 self._index.record(state)
             count(len(batch.items))
-        number = max(state.position.number, target.number)
-        state = state._replace(position=Position(number, target.step))
+        if not self._log.count_after(state.position.number):
+            number = max(state.position.number, target.number)
+            state = state._replace(position=Position(number, target.step), complete=True)
+        elif state.position == before:
+            return  # The stored vectors are not there yet.
         if too_many_dead(self._index.columns(state), state):
             state = compacted(self._index, state)
         self._index.record(state)
@@ -81,15 +82,26 @@ class VectorIndexer(IncrementalIndex[VectorState]):
         vectors: list[NDArray[np.float32]] = []
         enough = time.monotonic() + _SECONDS
         while time.monotonic() < enough and sum(counts) < _MOST_ROWS:
-            with self._database.reading() as db:
-                batch = statements.after(db, items[-1].number if items else number, _BATCH)
+            batch = self._log.after(items[-1].number if items else number, _BATCH)
             if not batch:
                 break
-            texts = [passage_texts(item) for item in batch]
-            vectors += self._embedded([text for each in texts for text in each], count)
-            items += batch
-            counts += map(len, texts)
+            found = self._vectors(batch, count)
+            if not found:
+                break
+            items += batch[: len(found)]
+            counts += map(len, found)
+            vectors += found
         return Rows(items, counts, np.concatenate(vectors)) if items else None
+
+    def _vectors(self, batch: Sequence[Numbered], count: Count) -> list[NDArray[np.float32]]:
+        """The vectors of each record, a row for each chunk; of fewer records if they are not stored yet."""
+        stored = self._log.vectors(self._embedder.model, batch)
+        if stored is not None:
+            count(0)
+            return [stored[item.number] for item in batch if item.number in stored]
+        texts = [passage_texts(item.record) for item in batch]
+        rows = np.concatenate([*self._embedded([text for each in texts for text in each], count)])
+        return np.split(rows, np.cumsum([len(each) for each in texts])[:-1])
 
     def _struck_out(self, state: VectorState, gone: Sequence[int]) -> VectorState:
         numbers = np.array([number for number in gone if number <= state.position.number], np.uint64)
@@ -111,9 +123,3 @@ class VectorIndexer(IncrementalIndex[VectorState]):
             # Lets the caller stop between batches.
             count(0)
             yield np.asarray(self._embedder.embed(texts[start : start + _AT_ONCE]), np.float32)
-
-
-def passage_texts(item: Numbered) -> list[str]:
-    """The texts to embed for a record: each chunk with the title before it."""
-    record = item.record
-    return [f"{record.title}\n{record.text[part.start : part.end]}" for part in split(record.text)]

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from jackfield_kb.access import PERSONAL
 from jackfield_kb.errors import DamagedIndexError
-from jackfield_kb.records.statements import in_microseconds
+from jackfield_kb.records.rows import in_microseconds
 from jackfield_kb.vectors import binary_quantization as quantization
 from jackfield_kb.vectors import index
 from jackfield_kb.vectors.index import NEVER, Columns, FacetNames, VectorIndex, VectorState
@@ -273,6 +273,7 @@ class VectorView:
     def __init__(self, files: Columns, state: VectorState, grown: MaskCache) -> None:
         self.rows = state.rows
         self.position = state.position
+        self.complete = state.complete
         self.facets = Facets(files, state, grown)
         self._vectors = files.read(state.extents, index.VECTORS).reshape(-1, state.dimensions)
         self._keys = files.read(state.extents, index.KEYS)
