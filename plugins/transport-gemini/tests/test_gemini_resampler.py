@@ -44,12 +44,26 @@ def test_frequencies_above_8_khz_do_not_alias(hertz: int) -> None:
 def test_a_sweep_has_no_clicks_where_frames_meet() -> None:
     seconds, low, high = 2.0, 100.0, 6000.0
     at = np.arange(int(seconds * 24_000)) / 24_000
-    sweep = 10_000 * np.sin(2 * np.pi * (low * at + (high - low) * at**2 / (2 * seconds)))
-    at = np.arange(int(seconds * 16_000)) / 16_000
-    same_sweep = 10_000 * np.sin(2 * np.pi * (low * at + (high - low) * at**2 / (2 * seconds)))
-    made = resampled(sweep)
-    assert len(made) == len(same_sweep)
-    assert np.max(np.abs(made - same_sweep)[200:-200]) < 10
+    made = resampled(10_000 * np.sin(2 * np.pi * (low * at + (high - low) * at**2 / (2 * seconds))))
+    assert len(made) == int(seconds * 16_000)
+    # Two samples of a sine and its frequency give the next one, whatever its phase; a click breaks that.
+    hertz = low + (high - low) * np.arange(1, len(made) - 1) / len(made)
+    expected = 2 * np.cos(2 * np.pi * hertz / 16_000) * made[1:-1] - made[:-2]
+    assert np.max(np.abs(made[2:] - expected)[200:-200]) < 10
+
+
+def test_a_sound_keeps_its_time() -> None:
+    sound = np.zeros(4800)
+    sound[2400] = 30_000
+    assert abs(np.argmax(resampled(sound)) - 1600) <= 2  # An eighth of a millisecond.
+
+
+@pytest.mark.parametrize("samples", [1, 100, 480, 481, 4800])
+def test_the_last_samples_are_not_lost(samples: int) -> None:
+    # A tone up to the end: without the samples that the filter holds back, the last ten milliseconds lack.
+    made = resampled(sine(400, samples / 24_000))
+    assert len(made) == -(-samples * 2 // 3)
+    assert samples < 480 or loudness(made[-160:]) == pytest.approx(loudness(sine(400)), rel=0.05)
 
 
 @given(st.lists(st.integers(1, 700), min_size=1, max_size=20), st.integers(0, 2**32 - 1))
@@ -69,7 +83,7 @@ def test_output_frames_are_as_even_as_input_frames() -> None:
     resampler = SpeechResampler()
     frames = [len(resampler.feed(sine(440, 0.02).astype("<i2").tobytes())) // 2 for _ in range(100)]
     assert set(frames[1:]) == {320}
-    assert frames[0] > 320 - 64  # Its look-ahead is less than four milliseconds.
+    assert frames[0] == 320 - 160  # It looks ten milliseconds ahead.
 
 
 def test_loud_samples_are_clipped_and_do_not_wrap() -> None:

@@ -95,7 +95,7 @@ def test_listing_the_offers_loads_nothing_heavy() -> None:
         "import sys, jackfield_gemini as g\n"
         "offer = g.jackfield_transports()[0]\n"
         "offer.create(offer.settings())\n"
-        "heavy = {'google.genai', 'numpy', 'samplerate', 'websockets', 'pydantic'} & set(sys.modules)\n"
+        "heavy = {'google.genai', 'numpy', 'soxr', 'websockets', 'pydantic'} & set(sys.modules)\n"
         "sys.exit(f'loaded: {heavy}' if heavy else 0)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)

@@ -14,7 +14,8 @@ from jackfield_local.agent.grounding import GroundedArguments, ground
 from jackfield_local.agent.message import UserMessage
 from jackfield_local.agent.prompt import BUDGET, static_prefix
 from jackfield_local.agent.tools import Tool, ValueType, tools_of
-from jackfield_local.language.numbers import shift
+from jackfield_local.language.numbers import TimeChange, time_change
+from jackfield_local.language.questions import refers_back
 from local_requests import NOW
 
 
@@ -81,6 +82,27 @@ def test_a_choice_is_taken_from_the_words_of_its_description() -> None:
     assert _ground("log_workout", "add a workout of 30 minutes", kind="run", minutes=30).missing is not None
 
 
+def test_an_optional_choice_has_to_be_in_the_last_message() -> None:
+    raw = {"text": "water the plants", "at": "friday at 8", "repeat": "weekly"}
+    said = UserMessage(
+        "remind me to water the plants on friday at 8", NOW, embed_phrases, ("the weekly bins at 7",)
+    )
+    assert "repeat" not in ground(_tools()["set_reminder"], raw, said).args
+
+
+@pytest.mark.parametrize(
+    ("said", "back"),
+    [
+        ("are there any on the second floor?", True),
+        ("do you have some?", True),
+        ("do you have some paper?", False),
+        ("which of them is late?", True),
+    ],
+)
+def test_a_pronoun_refers_to_what_was_named_before(said: str, back: bool) -> None:
+    assert refers_back(said) is back
+
+
 def test_numbers_keep_to_the_limits_of_the_schema() -> None:
     found = _ground("set_thermostat", "set the bedroom to 80 degrees", room="bedroom", celsius=80)
     assert found.missing is not None
@@ -120,12 +142,12 @@ def test_texts_are_copied_as_the_user_wrote_them() -> None:
     ],
 )
 def test_relative_changes(text: str, hours: float) -> None:
-    assert shift(text) == timedelta(hours=hours)
+    assert time_change(text) == TimeChange(timedelta(hours=hours), ends_only=False)
 
 
 def test_nothing_is_shifted_without_a_length_and_a_direction() -> None:
-    assert shift("see you later") is None
-    assert shift("it takes an hour") is None
+    assert time_change("see you later") is None
+    assert time_change("it takes an hour") is None
 
 
 @pytest.mark.parametrize(

@@ -54,9 +54,15 @@ WAITS = {"type": "CONFIRMATION_REQUIRED", "message": "The user has to confirm."}
 BOOKED = {"create_event": {"title": "standup", "start_time": "tomorrow at 9"}}
 
 
-def _talk(model: Scripted, steps: Callable[[Session], Awaitable[None]], **tools: Tool) -> None:
+def _talk(
+    model: Scripted,
+    steps: Callable[[Session], Awaitable[None]],
+    writers: frozenset[str] = frozenset(),
+    /,
+    **tools: Tool,
+) -> None:
     async def run() -> None:
-        async with asyncio.timeout(60), agent_session(tools, model) as talk:
+        async with asyncio.timeout(60), agent_session(tools, model, writers=writers) as talk:
             await steps(talk)
 
     asyncio.run(run())
@@ -251,7 +257,7 @@ def test_an_open_card_is_changed(says: str, written: Any, changed: dict[str, Any
         await talk.says(says)
         assert talk.args == {**before, **changed}
         assert (await talk.gets(error=WAITS)).endswith(
-            "The card before it still waits: decline it if this one replaces it."
+            "The previous card is still open; decline it if this one replaces it."
         )
 
     model = Scripted(BOOKED, written)
@@ -273,6 +279,29 @@ def test_a_card_is_changed_after_another_question() -> None:
 
     asked = {"find_documents": {"query": "printers"}}
     _talk(Scripted(BOOKED, asked, invited), steps, create_event=EVENT, find_documents=SEARCH)
+
+
+def test_a_card_is_changed_even_if_another_tool_is_closer_to_the_words() -> None:
+    free: Tool = (
+        "Show which hours of a day are free.",
+        {
+            "type": "object",
+            "required": ["day"],
+            "properties": {"day": {"type": "string", "format": "date", "description": "The day."}},
+        },
+        "# free_hours\n\nShows free hours.\n\n## Examples\n\nwait, on thursday, not on wednesday\n\n"
+        '```json\n{"day": "2026-03-05"}\n```\n',
+    )
+
+    async def steps(talk: Session) -> None:
+        await talk.says("put a standup into my calendar tomorrow at 9")
+        await talk.gets(error=WAITS)
+        await talk.says("wait, thursday not wednesday")
+        assert talk.args["start_time"] == "2026-11-19T09:00:00+01:00"
+
+    changed = {"create_event": {"start_time": "thursday"}}
+    writers = frozenset(("create_event",))
+    _talk(Scripted(BOOKED, changed), steps, writers, create_event=EVENT, free_hours=free)
 
 
 def test_a_choice_that_the_model_overlooks_changes_the_card() -> None:
@@ -545,11 +574,11 @@ def test_an_approved_call_is_described_and_a_declined_one_forgotten() -> None:
         await talk.gets(error=WAITS)
         done = '{"ok": true, "data": {"status": "created", "title": "standup"}, "intents": []}'
         await talk.connection.send_context(
-            f"The user approved the call of create_event. Its answer: {done}", respond=True
+            f"The user approved the call to create_event. Its answer: {done}", respond=True
         )
         assert "standup" in await talk.answer()
         await talk.connection.send_context(
-            "The user declined the call of create_event; it was not run.", respond=True
+            "The user declined the call to create_event; it was not run.", respond=True
         )
         assert await talk.answer() == "All right, nothing was done."
 

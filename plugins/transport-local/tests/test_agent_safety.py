@@ -14,7 +14,7 @@ from jackfield_local.agent.grounding import ground
 from jackfield_local.agent.message import UserMessage
 from jackfield_local.agent.tools import tools_of
 from jackfield_local.language.datetimes import read_time
-from jackfield_local.language.numbers import duration, shift
+from jackfield_local.language.numbers import duration, time_change
 from jackfield_local.language.questions import agrees, refuses
 from local_requests import NOW
 from local_session import Session, talk_over
@@ -183,7 +183,7 @@ def test_a_reference_and_an_optional_number_are_filled() -> None:
 @pytest.mark.parametrize("said", ["in 99999999999 hours", "9999999999 weeks later", "for 9999999999 weeks"])
 def test_lengths_beyond_the_calendar_cause_no_error(said: str) -> None:
     read_time(said, NOW)
-    shift(said)
+    time_change(said)
     duration(said)
 
 

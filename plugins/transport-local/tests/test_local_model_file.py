@@ -89,7 +89,7 @@ def test_a_replaced_part_is_refused_and_named(sample: ModelFile, target: Path, t
 def test_parts_with_the_wrong_hash_are_not_kept(sample: ModelFile, target: Path) -> None:
     swapped = sample.parts
     sample.lock.write_text("\n".join([swapped[1], swapped[0], swapped[2]]))
-    with pytest.raises(DownloadError, match=r"the joined parts are not sample\.gguf"):
+    with pytest.raises(DownloadError, match=r"the downloaded parts do not add up to sample\.gguf"):
         download(sample, target, _nothing)
     assert list(target.parent.iterdir()) == []
 
@@ -104,7 +104,7 @@ def test_without_disk_space_nothing_is_downloaded(
     sample: ModelFile, target: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=len(WHOLE)))
-    with pytest.raises(DownloadError, match="has too little room: 1 MB are needed, 1 MB are free"):
+    with pytest.raises(DownloadError, match="has too little free space: 1 MB are needed, 1 MB are free"):
         download(sample, target, _nothing)
     assert list(target.parent.iterdir()) == []
 
@@ -153,7 +153,7 @@ def test_parts_left_by_a_crash_are_checked_before_use(sample: ModelFile, target:
     assert list(target.parent.iterdir()) == [target]
     target.unlink()
     leave(b"?" * len(PARTS[0]))
-    with pytest.raises(DownloadError, match=r"the joined parts are not sample\.gguf"):
+    with pytest.raises(DownloadError, match=r"the downloaded parts do not add up to sample\.gguf"):
         download(sample, target, _nothing)
     assert list(target.parent.iterdir()) == []
     download(sample, target, _nothing)
@@ -164,7 +164,7 @@ def test_two_processes_do_not_download_at_once(sample: ModelFile, target: Path) 
     def again(_: int) -> None:
         download(sample, target, _nothing)
 
-    with pytest.raises(DownloadError, match=r"another process is downloading sample\.gguf already"):
+    with pytest.raises(DownloadError, match=r"another process is already downloading sample\.gguf"):
         download(sample, target, again)
     download(sample, target, _nothing)
     assert target.read_bytes() == WHOLE

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from jackfield_local.language.numbers import amounts, bare_amount
+from jackfield_local.language.numbers import amounts
 from local_session import Session, talk_over
 
 LOAN_GUIDE = """# loan_terms
@@ -229,8 +229,7 @@ def test_a_percentage_is_a_fraction_where_the_guide_has_it_so() -> None:
 @given(st.integers(0, 10**12), st.sampled_from(["{}", "{:,}", "${:,}", "{:,} euros", "about {}", "{}%"]))
 def test_a_whole_number_is_read_in_every_writing(value: int, writing: str) -> None:
     said = writing.format(value)
-    found = bare_amount(said)
-    assert found is not None
+    (found,) = amounts(said)
     assert (found.value, found.percent) == (value, said.endswith("%"))
 
 

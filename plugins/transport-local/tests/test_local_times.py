@@ -7,7 +7,7 @@ from datetime import date, datetime, timedelta
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from jackfield_local.agent.codes import zone_of_place
+from jackfield_local.agent.mentions import zone_of_place
 from jackfield_local.language.datetimes import read_time
 from jackfield_local.language.numbers import amounts, duration
 from local_requests import NOW, ZONE

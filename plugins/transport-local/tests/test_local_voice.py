@@ -274,7 +274,7 @@ def test_another_language_is_warned_of(caplog: pytest.LogCaptureFixture) -> None
         await connection.close()
 
     test()
-    assert "English only, not de-DE" in caplog.text
+    assert "supports only English, not de-DE" in caplog.text
 
 
 @on_a_loop

@@ -96,7 +96,7 @@ def declared(parameters: dict[str, Any], tool_id: str = "tool") -> Adapted:
     if function["strict"]:
         assert broken_rules(function["parameters"]) == []
     else:
-        assert adapted.lowered[0].what.startswith("strict mode is given up: ")
+        assert adapted.lowered[0].what.startswith("strict mode is not used: ")
         assert function["parameters"] == chat(tool_id, "", parameters).declaration["function"]["parameters"]
     assert json.dumps(strict(tool_id, "Does something.", parameters)) == json.dumps(adapted)
     return adapted
@@ -268,23 +268,23 @@ FALLBACKS = {
     ),
     "other members": Fallback(
         {"type": "object", "additionalProperties": STRING}, f"{P}/additionalProperties",
-        "members of other names", f"{P}/additionalProperties", False,
+        "members with other names", f"{P}/additionalProperties", False,
     ),
     "any other members": Fallback(
         {"type": "object", "properties": {"a": STRING}, "additionalProperties": True},
-        f"{P}/additionalProperties", "members of other names", f"{P}/additionalProperties", False,
+        f"{P}/additionalProperties", "members with other names", f"{P}/additionalProperties", False,
     ),
     "other members of a part": Fallback(
         {"type": "object", "allOf": [{"additionalProperties": STRING}]}, f"{P}/allOf/0/additionalProperties",
-        "members of other names", f"{P}/allOf/0/additionalProperties", False,
+        "members with other names", f"{P}/allOf/0/additionalProperties", False,
     ),
     "patterns of names": Fallback(
         {"type": "object", "patternProperties": {"^x": STRING}, "additionalProperties": False},
-        f"{P}/patternProperties", "by the pattern of their name", f"{P}/patternProperties",
+        f"{P}/patternProperties", "with a pattern as their name", f"{P}/patternProperties",
     ),
     "patterns of names, and open": Fallback(
         {"type": "object", "patternProperties": {"^x": STRING}}, f"{P}/patternProperties",
-        "by the pattern of their name", f"{P}/patternProperties", then="object that is open",
+        "with a pattern as their name", f"{P}/patternProperties", then="object that is open",
     ),
     "closed by unevaluatedProperties": Fallback(
         {"type": "object", "anyOf": [{"properties": {"a": STRING}}], "unevaluatedProperties": False},
@@ -314,12 +314,12 @@ FALLBACKS = {
         {"type": "array", "items": True}, f"{P}/items", "values of any type", f"{P}/items", STRING
     ),
     "null and absence": Fallback(
-        tool({"a": {"type": ["string", "null"]}}), f"{P}/properties/a", 'with "default": null it need not',
+        tool({"a": {"type": ["string", "null"]}}), f"{P}/properties/a", 'with "default": null it would',
         f"{P}/properties/a/default", None,
     ),
     "null and absence under a rule": Fallback(
         tool({"a": {"type": ["string", "null"]}}, minProperties=1, maxProperties=1), f"{P}/properties/a",
-        "null means something here", f"{P}/properties/a/default", None, then="maxProperties",
+        "null here does not mean", f"{P}/properties/a/default", None, then="maxProperties",
     ),
     "a rule about members": Fallback(
         tool({"a": NULLABLE}, dependentRequired={"a": ["b"]}), f"{P}/dependentRequired",
@@ -346,7 +346,7 @@ FALLBACKS = {
     "alternatives with other nulls": Fallback(
         {"anyOf": [tool({"a": STRING, "b": {"type": ["string", "null"]}}, ("a", "b")),
                    tool({"a": STRING, "b": STRING}, ("a",))]},
-        P, "which of the alternatives leaves a member out", f"{P}/anyOf/1/required", ["a", "b"],
+        P, "cannot be told apart if a member is omitted", f"{P}/anyOf/1/required", ["a", "b"],
     ),
     "alternatives that contain themselves": Fallback(
         {"anyOf": [STRING, {"$ref": "#/$defs/tree"}]}, "/$defs/tree/properties/next",
@@ -414,7 +414,7 @@ def test_a_schema_without_an_object_is_not_strict_for_that_reason() -> None:
     reason = given_up({"type": "string"})
     assert reason is not None
     assert reason == Lowering(
-        "", "strict mode is given up: arguments are an object, and the schema accepts none"
+        "", "strict mode is not used: arguments are an object, and the schema accepts none"
     )
 
 
@@ -431,7 +431,7 @@ def test_a_null_in_one_alternative_of_the_whole_is_named() -> None:
     parameters = {"type": "object", "anyOf": [tool({"a": NULLABLE}, ("a",)), only("b")]}
     reason = given_up(parameters)
     assert reason is not None
-    assert "alternatives of the whole" in reason.what
+    assert "top-level alternatives" in reason.what
     assert "a null at /anyOf/0/properties/a" in reason.what
     assert given_up(changed(parameters, "/anyOf/0/properties/a", STRING)) is None
 
@@ -563,7 +563,7 @@ def test_a_plain_root_of_alternatives_becomes_one_object() -> None:
     assert set(root["properties"]) == {"id", "name"}
     assert shared.validator(root).is_valid({"id": 1})
     assert shared.validator(root).is_valid({"name": "x"})
-    assert "alternatives of the whole" in chat("t", "d", parameters).lowered[0].what
+    assert "top-level alternatives" in chat("t", "d", parameters).lowered[0].what
 
 
 def test_names_are_made_legal_and_stay_unique() -> None:

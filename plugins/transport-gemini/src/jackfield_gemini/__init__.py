@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from jackfield import hookimpl
 from jackfield.offers import (
@@ -14,6 +15,9 @@ from jackfield.offers import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from jackfield.offers import Adapt, Adapted
     from jackfield.transport.protocol import Transport
 
     from jackfield_gemini.settings import GeminiSettings
@@ -36,12 +40,18 @@ def jackfield_transports() -> list[TransportOffer]:
 @hookimpl
 def jackfield_schema_adapters() -> list[SchemaAdapterOffer]:
     """Offer adapters for Gemini's native schema and for JSON Schema."""
-    from jackfield_gemini.schemas import as_json_schema, native
-
+    # Their code is imported when a build calls them; a host asks for the offers, but never calls them.
     return [
-        SchemaAdapterOffer("gemini-native", native),
-        SchemaAdapterOffer("gemini-json-schema", as_json_schema),
+        SchemaAdapterOffer("gemini-native", partial(_adapt, "native")),
+        SchemaAdapterOffer("gemini-json-schema", partial(_adapt, "as_json_schema")),
     ]
+
+
+def _adapt(form: str, tool_id: str, description: str, parameters: Mapping[str, Any]) -> Adapted:
+    from jackfield_gemini import schemas
+
+    adapt: Adapt = getattr(schemas, form)
+    return adapt(tool_id, description, parameters)
 
 
 def _unavailable(settings: GeminiSettings) -> str | None:

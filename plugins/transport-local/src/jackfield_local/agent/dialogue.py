@@ -14,20 +14,21 @@ from jackfield.transport.protocol import ConnectionConfig, ToolResult, Transport
 
 from jackfield_local.agent.calls import CHANGE, NO_TOOL, STOPPED, AgentContext, CallPlanner
 from jackfield_local.agent.grounding import ground
+from jackfield_local.agent.message import UserMessage
 from jackfield_local.agent.prompt import Decision, written_call, written_words
-from jackfield_local.agent.router import DialogueAct, texts_of
+from jackfield_local.agent.router import STOP, texts_of
 from jackfield_local.agent.state import (
+    DECLINED,
     DialogueState,
     ExpectedReply,
     LastCall,
     PendingQuestion,
-    is_declined,
     outcome_in,
 )
 from jackfield_local.agent.texts import is_search, reply, unexplained
 from jackfield_local.agent.tools import Tool, ValueType, flatten
 from jackfield_local.connection import AnswerPart
-from jackfield_local.language.numbers import ORDINALS, WORDS, amounts, extension, shift
+from jackfield_local.language.numbers import ORDINALS, WORDS, amounts, time_change
 from jackfield_local.language.questions import (
     agrees,
     asks_for_facts,
@@ -46,15 +47,8 @@ _CLAIM = re.compile(r"\bI(?:['\u2019]ve| have| just|['\u2019]ll| will| am going 
 _STRAY = 1
 """Words unknown to all tools that may be in a change of a card, because the user still has to approve it."""
 
+_SAID_REPLIES = (ExpectedReply.VALUE, ExpectedReply.CONSENT)
 _TEXT_ONLY = "I can do that only in a text conversation."
-_REPLIES = {
-    DialogueAct.GREET: "Hello! What can I do for you?",
-    DialogueAct.THANK: "You're welcome.",
-    DialogueAct.IDENTITY: "I am Jackfield's agent on this machine. I choose tools for what you ask; "
-    "I am not a language model.",
-    DialogueAct.AGREE: "There is nothing to decide at the moment. What can I do for you?",
-    DialogueAct.DISAGREE: "All right.",
-}
 
 
 class AgentDialogue:
@@ -79,12 +73,9 @@ class AgentDialogue:
         question, self.state.question = self.state.question, None
         parts = await self._in_thread(self._at_once, question, text)
         if not parts:
-            if (add_preview_note := self._progress()) is not None:
-                yield add_preview_note
-            is_open = question is not None and question.expects in (
-                ExpectedReply.VALUE,
-                ExpectedReply.CONSENT,
-            )
+            if (note := self._progress()) is not None:
+                yield note
+            is_open = question is not None and question.expects in _SAID_REPLIES
             parts = await self._decided(text, question if is_open else None)
         for part in parts:
             yield part
@@ -115,7 +106,7 @@ class AgentDialogue:
         if (outcome := outcome_in(news)) is not None:
             yield TextDelta(await asyncio.to_thread(self._calls.describe, *outcome))
         elif news:
-            yield TextDelta(STOPPED if is_declined(news) else news)
+            yield TextDelta(STOPPED if DECLINED.match(news) else news)
 
     def interrupted(self, *, heard: bool) -> None:
         """Note that the last answer was cut short; an unheard question does not wait for a reply."""
@@ -138,14 +129,13 @@ class AgentDialogue:
     async def _decided(self, text: str, question: PendingQuestion | None) -> list[AnswerPart]:
         """Return the answer that follows from the model's decision, or else from the router's."""
         model, state = self._context.model, self.state
+        decision = None
         if model is not None and model.ready:
             try:
                 decision = await model.decide(state.exchanges, state.context_lines(question), text)
             except TransportError as error:
                 _log.warning("the router decides, because the model could not: %s", error)
-            else:
-                return await self._in_thread(self._carry_out, decision, text, question)
-        return await self._in_thread(self._route, text, question)
+        return await self._in_thread(self._carry_out, decision, text, question)
 
     @property
     def _model_decides(self) -> bool:
@@ -162,20 +152,18 @@ class AgentDialogue:
             "Until then I choose tools without it.)\n\n"
         )
 
-    # Requests that need no decision.
-
     def _at_once(self, question: PendingQuestion | None, text: str) -> list[AnswerPart]:
         """Handle requests that need no decision: replies to a question, "stop", and text-only tools."""
         if question is not None:
             if question.expects is ExpectedReply.CHOICE and (chosen := _chosen(question.tools, text)):
                 self.state.said = question.said
-                return self._calls.propose(chosen, question.said, None)
+                return self._calls.propose(chosen, question.said)
             if refuses(text):
                 return [self._calls.offer(question.said, (*question.passed, *question.tools))]
-        if self._context.router.act(text) is DialogueAct.STOP:
+        if self._context.router.act(text) is STOP:
             # This answer must not suggest that anything was done before.
             waiting = self.state.last is not None and self.state.last.waiting
-            told = f"All right.{' The card still waits for your decision.' if waiting else ''}"
+            told = f"{STOP.reply}{' The card is still waiting for your decision.' if waiting else ''}"
             return [TextDelta("" if self._context.style.spoken else told)]
         if question is not None and (part := self._reply(question, text)) is not None:
             return [part]
@@ -204,9 +192,57 @@ class AgentDialogue:
             return None
         found = replace(found, guessed=found.guessed - {parameter.name})  # It answers the question.
         self.state.note(text, written_call(tool.id, found.args))
-        return self._calls.act(tool, found, question, is_sure=self._model_decides)
+        doubtful = tool.writes and not tool.confirmed and not self._model_decides
+        return self._calls.act(tool, found, question, doubtful=doubtful)
 
-    def _continued(self, text: str) -> Tool | None:
+    def _carry_out(
+        self, decision: Decision | None, text: str, question: PendingQuestion | None
+    ) -> list[AnswerPart]:
+        """Answer as decided by the model, or else by the router, whose decisions have no hints."""
+        router, message = self._context.router, self._calls.message(text)
+        decision = self._amended(decision or router.decide(message), message, question)
+        tool, hints = decision.tool, decision.args
+        if tool is None:
+            if (recalled := self._calls.recall(text)) is not None:
+                return [recalled]
+            self.state.leave_last()
+            self.state.note(text, written_words(decision.text))
+            return [self._words(decision, text)]
+        if hints is None:
+            return self._calls.propose(tool, text, question)
+        changes = self.state.card is not None and self.state.card.tool is tool
+        if tool.writes and not (question or changes) and (better := router.better(tool, message)):
+            # If the two disagree about something that cannot be undone, the user is asked.
+            return self._calls.propose(better, text)
+        found = self._calls.arguments(tool, hints, text, question)
+        before = self.state.previous(tool)
+        new = {name: each for name, each in found.args.items() if not before or before.args.get(name) != each}
+        self._calls.note_request(text, written_call(tool.id, hints))
+        answers = found.unusable or (question is not None and question.tool is tool)
+        if not answers and not router.is_meant(tool, replace(found, args=new), message):
+            if router.search is None or not asks_for_facts(text):
+                return [self._calls.recall(text) or TextDelta(NO_TOOL)]
+            tool, found = router.search, ground(router.search, {}, message)
+        return [self._calls.act(tool, found, question)]
+
+    def _amended(
+        self, decision: Decision, message: UserMessage, question: PendingQuestion | None
+    ) -> Decision:
+        """Return the decision, or a different one if the words make it certain."""
+        if (tool := self._changed(decision, message.text)) is not None:
+            return decision.about(tool)
+        if question is not None and decision == Decision():
+            return decision.about(question.tool)  # Neither a reply nor a request: ask once more.
+        if not decision.refused or (tool := self._context.router.decide(message).tool) is None:
+            return decision
+        # A question is looked up; an action needs a tool whose texts contain the same verb.
+        verb = {stem(each) for each in words(decision.text)[:1]}
+        known = asks_for_facts(message.text) or verb & stems(" ".join(texts_of(tool)))
+        sure = ground(tool, {}, message).certain
+        complete = tool.required and not tool.writes and all(each.name in sure for each in tool.required)
+        return decision.about(tool) if known or complete else decision
+
+    def _changed(self, decision: Decision, text: str) -> Tool | None:
         """Return the tool of the call that a few words change or continue: the open card, or the last one."""
         last, card = self.state.last, self.state.card
         if self.state.topic and refers_to_person(text) and asks_for_facts(text):
@@ -214,41 +250,20 @@ class AgentDialogue:
         call = card or last
         if call is None or len(text.split()) > CHANGE:
             return None
-        moves = shift(text) is not None or extension(text) is not None
-        if moves or (call is card and not is_question(text) and self._changes(call, text, _STRAY)):
-            return call.tool
-        if last is not None and last.recent and is_search(last.tool) and is_continuation(text):
-            return last.tool
-        return None
-
-    # Without the model.
-
-    def _route(self, text: str, question: PendingQuestion | None) -> list[AnswerPart]:
-        router, last = self._context.router, self.state.last
-        tool = self._continued(text) or router.route(self._calls.message(text))
-        if (
-            last is not None
-            and last.recent
-            and (tool is None or is_search(tool))
-            and self._changes(last, text)
+        if time_change(text) is not None or (
+            call is card and not is_question(text) and self._has_values(call, text, _STRAY)
         ):
-            tool = last.tool
-        elif question is not None and tool is None:
-            # Neither a reply nor a request: ask once more.
-            tool = question.tool
-        if tool is not None:
-            return self._calls.propose(tool, text, question)
-        if (recalled := self._calls.recall(text)) is not None:
-            return [recalled]
-        self.state.note(text, written_words(""))
-        self.state.leave_last()
-        if (act := router.act(text)) is None:
-            return [self._calls.offer(text)]
-        return [TextDelta(self._help() if act is DialogueAct.HELP else _REPLIES[act])]
+            return call.tool
+        if last is None or not last.recent:
+            return None
+        if is_search(last.tool):
+            return last.tool if is_continuation(text) else None
+        unclear = decision.tool is None or is_search(decision.tool)
+        return last.tool if unclear and self._has_values(last, text) else None
 
-    def _changes(self, last: LastCall, text: str, strays: int = 0) -> bool:
-        """Whether a few words only change values of a call, as in "and on Friday?"."""
-        if len(text.split()) > CHANGE or is_search(last.tool):
+    def _has_values(self, last: LastCall, text: str, strays: int = 0) -> bool:
+        """Whether words only give other values of a call, as in "and on Friday?"."""
+        if is_search(last.tool):
             return False
         message = replace(self._calls.message(text), earlier=())
         found = ground(last.tool, None, message, last.args)
@@ -258,68 +273,20 @@ class AgentDialogue:
         others = {word for each in self._context.tools for word in each.vocabulary}
         return bool(sure) and len(strange) <= strays and not strange & others
 
-    # With the model.
-
-    def _carry_out(
-        self, decision: Decision | None, text: str, question: PendingQuestion | None
-    ) -> list[AnswerPart]:
-        decision = self._amended(decision, text)
-        if decision is None:
-            return [TextDelta(NO_TOOL)]
-        if decision.tool is None:
-            if (recalled := self._calls.recall(text)) is not None:
-                return [recalled]
-            self.state.leave_last()
-            self.state.note(text, written_words(decision.text))
-            return [TextDelta(self._words(decision, text))]
-        tool, hints = decision.tool, decision.args or {}
-        router, message = self._context.router, self._calls.message(text)
-        if tool.writes and question is None and (better := router.better(tool, message)):
-            # If the two disagree about something that cannot be undone, the user is asked.
-            return self._calls.propose(better, text, None)
-        found = self._calls.arguments(tool, hints, text, question)
-        before = self.state.previous(tool)
-        new = {name: each for name, each in found.args.items() if not before or before.args.get(name) != each}
-        self.state.note(text, written_call(tool.id, hints))
-        self.state.request = text
-        answers = found.unusable or (question is not None and question.tool is tool)
-        if not answers and not router.is_meant(tool, replace(found, args=new), message):
-            if router.search is None or not asks_for_facts(text):
-                return [self._calls.recall(text) or TextDelta(NO_TOOL)]
-            tool, found = router.search, ground(router.search, {}, message)
-        return [self._calls.act(tool, found, question)]
-
-    def _amended(self, decision: Decision | None, text: str) -> Decision | None:
-        """Return the model's decision, or a different one if the words make it certain."""
-        if (tool := self._continued(text)) is not None:
-            return decision if decision is not None and decision.tool is tool else Decision(tool, {})
-        if decision is None or not decision.refused:
-            return decision
-        message = self._calls.message(text)
-        tool = self._context.router.route(message)
-        if tool is None:
-            return decision
-        # A question is looked up; an action needs a tool whose texts contain the same verb.
-        verb = {stem(each) for each in words(decision.text)[:1]}
-        known = asks_for_facts(text) or verb & stems(" ".join(texts_of(tool)))
-        sure = ground(tool, {}, message).certain
-        complete = tool.required and not tool.writes and all(each.name in sure for each in tool.required)
-        return Decision(tool, {}) if known or complete else decision
-
-    def _words(self, decision: Decision, text: str) -> str:
+    def _words(self, decision: Decision, text: str) -> TextDelta:
         if decision.helps:
-            return self._help()
+            purposes = [each.purpose for each in self._context.tools]
+            if self._context.style.spoken:
+                examples = "; ".join(purposes[:3])
+                return TextDelta(f"I have {len(purposes)} tools. For example: {examples}.")
+            return TextDelta("This is what I can do:\n" + "\n".join(f"- {each}." for each in purposes))
         if decision.refused:
-            return f"I cannot {decision.text.rstrip('.')}: no tool here does that."
+            return TextDelta(f"I cannot {decision.text.rstrip('.')}: no tool here does that.")
+        if not decision.text:
+            return self._calls.offer(text)
         numbers = set(re.findall(r"\d+", decision.text)) - set(re.findall(r"\d+", text))
         # An invented fact or action is worse than no answer.
-        return NO_TOOL if numbers or _CLAIM.search(decision.text) else decision.text
-
-    def _help(self) -> str:
-        purposes = [each.purpose for each in self._context.tools]
-        if self._context.style.spoken:
-            return f"I have {len(purposes)} tools. For example: {'; '.join(purposes[:3])}."
-        return "This is what I can do:\n" + "\n".join(f"- {each}." for each in purposes)
+        return TextDelta(NO_TOOL if numbers or _CLAIM.search(decision.text) else decision.text)
 
 
 def _chosen(options: Sequence[Tool], text: str) -> Tool | None:

@@ -9,19 +9,16 @@ from typing import Any
 
 import jsonschema_rs
 
-from jackfield_local.agent.codes import find_codes
 from jackfield_local.agent.message import UserMessage
 from jackfield_local.agent.texts import check_text, guess_texts, introduced, is_brief, is_search, unexplained
 from jackfield_local.agent.times import ground_times
-from jackfield_local.agent.tools import CODES, TEMPORAL, Tool, ToolParameter, ValueType
-from jackfield_local.agent.values import find_all, find_numbers, find_value, is_choice_in
+from jackfield_local.agent.tools import TEMPORAL, Tool, ToolParameter, ValueType
+from jackfield_local.agent.values import assign_values, find_all, find_value, named_choices
 from jackfield_local.language.datetimes import read_time
 from jackfield_local.language.questions import asks_for_facts, is_continuation, refers_back, refers_to_person
 from jackfield_local.language.text import GAP, blanked, content, stem, stems
 
-_COPIED = 0.6
-"""The minimum share of the user's own words in a text that counts as said."""
-
+_COPIED = 0.6  # The minimum share of the user's own words in a text that counts as said.
 _LONGEST_QUERY = 1000
 _PLACE = re.compile(r"\bin (?:the )?(\w+)", re.IGNORECASE)
 
@@ -32,11 +29,8 @@ class GroundedArguments:
 
     args: Mapping[str, Any]
     missing: ToolParameter | None = None
-    unusable: str = ""
-    """A value in a form that the parameter does not accept, such as a name instead of an address."""
-
-    guessed: frozenset[str] = frozenset()
-    """The arguments that are likely rather than certain; a tool that writes must not get them."""
+    unusable: str = ""  # A value that the parameter does not accept, such as a name instead of an address.
+    guessed: frozenset[str] = frozenset()  # What is only likely; a tool that writes must not get it.
 
     @property
     def certain(self) -> dict[str, Any]:
@@ -66,8 +60,12 @@ def ground(
             {**base, parameter.name: _query(parameter, hints.get(parameter.name), message)}
         )
     times = _temporal_hints(tool, message) if guesses else hints
-    found: dict[str, Any] = {**ground_times(tool, times, message, base)}
-    found |= _typed(tool, hints, message, base)
+    found: dict[str, Any] = ground_times(tool, times, message, base)
+    found |= assign_values(tool, hints, message, base)
+    for parameter in tool.parameters:
+        if parameter.name not in found and parameter.type not in TEMPORAL:
+            value = _value(tool, parameter, hints.get(parameter.name), message)
+            found |= {} if _is_empty(value) else {parameter.name: value}
     guessed = _drop_weaker(tool, hints, found, message, base)
     if guesses:
         likely = guess_texts(tool, message, [*found.values()])
@@ -75,7 +73,11 @@ def ground(
         guessed |= likely.keys() - found.keys()
         found = likely | found
     unusable, refused = _unusable(tool, hints, found, message)
-    args = _valid(tool, {**base, **_extended(tool, found, base)})
+    for each in tool.parameters:
+        if each.many and each.name in base and each.name in found:  # New members join the existing ones.
+            new = [member for member in found[each.name] if member not in base[each.name]]
+            found[each.name] = [*base[each.name], *new]
+    args = _valid(tool, {**base, **found})
     missing = next((each for each in tool.required if each.name not in args), refused)
     return GroundedArguments(args, missing, unusable, frozenset(guessed & args.keys()))
 
@@ -96,26 +98,6 @@ def _query(parameter: ToolParameter, hint: Any, message: UserMessage) -> str:
         if meant := named or message.topic:
             said = f"{said.rstrip('?!. ')} ({meant})?"
     return said[: int(parameter.schema.get("maxLength") or _LONGEST_QUERY)]
-
-
-def _typed(
-    tool: Tool, hints: Mapping[str, Any], message: UserMessage, base: Mapping[str, Any]
-) -> dict[str, Any]:
-    """Return the values of all types other than times and guessed texts."""
-    # A number fills in a missing value; if none is missing, it replaces the previous one.
-    lacking = {each.type for each in tool.required if each.name not in base}
-    known = base.keys() if lacking & {ValueType.NUMBER, ValueType.DURATION} else ()
-    found = find_numbers(tool, hints, message, known)
-    for value_type in CODES - {ValueType.ZONE}:
-        alike = [each for each in tool.parameters if each.type is value_type and not each.many]
-        alike = [each for each in alike if not hints or each.name in hints or each.name not in base]
-        found |= find_codes(alike, tool, hints, message) if alike else {}
-    for parameter in tool.parameters:
-        if parameter.name not in found and parameter.type not in TEMPORAL:
-            value = _value(tool, parameter, hints.get(parameter.name), message)
-            if not _is_empty(value):
-                found[parameter.name] = value
-    return found
 
 
 def _temporal_hints(tool: Tool, message: UserMessage) -> dict[str, str]:
@@ -150,18 +132,19 @@ def _drop_weaker(
         name, value = parameter.name, found.get(parameter.name)
         if value is None or parameter.many:
             continue
-        hinted = name in hints
-        pointed_at = parameter.type is ValueType.IDENTIFIER and not hinted and str(value) not in message.text
-        inferred = (
-            parameter.type is ValueType.CHOICE and not hinted and not is_choice_in(value, stems(message.text))
-        )
-        composed = parameter.type is ValueType.TEXT and not (
-            value in message.full_text or message.share(value) >= _COPIED
-        )
-        own_zone = parameter.type is ValueType.ZONE and value == message.zone
-        if name in repeated or (name in base and (inferred or own_zone)):
+        match parameter.type:
+            case ValueType.IDENTIFIER:  # The user pointed at it.
+                likely = name not in hints and str(value) not in message.text
+            case ValueType.CHOICE:
+                likely = name not in hints and value not in named_choices(parameter, message.text)
+            case ValueType.TEXT:  # The model composed it.
+                likely = value not in message.full_text and message.share(value) < _COPIED
+            case _:
+                likely = False
+        unsaid = parameter.type is ValueType.ZONE and value == message.zone
+        if name in repeated or (name in base and (unsaid or (likely and parameter.choices))):
             del found[name]
-        elif pointed_at or inferred or composed:
+        elif likely:
             guessed.add(name)
     return guessed
 
@@ -214,13 +197,6 @@ def _unusable(
 
 def _members(value: Any) -> list[Any]:
     return value if isinstance(value, list) else [] if value is None else [value]
-
-
-def _extended(tool: Tool, found: dict[str, Any], base: Mapping[str, Any]) -> dict[str, Any]:
-    """Add new members of a list to the existing ones."""
-    lists = [each.name for each in tool.parameters if each.many and each.name in base and each.name in found]
-    new = {name: [each for each in found[name] if each not in base[name]] for name in lists}
-    return found | {name: [*base[name], *members] for name, members in new.items()}
 
 
 def _valid(tool: Tool, args: Mapping[str, Any]) -> dict[str, Any]:

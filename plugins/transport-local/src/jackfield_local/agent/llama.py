@@ -24,18 +24,10 @@ from jackfield_local.model_file import INSTALL
 
 _log = logging.getLogger(__name__)
 
-SLOTS = 2
-"""Prefixes that stay in memory: that of text sessions and that of voice sessions."""
-
-CONTEXT = 8192
-"""Maximum tokens of a prefix and the conversation after it together."""
-
-_BATCH = 128
-"""Tokens per batch; between two batches a request can be cancelled and reports progress."""
-
-_KEPT_CACHES = 4
-"""Prompt caches on disk, at 30 kB per token."""
-
+SLOTS = 2  # Prefixes that stay in memory: that of text sessions and that of voice sessions.
+CONTEXT = 8192  # Maximum tokens of a prefix and the conversation after it together.
+_BATCH = 128  # Tokens per batch; between two batches a request can be cancelled and reports progress.
+_KEPT_CACHES = 4  # Prompt caches on disk, at 30 kB per token.
 _HTTP_SECONDS = 60.0
 
 
@@ -181,14 +173,10 @@ class LlamaModel:
         failed: list[str] = []
         cancelled = threading.Event()
 
-        def take(chunk: Any) -> bool:
-            if not isinstance(chunk, Mapping) or "error" in chunk:
-                error = chunk.get("error") if isinstance(chunk, Mapping) else chunk
-                failed.append(str(error.get("message", error) if isinstance(error, Mapping) else chunk)[:200])
-                return cancelled.is_set()
-            written.extend(
-                choice.get("delta", {}).get("content") or "" for choice in chunk.get("choices", ())
-            )
+        def take(chunk: Mapping[str, Any]) -> bool:
+            if "error" in chunk:
+                failed.append(str(chunk["error"].get("message"))[:200])
+            written.extend(choice["delta"].get("content") or "" for choice in chunk.get("choices", ()))
             if progress := chunk.get("prompt_progress"):
                 loop.call_soon_threadsafe(report, progress["processed"] / max(1, progress["total"]))
             return cancelled.is_set()

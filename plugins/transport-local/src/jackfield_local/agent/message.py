@@ -12,8 +12,7 @@ from jackfield_embeddings import Vectors
 
 from jackfield_local.language.text import WORD, content, stem, stems, words
 
-_READ = 1_000
-"""Maximum characters of a message that are searched for values; the rest is a text to pass on."""
+_READ = 1_000  # Maximum characters of a message that are searched for values; the rest is a text to pass on.
 
 Embed = Callable[[Sequence[str]], Vectors]
 """Returns sentence embeddings, one row each."""
@@ -27,23 +26,12 @@ class UserMessage:
     now: datetime
     embed: Embed
     earlier: tuple[str, ...] = ()
-    zone: str = ""
-    """The IANA name of the user's time zone, if it is known."""
-
-    records: tuple[Mapping[str, Any], ...] = ()
-    """The last results, to which the user can refer."""
-
-    topic: str = ""
-    """What the conversation is about, for a question that refers back to it."""
-
-    before: str = ""
-    """The words of the request that a question belongs to: a day mentioned there still applies."""
-
-    day: date | None = None
-    """The day that the last call was about, for a clock time without a day."""
-
-    seen: str = ""
-    """Everything that tools have returned; it is searched for identifiers."""
+    zone: str = ""  # The IANA name of the user's time zone, if it is known.
+    records: tuple[Mapping[str, Any], ...] = ()  # The last results, to which the user can refer.
+    topic: str = ""  # What the conversation is about, for a question that refers back to it.
+    before: str = ""  # The words of the request that a question belongs to: a day there still applies.
+    day: date | None = None  # The day that the last call was about, for a clock time without a day.
+    seen: str = ""  # Everything that tools have returned; it is searched for identifiers.
 
     @cached_property
     def text(self) -> str:

@@ -21,15 +21,10 @@ from jackfield_local.language.text import content, stem, words
 SAY = "say"
 CANNOT = "cannot"
 HELP = "help"
-_LONGEST = 160
-"""Maximum length of one value; a longer text is taken from the user's own words."""
-
+_LONGEST = 160  # Maximum length of one value; a longer text is taken from the user's own words.
 _LONGEST_SENTENCE = 140
-_LONGEST_CARD = 600
-_LONGEST_ANSWER = 160
-_LONGEST_MESSAGE = 600
-"""Maximum characters of a message that the model sees."""
-
+_LONGEST_CONTEXT = 600
+_LONGEST_MESSAGE = 600  # Maximum characters of a message that the model sees.
 _MOST_MEMBERS = 6
 _MOST_TOKENS = 160
 
@@ -43,15 +38,17 @@ class Exchange(NamedTuple):
 
 @dataclass(frozen=True)
 class Decision:
-    """The model's decision; `tool` is set for a call, `text` for an answer in words."""
+    """The decision about a message; `tool` is set for a call, `text` for an answer in words."""
 
     tool: Tool | None = None
-    args: Mapping[str, Any] | None = None
+    args: Mapping[str, Any] | None = None  # The model's hints; None if the router decided, which has none.
     text: str = ""
-    refused: bool = False
-    """Whether `text` names something that no tool can do."""
-    helps: bool = False
-    """Whether the user wants to know what the agent can do."""
+    refused: bool = False  # Whether `text` names something that no tool can do.
+    helps: bool = False  # Whether the user wants to know what the agent can do.
+
+    def about(self, tool: Tool) -> Decision:
+        """Return the decision of the same decider for another tool."""
+        return self if self.tool is tool else Decision(tool, None if self.args is None else {})
 
 
 class ModelDecider:
@@ -75,11 +72,8 @@ class ModelDecider:
 
     async def decide(self, turns: Iterable[Exchange], context: str, text: str) -> Decision | None:
         """Return the model's decision about a message; None if it wrote none."""
-        messages = [
-            PromptMessage(role, shown[:_LONGEST_MESSAGE])
-            for turn in turns
-            for role, shown in zip(("user", "assistant"), turn, strict=True)
-        ]
+        shown = [[text[:_LONGEST_MESSAGE] for text in turn] for turn in turns]
+        messages = [message for turn in shown for message in as_messages(*turn)]
         messages.append(PromptMessage("user", context + text[:_LONGEST_MESSAGE]))
         written = await self._model.complete(
             self.prefix, messages, schema=self._schema, max_tokens=_MOST_TOKENS
@@ -92,7 +86,7 @@ def answer_schema(tools: Sequence[Tool]) -> dict[str, Any]:
 
     Every argument is optional here, so that the model is never forced to invent one.
     """
-    branches = [_branch(tool.id, _object(tool.parameters)) for tool in tools]
+    branches = [_branch(tool.id, _object(tool.written)) for tool in tools]
     text = {"type": "string", "minLength": 1, "maxLength": _LONGEST_SENTENCE}
     flag = {"type": "boolean"}
     return {"anyOf": [*branches, _branch(CANNOT, text), _branch(HELP, flag), _branch(SAY, text)]}
@@ -105,9 +99,9 @@ def read_decision(written: str, tools: Sequence[Tool]) -> Decision | None:
     except (ValueError, AttributeError):
         return None
     if key in (SAY, CANNOT):
-        return Decision(text=str(value).strip(), refused=key == CANNOT)
+        return Decision(args={}, text=str(value).strip(), refused=key == CANNOT)
     if key == HELP:
-        return Decision(helps=True)
+        return Decision(args={}, helps=True)
     tool = next((each for each in tools if each.id == key), None)
     return Decision(tool, value) if tool is not None and isinstance(value, dict) else None
 
@@ -122,24 +116,9 @@ def written_words(text: str) -> str:
     return json.dumps({SAY: text}, ensure_ascii=False)
 
 
-def waiting_line(tool_id: str, args: Mapping[str, Any]) -> str:
-    """Return the line that tells the model which call waits for approval."""
-    return f"[Waiting for approval: {written_call(tool_id, args)[:_LONGEST_CARD]}]\n"
-
-
-def question_line(question: str) -> str:
-    """Return the line that tells the model what the user was asked for."""
-    return f"[You asked: {question}]\n"
-
-
-def answer_line(answer: str) -> str:
-    """Return the line that tells the model what the user was told last."""
-    return f"[You answered: {' '.join(answer.split())[:_LONGEST_ANSWER]}]\n"
-
-
-def is_written(parameter: ToolParameter) -> bool:
-    """Whether the model writes this argument; records are passed on without the model."""
-    return parameter.type is not ValueType.RECORDS
+def context_line(label: str, text: str, longest: int = _LONGEST_CONTEXT) -> str:
+    """Return a line that tells the model what the user does not say, such as the question that is open."""
+    return f"[{label}: {' '.join(text.split())[:longest]}]\n"
 
 
 def _branch(key: str, value: Mapping[str, Any]) -> dict[str, Any]:
@@ -147,7 +126,7 @@ def _branch(key: str, value: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _object(parameters: Sequence[ToolParameter]) -> dict[str, Any]:
-    properties = {each.name: _value(each) for each in parameters if is_written(each)}
+    properties = {each.name: _value(each) for each in parameters}
     return {"type": "object", "properties": properties, "additionalProperties": False}
 
 
@@ -165,18 +144,12 @@ def _value(parameter: ToolParameter) -> dict[str, Any]:
 
 # The static part of the prompt: byte-identical for every session of a registry.
 
-BUDGET = 5_500
-"""Tokens of the static part, which leaves room for the conversation."""
-
-_CHARACTERS = 3.4
-"""Characters per token of such a text, as a low estimate."""
-
+BUDGET = 5_500  # Tokens of the static part, which leaves room for the conversation.
+_CHARACTERS = 3.4  # Characters per token of such a text, as a low estimate.
 _LONGEST_EXAMPLE = 220
 _LONGEST_PURPOSE = 240
 _LONGEST_SUMMARY = 110
-_INCOMPLETE = 3
-"""Number of tools, those that need the most, with an example of a request without values."""
-
+_INCOMPLETE = 3  # Number of tools, those that need the most, with an example of a request without values.
 _RULES = """\
 You choose the tool for the user's last message and write one JSON object.
 A call: {"tool_id": {arguments}}. Give only arguments that the user said, or that "it" or "she" refer to.
@@ -224,7 +197,7 @@ def _prefix(tools: Sequence[Tool], examples: int, *, summaries: bool) -> Prefix:
 
 
 def _line(tool: Tool, *, summaries: bool) -> str:
-    shown = "; ".join(_described(each, summaries=summaries) for each in tool.parameters if is_written(each))
+    shown = "; ".join(_described(each, summaries=summaries) for each in tool.written)
     purpose = tool.description if len(tool.description) <= _LONGEST_PURPOSE else f"{tool.purpose}."
     return f"- {tool.id}: {purpose} ({shown})" if shown else f"- {tool.id}: {purpose}"
 
@@ -242,51 +215,56 @@ def _pairs(tools: Sequence[Tool], most: int) -> Iterator[PromptMessage]:
     """Yield examples in rounds, one per tool, so that the budget treats all tools alike."""
     shown = [
         [
-            (each.says, written_call(tool.id, as_said(tool, each.says, each.args)))
+            Exchange(each.says, written_call(tool.id, as_said(tool, each.says, each.args)))
             for each in tool.examples
             if len(each.says) <= _LONGEST_EXAMPLE
         ][:most]
         for tool in tools
     ]
     talk = [
-        (said, json.dumps({branch: text}))
+        Exchange(said, json.dumps({branch: text}))
         for said, branch, text in _TALK
         if not (branch == CANNOT and _does(tools, str(text)))
     ]
-    for row in zip_longest(*shown, talk[: len(talk) // 2], talk[len(talk) // 2 :]):
-        for said, written in filter(None, row):
-            yield PromptMessage("user", said)
-            yield PromptMessage("assistant", written)
-    if most:
-        yield from _continued(tools)
+    rounds = zip_longest(*shown, talk[: len(talk) // 2], talk[len(talk) // 2 :])
+    pairs = [each for row in rounds for each in row if each is not None]
+    for pair in [*pairs, *(_continued(tools) if most else ())]:
+        yield from as_messages(*pair)
 
 
-def _continued(tools: Sequence[Tool]) -> Iterator[PromptMessage]:
+def as_messages(said: str, written: str) -> tuple[PromptMessage, PromptMessage]:
+    """Return an exchange as two messages of the prompt."""
+    return PromptMessage("user", said), PromptMessage("assistant", written)
+
+
+def _continued(tools: Sequence[Tool]) -> Iterator[Exchange]:
     """Yield examples of requests without values, of changing a card, and of answering a question."""
     for tool in sorted(tools, key=lambda each: -len(each.required))[:_INCOMPLETE]:
         deed = re.split("[,;:]", tool.purpose)[0]
-        yield PromptMessage("user", f"I need to {deed[:1].lower()}{deed[1:]}")
-        yield PromptMessage("assistant", written_call(tool.id, {}))
-    for tool in filter(is_search, tools):
-        yield PromptMessage("user", f"{answer_line('Ann Lee leads the project.')}what is her number?")
-        yield PromptMessage("assistant", written_call(tool.id, {tool.required[0].name: "number of Ann Lee"}))
-        break
-    for tool in tools:
-        timed = next(
-            (each for each in tool.required if each.type in (ValueType.DATE_TIME, ValueType.TIME)), None
-        )
-        if timed is not None and tool.examples:
-            card = waiting_line(tool.id, tool.examples[0].args)
-            yield PromptMessage("user", f"{card}make it half an hour later")
-            yield PromptMessage("assistant", written_call(tool.id, {timed.name: "half an hour later"}))
-            break
-    for tool in tools:
-        named = next((each for each in tool.required if each.type is ValueType.TEXT), None)
-        shown = [each.args.get(named.name) for each in tool.examples] if named else []
-        if named is not None and len(tool.required) > 1 and shown and isinstance(shown[-1], str):
-            yield PromptMessage("user", f"{question_line(ask_for(named))}{shown[-1]}")
-            yield PromptMessage("assistant", written_call(tool.id, {named.name: shown[-1]}))
-            break
+        yield Exchange(f"I need to {deed[:1].lower()}{deed[1:]}", written_call(tool.id, {}))
+    if (search := next(filter(is_search, tools), None)) is not None:
+        about = {search.required[0].name: "number of Ann Lee"}
+        answer = context_line("You answered", "Ann Lee leads the project.")
+        yield Exchange(f"{answer}what is her number?", written_call(search.id, about))
+    timed = _first_required(tools, ValueType.DATE_TIME, ValueType.TIME)
+    if timed is not None:
+        tool, parameter = timed
+        card = context_line("Waiting for approval", written_call(tool.id, tool.examples[0].args))
+        later = {parameter.name: "half an hour later"}
+        yield Exchange(f"{card}make it half an hour later", written_call(tool.id, later))
+    named = _first_required([each for each in tools if len(each.required) > 1], ValueType.TEXT)
+    if named is not None:
+        tool, parameter = named
+        value = tool.examples[-1].args.get(parameter.name)
+        if isinstance(value, str):
+            asked = context_line("You asked", ask_for(parameter))
+            yield Exchange(f"{asked}{value}", written_call(tool.id, {parameter.name: value}))
+
+
+def _first_required(tools: Iterable[Tool], *types: ValueType) -> tuple[Tool, ToolParameter] | None:
+    """Return the first required parameter of these types, of a tool that has examples."""
+    found = ((tool, each) for tool in tools if tool.examples for each in tool.required if each.type in types)
+    return next(found, None)
 
 
 def takes_said_values(tool: Tool) -> bool:
@@ -311,17 +289,15 @@ def as_said(tool: Tool, says: str, args: Mapping[str, Any]) -> dict[str, Any]:
     """Return the arguments of an example as the model should write them: times as said, nothing unsaid."""
     when = read_time(says, _SOME_DAY)
     found: dict[str, Any] = {}
-    for parameter in tool.parameters:
+    for parameter in tool.written:
         value = args.get(parameter.name)
-        if value is None or not is_written(parameter):
+        if value is None or (parameter.type is ValueType.TEXT and is_handed_over(tool, parameter)):
             continue
         if parameter.type in TEMPORAL:
             phrase = _phrase(parameter.type, says, when)
             # The end of a time span is computed from the words that give its beginning.
             if phrase and not (parameter.ends and phrase in found.values()):
                 found[parameter.name] = phrase
-        elif parameter.type is ValueType.TEXT and is_handed_over(tool, parameter):
-            continue
         elif parameter.required or _is_said(parameter, value, says):
             found[parameter.name] = first_sentence(value) if isinstance(value, str) else value
     return found

@@ -9,27 +9,16 @@ from datetime import tzinfo
 from typing import Any
 
 import numpy as np
-from jackfield_embeddings import Vectors
+from jackfield.speech import plain
 
 from jackfield_local.agent.message import Embed
 from jackfield_local.agent.tools import CODES, Tool, ToolParameter, ValueType
-from jackfield_local.agent.values import is_choice_in
+from jackfield_local.agent.values import named_choices
 from jackfield_local.language.datetimes import readable, span
 from jackfield_local.language.questions import asks_for_facts
-from jackfield_local.language.text import (
-    MOST_SENTENCES,
-    content,
-    name_words,
-    plain,
-    sentences,
-    spoken_name,
-    stems,
-    untitled,
-)
+from jackfield_local.language.text import content, name_words, sentences, spoken_name, stems, untitled
 
-_EVIDENCE = 12
-"""Number of records that are searched for the sentence that answers."""
-
+_EVIDENCE = 12  # Number of records that are searched for the sentence that answers.
 _WORDS, _RANK, _KIND = 0.5, 0.5, 0.3
 """How much the question's words, the record's rank in the search, and a value of the kind asked for add
 to a sentence's score."""
@@ -44,16 +33,13 @@ _KINDS = (
 _GOOD, _GOOD_SPOKEN = 0.6, 0.8
 """Minimum score of a further sentence in the answer, as a share of the first one's."""
 
-_KNOWN = 0.8
-"""How much less a member of a record counts than a sentence, if it is not the best."""
-
+_KNOWN = 0.8  # How much less a member of a record counts than a sentence, if it is not the best.
+_MOST_SENTENCES = 60
 _SENTENCES, _SENTENCES_SPOKEN = 3, 2
 _LISTED, _LISTED_SPOKEN = 10, 3
 _LONGEST_LINE = 200
 _LONGEST_PASSAGE = 1200
-_WORDED = ("say", "text")
-"""The members in which tools word their result for people."""
-
+_WORDED = ("say", "text")  # The members in which tools word their result for people.
 _MACHINES = frozenset(
     ("id", "ids", "uid", "uuid", "hash", "etag", "token", "cursor", "epoch", "score", "iso", "ms")
 )
@@ -135,16 +121,9 @@ def score_of(record: Record) -> float:
     return float(score) if isinstance(score, int | float) else 0.0
 
 
-def best_record(question: str, records: Sequence[Record], style: ResponseStyle) -> Record | None:
-    """Return the record from which a question is answered."""
-    best = _best_sentences(question, records, style)
-    return best[0] if best else None
-
-
 def is_cut_off(record: Record) -> bool:
     """Whether a record has only part of its text."""
-    body = _body(record).strip()
-    return body.endswith(_CUT) or body.startswith(_CUT)
+    return _body(record).strip().startswith(_CUT) or _body(record).strip().endswith(_CUT)
 
 
 def _is_records(value: Any) -> bool:
@@ -153,18 +132,15 @@ def _is_records(value: Any) -> bool:
 
 def _object(data: Record, question: str, style: ResponseStyle, given: Collection[str]) -> str:
     body = next((str(data[key]) for key in _WORDED if isinstance(data.get(key), str)), "") or _body(data, 2)
-    parts = [readable(_shortened(body, _LONGEST_PASSAGE), style.zone)]
+    parts = [readable(_passage(body), style.zone)]
     if len(sentences(body)) > 2 and asks_for_facts(question):
         parts = [_evidence([data], question, style)]
     for key, value in data.items():
         if _is_records(value):
             parts.append(_list(key, value, question, style))
-        elif (
-            parts[0]
-            and isinstance(value, list)
-            and all(isinstance(each, str) and " " in each for each in value)
-        ):
-            parts.append(_line(value, style))  # Sentences that a tool adds for the reader.
+        elif parts[0] and isinstance(value, list):
+            added = [each for each in value if isinstance(each, str) and " " in each]
+            parts.append(_line(added, style))  # Sentences that a tool adds for the reader.
     told = (" " if style.spoken else "\n\n").join(filter(None, parts))
     if told or (told := _sentence(data, style, given)):
         return told
@@ -172,8 +148,9 @@ def _object(data: Record, question: str, style: ResponseStyle, given: Collection
     return f"Nothing was found: no {', '.join(empty)}." if empty else ""
 
 
-def _shortened(text: str, longest: int) -> str:
-    return text if len(text) <= longest else f"{text[:longest].rsplit(' ', 1)[0]} ..."
+def _passage(text: str) -> str:
+    cut = text[:_LONGEST_PASSAGE].rsplit(" ", 1)[0]
+    return text if len(text) <= _LONGEST_PASSAGE else f"{cut} ..."
 
 
 def _list(key: str, items: Sequence[Any], question: str, style: ResponseStyle) -> str:
@@ -201,8 +178,8 @@ def _body(record: Record, least: int = 4) -> str:
 def _evidence(items: Sequence[Record], question: str, style: ResponseStyle) -> str:
     """Return the sentences that answer a question, with their source, and the other titles."""
     if len(items) == 1 and not asks_for_facts(question) and not style.spoken:
-        return f"{_shortened(_body(items[0]), _LONGEST_PASSAGE)}{_source(items[0], style)}"
-    best = _best_sentences(question, items, style)
+        return f"{_passage(_body(items[0]))}{_source(items[0], style)}"
+    best = best_sentences(question, items, style)
     if best is None:
         return "; ".join(title_of(each) for each in items[:_LISTED])
     record, told = best
@@ -222,7 +199,7 @@ def _mark(record: Record) -> str:
     return f" [{record['id']}]" if isinstance(record.get("id"), str) else ""
 
 
-def _best_sentences(
+def best_sentences(
     question: str, records: Sequence[Record], style: ResponseStyle
 ) -> tuple[Record, list[str]] | None:
     """Return the record that answers a question best, and its best sentences in order."""
@@ -237,20 +214,26 @@ def _best_sentences(
         return None
     # What a pronoun refers to selects the record; the user's own words select the sentence in it.
     said = question.partition(" (")[0]
-    near = style.embed([sentence for _, sentence in found]) @ style.embed([said or " "])[0]
-    places = [place for place, _ in found]
-    score = near + _WORDS * _shared_words(question, found, records) + _RANK * _ranks(records)[places]
-    forms = [form for asked, form in _KINDS if asked.search(question)]
-    score += _KIND * np.array([any(form.search(each) for form in forms) for _, each in found], np.float32)
+    score = style.embed([sentence for _, sentence in found]) @ style.embed([said or " "])[0]
+    best = max(map(score_of, records))
+    asked = set(content(question))
+    forms = [form for sign, form in _KINDS if sign.search(question)]
+    for row, (place, sentence) in enumerate(found):
+        about = set(content(" ".join([sentence, *(str(records[place].get(key, "")) for key in _ABOUT)])))
+        score[row] += _WORDS * len(asked & about) / max(1, len(asked))
+        score[row] += _RANK * (score_of(records[place]) / best if best else 1 - place / len(records))
+        score[row] += _KIND * any(form.search(sentence) for form in forms)
     first = int(np.argmax(score))
+    record = records[found[first][0]]
     least = (_GOOD_SPOKEN if style.spoken else _GOOD) * score[first]
-    known = _facts(records[places[first]], style)
     # A member that has little to do with the question would only distract.
-    weights = np.where([each in known for _, each in found], score * _KNOWN, score)
-    rivals = [each for each in np.argsort(-weights) if places[each] == places[first]]
-    most = _SENTENCES_SPOKEN if style.spoken else _SENTENCES
-    kept = sorted({first, *(each for each in rivals[:most] if weights[each] >= least)})
-    return records[places[first]], [found[each][1] for each in kept]
+    facts = _facts(record, style)
+    weights = [_KNOWN * score[row] if found[row][1] in facts else score[row] for row in range(len(found))]
+    rivals = [
+        row for row in np.argsort(weights)[::-1] if found[row][0] == found[first][0] and weights[row] >= least
+    ]
+    kept = sorted({first, *rivals[: _SENTENCES_SPOKEN if style.spoken else _SENTENCES]})
+    return record, [found[row][1] for row in kept]
 
 
 def _facts(record: Record, style: ResponseStyle) -> list[str]:
@@ -266,24 +249,10 @@ def _facts(record: Record, style: ResponseStyle) -> list[str]:
 
 def _whole_sentences(body: str, title: str) -> list[str]:
     """Return the sentences of a text; sentences that the search cut off only if there are no others."""
-    found = sentences(untitled(body.removeprefix("\u2026"), title))[:MOST_SENTENCES]
+    found = sentences(untitled(body.removeprefix("\u2026"), title))[:_MOST_SENTENCES]
     begins = 1 if body.startswith("\u2026") and found and found[0][:1].islower() else 0
     ends = len(found) - 1 if body.endswith(_CUT) else len(found)
     return found[begins:ends] or found
-
-
-def _shared_words(question: str, found: Sequence[tuple[int, str]], records: Sequence[Record]) -> Vectors:
-    """Return the share of the question's words in each sentence, with its record's title and type."""
-    asked = set(content(question))
-    about = [set(content(" ".join(str(each.get(key, "")) for key in _ABOUT))) for each in records]
-    known = [len(asked & (about[place] | set(content(sentence)))) for place, sentence in found]
-    return np.array(known, np.float32) / np.float32(max(1, len(asked)))
-
-
-def _ranks(records: Sequence[Record]) -> Vectors:
-    """Return the score that the search gave each record, from 0 to 1."""
-    scores = np.array([score_of(each) for each in records], np.float32)
-    return scores / scores.max() if scores.max() > 0 else np.linspace(1, 0, len(records), dtype=np.float32)
 
 
 def _line(value: Any, style: ResponseStyle) -> str:
@@ -320,7 +289,6 @@ def _sentence(data: Record, style: ResponseStyle, given: Collection[str]) -> str
 
 # Several searches for one question, and fetching the whole text of the best result.
 
-
 _OWN = re.compile(r"\b(?:i|me|my|mine|we|our)\b", re.IGNORECASE)
 
 
@@ -329,26 +297,19 @@ def searches(tool: Tool, args: Mapping[str, Any], question: str, most: int) -> l
 
     A choice parameter with a default is a place to search; the answer may be in another place.
     """
-    found = [dict(args)]
-    choices = [each for each in tool.parameters if each.type is ValueType.CHOICE and not each.many]
-    choices = [each for each in choices if not each.required and each.name not in args]
-    said = stems(question)
-    for parameter in choices:
-        named = [each for each in parameter.choices if is_choice_in(each, said)]
-        # The word for a place to search is too common to narrow the search.
-        found += [{**args, parameter.name: each} for each in named if "default" not in parameter.schema]
-    for parameter in choices:
-        places = [each for each in parameter.choices if each != parameter.schema.get("default")]
-        if "default" in parameter.schema:
-            places.sort(key=lambda each: _is_own(parameter, each) != bool(_OWN.search(question)))
-            found += [{**args, parameter.name: each} for each in places]
-    return [each for place, each in enumerate(found) if each not in found[:place]][:most]
-
-
-def _is_own(parameter: ToolParameter, choice: Any) -> bool:
-    """Whether the description says that a place is the user's own."""
-    clauses = re.split(r"[,;:.]", parameter.description)
-    return any("user" in stems(each) and is_choice_in(choice, stems(each)) for each in clauses)
+    narrower, elsewhere = [], []
+    for parameter in tool.parameters:
+        if parameter.type is not ValueType.CHOICE or parameter.many or parameter.name in args:
+            continue
+        if "default" not in parameter.schema:
+            narrower += [{**args, parameter.name: each} for each in named_choices(parameter, question)]
+            continue
+        # "My own" things are in the place that the description calls the user's.
+        own = [each for each in re.split(r"[,;:.]", parameter.description) if "user" in stems(each)]
+        places = [each for each in parameter.choices if each != parameter.schema["default"]]
+        places.sort(key=lambda each: (str(each) in " ".join(own)) != bool(_OWN.search(question)))
+        elsewhere += [{**args, parameter.name: each} for each in places]
+    return [dict(args), *narrower, *elsewhere][:most]
 
 
 def merged(searched: Sequence[Mapping[str, Any]], results: Sequence[Any], question: str) -> Any:
@@ -356,24 +317,19 @@ def merged(searched: Sequence[Mapping[str, Any]], results: Sequence[Any], questi
 
     A search that was narrowed to what the question names is as good as the best one: its scores are raised.
     """
-    best = max((score_of(each) for data in results for each in records_in(data)), default=0.0)
+    best = [max(map(score_of, records_in(data)), default=0.0) for data in results]
     records: dict[str, Mapping[str, Any]] = {}
-    for args, data in zip(searched, results, strict=True):
-        found = records_in(data)
-        own = max(map(score_of, found), default=0.0)
-        raised = best / own if own and _is_narrowed(args, question) else 1.0
-        for record in found:
+    for args, data, own in zip(searched, results, best, strict=True):
+        chosen = [each for each in args.values() if isinstance(each, str) and each != question]
+        narrowed = any(stems(each.replace("_", " ")) <= stems(question) for each in chosen)
+        raised = max(best) / own if own and narrowed else 1.0
+        for record in records_in(data):
             key, score = str(record.get("id", len(records))), score_of(record) * raised
             if key not in records or score_of(records[key]) < score:
                 records[key] = {**record, "score": score}
     first = next((data for data in results if isinstance(data, Mapping)), {})
     key = next((name for name, value in first.items() if isinstance(value, list)), "results")
     return {**first, key: sorted(records.values(), key=score_of, reverse=True)}
-
-
-def _is_narrowed(args: Mapping[str, Any], question: str) -> bool:
-    chosen = [value for value in args.values() if isinstance(value, str) and value != question]
-    return any(is_choice_in(each, stems(question)) for each in chosen)
 
 
 def fetch_record(

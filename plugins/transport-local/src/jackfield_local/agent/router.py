@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from enum import Enum
+from typing import NamedTuple
 
 import numpy as np
 from jackfield_embeddings import Vectors
 
 from jackfield_local.agent.grounding import GroundedArguments, ground
 from jackfield_local.agent.message import Embed, UserMessage
+from jackfield_local.agent.prompt import Decision
 from jackfield_local.agent.texts import is_handed_over, is_search, unexplained, untyped
 from jackfield_local.agent.tools import Tool, ValueType
 from jackfield_local.language.questions import asks_for_facts, may_ask_for_action
 from jackfield_local.language.text import content, words
 
-_NEAREST = 2
-"""How many of a tool's texts are averaged, so that one accidental match does not decide alone."""
-
+_NEAREST = 2  # How many of a tool's texts are averaged, so that one accidental match does not decide alone.
 _WORDS, _VALUES = 0.1, 0.1
 """Added to the similarity if the tool knows every word of a request, and if the request has every value
 that the tool needs and whose form can be recognised; each in proportion."""
@@ -26,30 +25,38 @@ that the tool needs and whose form can be recognised; each in proportion."""
 _ABOUT, _LIKELY = 0.4, 0.3
 """Minimum score of a request for a tool; the lower one applies if no other tool is nearly as close."""
 
-_RELATED = 0.2
-"""Minimum similarity of words to a tool if they contain none of its values."""
-
+_RELATED = 0.2  # Minimum similarity of words to a tool if they contain none of its values.
 _AHEAD, _CLEARLY_AHEAD = 0.1, 0.15
-_STRANGE = 1 / 3
-"""Maximum share of a question's words that a tool may not know, unless it is clearly close."""
-
-_SAID = 0.45
-"""Minimum similarity of words to a dialogue act."""
-
+_STRANGE = 1 / 3  # Maximum share of a question's words that a tool may not know, unless it is clearly close.
+_SAID = 0.45  # Minimum similarity of words to a dialogue act.
 _SHAPELESS = frozenset((ValueType.TEXT, ValueType.RECORDS, ValueType.ZONE))
 """Types whose values cannot be recognised by their form."""
 
 
-class DialogueAct(Enum):
-    """Something said to the agent itself; each act has examples, like a tool in its guide."""
+class DialogueAct(NamedTuple):
+    """Something said to the agent itself: the reply, and examples like those in the guide of a tool."""
 
-    GREET = ("hello", "hi there, how are you?")
-    THANK = ("thank you", "thanks, that helped")
-    STOP = ("stop", "stop talking", "be quiet", "never mind, forget it", "cancel that")
-    HELP = ("help", "what can you do?", "what can I ask you?")
-    IDENTITY = ("who are you?", "what is your name?", "who made you?", "are you a robot?")
-    AGREE = ("yes", "y", "yes please, do that", "correct")
-    DISAGREE = ("no", "n", "no thanks", "no, don't do that", "that is wrong")
+    reply: str
+    examples: tuple[str, ...]
+
+
+STOP = DialogueAct("All right.", ("stop", "stop talking", "be quiet", "never mind, forget it", "cancel that"))
+HELP = DialogueAct("", ("help", "what can you do?", "what can I ask you?"))
+_ACTS = (
+    DialogueAct("Hello! What can I do for you?", ("hello", "hi there, how are you?")),
+    DialogueAct("You're welcome.", ("thank you", "thanks, that helped")),
+    STOP,
+    HELP,
+    DialogueAct(
+        "I am Jackfield's agent on this machine. I choose tools for what you ask; I am not a language model.",
+        ("who are you?", "what is your name?", "who made you?", "are you a robot?"),
+    ),
+    DialogueAct(
+        "There is nothing to decide at the moment. What can I do for you?",
+        ("yes", "y", "yes please, do that", "correct"),
+    ),
+    DialogueAct("All right.", ("no", "n", "no thanks", "no, don't do that", "that is wrong")),
+)
 
 
 class Router:
@@ -60,23 +67,23 @@ class Router:
         self._text_only = text_only
         self._tools = tools = [*tools, *text_only]
         # One row for each text: embeddings are slow, so they are computed before the first request.
-        self._act_rows = [embed(each.value) for each in DialogueAct]
+        self._act_rows = [embed(each.examples) for each in _ACTS]
         self._tool_rows = [embed(texts_of(each)) for each in tools]
         self._stems = [frozenset(content(" ".join(texts_of(each)))) | each.vocabulary for each in tools]
         self.search = next((each for each in tools if is_search(each)), None)
 
-    def route(self, message: UserMessage) -> Tool | None:
-        """Return the tool that a request is about; a question that matches none goes to the search."""
-        if self.act(message.text) is not None:
-            return None
+    def decide(self, message: UserMessage) -> Decision:
+        """Return the tool that a request is about, or the reply; the search gets other questions."""
+        if (act := self.act(message.text)) is not None:
+            return Decision(text=act.reply, helps=act is HELP)
         scores = self._scores(message)
         best = max(scores, key=lambda each: scores[each], default=None)
         if best is not None:
             second = max((score for tool, score in scores.items() if tool is not best), default=0.0)
             ahead = scores[best] - second >= _AHEAD
             if scores[best] >= _ABOUT or (scores[best] >= _LIKELY and ahead):
-                return best
-        return self.search if asks_for_facts(message.text) else None
+                return Decision(best)
+        return Decision(self.search if asks_for_facts(message.text) else None)
 
     def closest(self, message: UserMessage) -> list[Tool]:
         """Return the tools of this session, closest to the request first."""
@@ -98,17 +105,17 @@ class Router:
 
     def is_text_only(self, message: UserMessage) -> bool:
         """Whether a request is for a tool that a voice session lacks."""
-        return bool(self._text_only) and self.route(message) in self._text_only
+        return bool(self._text_only) and self.decide(message).tool in self._text_only
 
     def act(self, text: str) -> DialogueAct | None:
         """Return the dialogue act of a text, unless a tool is closer to it."""
-        for act in DialogueAct:
-            if words(text) in [words(each) for each in act.value]:
+        for act in _ACTS:
+            if words(text) in map(words, act.examples):
                 return act
         near = self._similarities(text, self._act_rows)
         place = int(np.argmax(near))
         is_act = near[place] >= _SAID and near[place] > max(self._near(text), default=0.0)
-        return [*DialogueAct][place] if is_act else None
+        return _ACTS[place] if is_act else None
 
     def _near(self, text: str) -> list[float]:
         return self._similarities(text, self._tool_rows)
@@ -122,9 +129,9 @@ class Router:
         scores = {}
         said = content(message.text)
         for near, stems, tool in zip(self._near(message.text), self._stems, self._tools, strict=True):
-            found = ground(tool, {}, message)
             if tool.writes and not may_ask_for_action(message.text):
                 continue
+            found = ground(tool, {}, message)
             # A question for the search must not become a value of another tool.
             clearly = self.search is None or (near >= _ABOUT and found.has_values(message.zone))
             if self._can_be_meant(tool, found, message, clearly=clearly):
@@ -144,12 +151,9 @@ class Router:
             return True
         if any(is_handed_over(tool, each) for each in lacking):
             return False
-        if clearly:
-            return True
         forced = any(each.name in found.guessed for each in tool.required)
         unknown = unexplained(tool, message, found.certain.values())
-        strange = len(unknown) / max(1, len(untyped(tool, message)))
-        return strange < _STRANGE and not forced
+        return clearly or (not forced and len(unknown) < _STRANGE * max(1, len(untyped(tool, message))))
 
 
 def texts_of(tool: Tool) -> list[str]:

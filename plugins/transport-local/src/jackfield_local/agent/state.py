@@ -4,30 +4,29 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum, auto
 from typing import Any
 
 import orjson
 
-from jackfield_local.agent.prompt import Exchange, answer_line, question_line, waiting_line
+from jackfield_local.agent.prompt import Exchange, context_line, written_call
 from jackfield_local.agent.results import records_in, title_of
 from jackfield_local.agent.tools import Tool, ToolParameter
 
-_EXCHANGES = 3
-"""Number of exchanges that the model sees; each costs time to process."""
-
-_SEEN = 20_000
-"""Maximum characters of results that are searched for identifiers."""
-
+_EXCHANGES = 3  # Number of exchanges that the model sees; each costs time to process.
+_SEEN = 20_000  # Maximum characters of results that are searched for identifiers.
 _SHOWN_RECORDS = 5
+_LONGEST_ANSWER = 160
 _ANSWERS = 20
+# How a session reports the outcome of a call after its turn; `tests/test_chat.py` uses a real session.
 _ANSWERED = re.compile(
-    r"^\[?(?:The user approved the call of|The answer to the call of|called) (\w+)[^{]*(\{.*\})\]?\s*$",
+    r"^(?:(?:The user approved|An outcome has been recorded for|The answer to) the call to"
+    r"|The call to|\[called) (\w+)[^{]*(\{.*\})\]?\s*$",
     re.DOTALL,
 )
-_DECLINED = re.compile(r"^The user (?:declined|did not decide about) the call of (\w+)")
+DECLINED = re.compile(r"^The user (?:declined|did not decide on) the call to (\w+)")
 
 Envelope = Mapping[str, Any]
 
@@ -46,16 +45,13 @@ class PendingQuestion:
     """A question of the agent that the user has not answered yet."""
 
     expects: ExpectedReply
-    tools: tuple[Tool, ...]
-    """The tool to be called; for a choice, all that are offered."""
+    tools: tuple[Tool, ...]  # The tool to be called; for a choice, all that are offered.
     text: str
-    said: str
-    """Everything that the user said for this call so far, latest words first."""
+    said: str  # Everything that the user said for this call so far, latest words first.
     args: Mapping[str, Any] = field(default_factory=dict)
     parameter: ToolParameter | None = None
     attempts: int = 1
-    passed: tuple[Tool, ...] = ()
-    """The tools that were offered before and not chosen."""
+    passed: tuple[Tool, ...] = ()  # The tools that were offered before and not chosen.
 
     @property
     def tool(self) -> Tool:
@@ -70,12 +66,8 @@ class LastCall:
     tool: Tool
     args: Mapping[str, Any]
     waiting: bool = False
-    done: bool = False
-    """Whether it succeeded."""
-    recent: bool = True
-    """Whether it belongs to the turn before this one."""
-    replaces: bool = False
-    """Whether it replaces one that still waits."""
+    done: bool = False  # Whether it succeeded.
+    recent: bool = True  # Whether it belongs to the turn before this one.
 
 
 class DialogueState:
@@ -84,22 +76,14 @@ class DialogueState:
     def __init__(self) -> None:
         self.question: PendingQuestion | None = None
         self.last: LastCall | None = None
-        self.card: LastCall | None = None
-        """The call that waits for approval, even if other calls were made since."""
+        self.card: LastCall | None = None  # It waits for approval, even if other calls were made since.
         self.exchanges: deque[Exchange] = deque(maxlen=_EXCHANGES)
-        self.said = ""
-        """The last message."""
-        self.request = ""
-        """The request for which the last call was made."""
-        self.searched: Sequence[Mapping[str, Any]] = ()
-        """The arguments of the last searches."""
-        self.records: tuple[Mapping[str, Any], ...] = ()
-        """The last results, to which the user can refer."""
+        self.said = ""  # The last message.
+        self.request = ""  # The request for which the last call was made.
+        self.records: tuple[Mapping[str, Any], ...] = ()  # The last results, to which the user can refer.
         self.seen = ""
-        self.topic = ""
-        """The title of the record that answered the last search."""
-        self.answers: deque[tuple[str, str]] = deque(maxlen=_ANSWERS)
-        """The last answers from results, with their requests."""
+        self.topic = ""  # The title of the record that answered the last search.
+        self.answers: deque[tuple[str, str]] = deque(maxlen=_ANSWERS)  # With their requests.
 
     def note(self, said: str, written: str) -> None:
         """Remember an exchange in the form in which the model sees it."""
@@ -131,22 +115,23 @@ class DialogueState:
         """Process what the host says about a call."""
         if (found := outcome_in(text)) is not None:
             self.take_result(*found)
-        elif is_declined(text):
+        elif DECLINED.match(text):
             self.last = self.card = None
 
     def context_lines(self, question: PendingQuestion | None) -> str:
         """Return the model's context besides the words: an open question or card, and the last results."""
-        lines = [question_line(question.text)] if question is not None else []
+        lines = [context_line("You asked", question.text)] if question is not None else []
         if self.answers and self.last is not None and self.last.recent:
-            lines.append(answer_line(self.answers[-1][1]))
+            lines.append(context_line("You answered", self.answers[-1][1], _LONGEST_ANSWER))
         if self.card is not None:
-            lines.append(waiting_line(self.card.tool.id, self.card.args))
+            card = written_call(self.card.tool.id, self.card.args)
+            lines.append(context_line("Waiting for approval", card))
         shown = [
             f"{place}. {title_of(each)[:60]} ({each['id']})"
             for place, each in enumerate(self.records[:_SHOWN_RECORDS], 1)
             if isinstance(each.get("id"), str)
         ]
-        return "".join([*lines, f"[Results: {'; '.join(shown)}]\n"] if shown else lines)
+        return "".join([*lines, context_line("Results", "; ".join(shown))] if shown else lines)
 
 
 def is_waiting(envelope: Envelope) -> bool:
@@ -159,11 +144,6 @@ def outcome_in(text: str) -> tuple[str, Envelope] | None:
     """Return the tool and the result in a sentence of the host."""
     match = _ANSWERED.match(text)
     return None if match is None else (match.group(1), read_envelope(match.group(2).encode()))
-
-
-def is_declined(text: str) -> bool:
-    """Whether the host says that the user declined a call."""
-    return _DECLINED.match(text) is not None
 
 
 def read_envelope(envelope: bytes) -> Envelope:

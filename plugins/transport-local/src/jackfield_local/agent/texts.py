@@ -7,25 +7,20 @@ from collections.abc import Iterable
 from statistics import fmean
 from typing import Any
 
-from jackfield_local.agent import codes
+from jackfield_local.agent.mentions import mentions
 from jackfield_local.agent.message import UserMessage
-from jackfield_local.agent.tools import CODES, Tool, ToolParameter, ValueType
-from jackfield_local.agent.values import time_spans
-from jackfield_local.language.numbers import amounts
+from jackfield_local.agent.tools import Tool, ToolParameter, ValueType
+from jackfield_local.agent.values import leads, time_spans, word_before
 from jackfield_local.language.questions import asks_for_facts, refers_back
 from jackfield_local.language.text import (
     GAP,
-    Span,
     blanked,
     content,
-    emails,
-    ids,
     named_texts,
     quoted,
     spoken_name,
     stem,
     stems,
-    urls,
     words,
 )
 
@@ -102,14 +97,8 @@ def untyped(tool: Tool, message: UserMessage) -> set[str]:
 
 def introduced(tool: Tool, parameter: ToolParameter, message: UserMessage, value: str) -> bool:
     """Whether a value follows a word that precedes it in the examples, as "from" precedes an origin."""
-    shown = [(example.says, example.args.get(parameter.name)) for example in tool.examples]
-    leads = {_word_before(says, shown) for says, shown in shown if isinstance(shown, str)} - {""}
-    return _word_before(message.text, value) in leads
-
-
-def _word_before(text: str, value: str) -> str:
-    place = text.lower().find(value.lower()) if value else -1
-    return ([*words(text[:place])] or [""])[-1] if place >= 0 else ""
+    place = message.text.lower().find(value.lower())
+    return place >= 0 and word_before(message.text, place) in leads(tool, parameter)
 
 
 def _left_over(tool: Tool, parameter: ToolParameter, message: UserMessage) -> list[str]:
@@ -135,14 +124,9 @@ def _trimmed(run: list[str], known: set[str]) -> str:
 
 def _blanked(tool: Tool, message: UserMessage) -> str:
     """Return the user's words with a gap for every value of another type."""
-    said = message.text
-    spans = [*time_spans(tool, message), *(each.span for each in (*emails(said), *urls(said), *ids(said)))]
-    types = {each.type for each in tool.parameters}
-    if ValueType.NUMBER in types:
-        spans += [each.span for each in amounts(said)]
-    for value_type in types & CODES - {ValueType.ZONE}:
-        spans += [Span(each.start, each.end) for each in codes.mentions(value_type, said)]
-    return blanked(said, spans)
+    types = {each.type for each in tool.parameters} | {ValueType.EMAIL, ValueType.URL, ValueType.IDENTIFIER}
+    found = [each.span for kind in types - {ValueType.DURATION} for each in mentions(kind, message.text)]
+    return blanked(message.text, [*time_spans(tool, message), *found])
 
 
 def _known(tool: Tool) -> set[str]:

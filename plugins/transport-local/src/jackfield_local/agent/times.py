@@ -12,13 +12,13 @@ from typing import Any
 from jackfield_local.agent.message import UserMessage
 from jackfield_local.agent.tools import TEMPORAL, Tool, ToolParameter, ValueType
 from jackfield_local.language.datetimes import TimeExpression, read_time
-from jackfield_local.language.numbers import duration, extension, shift
+from jackfield_local.language.numbers import duration, time_change
 from jackfield_local.language.text import words
 
 
 def ground_times(
     tool: Tool, raw: Mapping[str, Any], message: UserMessage, base: Mapping[str, Any]
-) -> dict[str, str]:
+) -> dict[str, Any]:
     """Return the dates and times that the words give, for all such parameters of a tool.
 
     `base` holds the arguments that the words change; what they do not mention is taken from there.
@@ -26,10 +26,9 @@ def ground_times(
     parameters = [each for each in tool.parameters if each.type in TEMPORAL and not each.many]
     if not parameters:
         return {}
-    if (moved := shift(message.text)) is not None and base:
-        return _shifted(parameters, base, moved)
-    if (longer := extension(message.text)) is not None and base:
-        return _shifted([each for each in parameters if each.ends], base, longer)
+    if (change := time_change(message.text)) is not None and base:
+        moved = [each for each in parameters if each.ends or not change.ends_only]
+        return _shifted(moved, base, change.length)
     # The part of the day that was said before a question still applies to an hour in the reply.
     said = f"{message.text}\n{message.before}" if message.before else message.text
     return _Times(tool, raw, said, message.now, base, day_of(base) or message.day).of(parameters)

@@ -6,20 +6,18 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
 from typing import Any, NamedTuple
 
 from jackfield.registry.arguments import resolve
 from jackfield.transport.protocol import ConnectionConfig
-from markdown_it import MarkdownIt
 
 from jackfield_local.language.numbers import UNITS
-from jackfield_local.language.text import content, name_words, spoken_name
+from jackfield_local.language.text import MARKDOWN, content, name_words, spoken_name
 
 _LONGEST_GUIDE = 100_000
-_MARKDOWN = MarkdownIt("commonmark")
 
 
 class ValueType(Enum):
@@ -71,67 +69,36 @@ _BEGINNINGS = frozenset(("start", "begin", "from", "since", "after", "starts", "
 _ENDINGS = frozenset(("end", "until", "till", "to", "before", "ends", "finish"))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class ToolParameter:
     """One parameter; for a list, `type` is the type of its members."""
 
-    name: str
-    """Members of an object have a path, such as `term.length`."""
-
+    name: str  # Members of an object have a path, such as `term.length`.
     schema: Mapping[str, Any]
     required: bool
     type: ValueType
     many: bool
 
-    @property
-    def description(self) -> str:
-        """The description in the schema."""
-        return str(self.schema.get("description") or self._items.get("description") or "")
+    description: str = field(init=False)
+    summary: str = field(init=False)  # The first sentence of the description.
+    choices: list[Any] = field(init=False)  # The values of an enum, of the parameter or of its members.
+    pattern: str = field(init=False)
+    unit_seconds: float = field(init=False)  # Seconds in the unit of a duration.
+    starts: bool = field(init=False)  # Whether it is the beginning of a time range,
+    ends: bool = field(init=False)  # or its end.
+    spoken: str = field(init=False)  # Its name as a person would say it.
 
-    @property
-    def summary(self) -> str:
-        """The first sentence of the description."""
-        return first_sentence(self.description)
-
-    @property
-    def choices(self) -> list[Any]:
-        """The values of an enum, of the parameter or of its members."""
-        return list(self._items.get("enum") or self.schema.get("enum") or ())
-
-    @property
-    def pattern(self) -> str:
-        """The regular expression in the schema."""
-        return str(self._items.get("pattern") or "")
-
-    @property
-    def integral(self) -> bool:
-        """Whether only whole numbers are valid."""
-        return "integer" in _types(self._items)
-
-    @property
-    def unit_seconds(self) -> float:
-        """Seconds in the unit of a duration."""
-        return _unit(self.name, self.description) or 1.0
-
-    @property
-    def starts(self) -> bool:
-        """Whether it is the beginning of a time range."""
-        return bool(_BEGINNINGS & set(name_words(self.name)))
-
-    @property
-    def ends(self) -> bool:
-        """Whether it is the end of a time range."""
-        return bool(_ENDINGS & set(name_words(self.name)))
-
-    @property
-    def spoken(self) -> str:
-        """Its name as a person would say it."""
-        return " of the ".join(spoken_name(each) for each in reversed(self.name.split(".")))
-
-    @cached_property
-    def _items(self) -> Mapping[str, Any]:
+    def __post_init__(self) -> None:
         items = self.schema.get("items")
-        return items if self.many and isinstance(items, Mapping) else self.schema
+        items = items if self.many and isinstance(items, Mapping) else self.schema
+        named = {*name_words(self.name)}
+        self.description = str(self.schema.get("description") or items.get("description") or "")
+        self.summary = first_sentence(self.description)
+        self.choices = list(items.get("enum") or self.schema.get("enum") or ())
+        self.pattern = str(items.get("pattern") or "")
+        self.unit_seconds = _unit(self.name, self.description) or 1.0
+        self.starts, self.ends = not named.isdisjoint(_BEGINNINGS), not named.isdisjoint(_ENDINGS)
+        self.spoken = " of the ".join(spoken_name(each) for each in reversed(self.name.split(".")))
 
 
 class ExampleRequest(NamedTuple):
@@ -149,11 +116,8 @@ class Tool:
     description: str
     parameters: tuple[ToolParameter, ...]
     examples: tuple[ExampleRequest, ...] = ()
-    writes: bool = False
-    """Whether it has side effects."""
-
-    confirmed: bool = False
-    """Whether each call waits for the user's approval."""
+    writes: bool = False  # Whether it has side effects.
+    confirmed: bool = False  # Whether each call waits for the user's approval.
 
     @property
     def purpose(self) -> str:
@@ -167,6 +131,11 @@ class Tool:
         needed = [each for each in self.parameters if each.required]
         needed.sort(key=lambda each: shown.index(each.name) if each.name in shown else len(shown))
         return tuple(needed)
+
+    @property
+    def written(self) -> tuple[ToolParameter, ...]:
+        """The parameters that a model writes; records are passed on without it."""
+        return tuple(each for each in self.parameters if each.type is not ValueType.RECORDS)
 
     @cached_property
     def vocabulary(self) -> frozenset[str]:
@@ -212,7 +181,7 @@ def read_guide(text: str) -> tuple[str, tuple[ExampleRequest, ...]]:
     """Read the summary and the examples of a guide; entries that cannot be parsed are skipped."""
     summary, said, inside = "", "", ""
     examples: list[ExampleRequest] = []
-    for token in _MARKDOWN.parse(text[:_LONGEST_GUIDE]):
+    for token in MARKDOWN.parse(text[:_LONGEST_GUIDE]):
         if token.type == "fence" and token.info.strip().lower() == "json":
             with suppress(ValueError):
                 value = json.loads(token.content)
@@ -283,11 +252,9 @@ def value_type(name: str, schema: Mapping[str, Any]) -> ValueType:
     types, described = _types(schema), str(schema.get("description", ""))
     if "array" in types:
         items = schema.get("items")
-        return (
-            value_type(name, {"description": described, **items})
-            if isinstance(items, Mapping)
-            else ValueType.TEXT
-        )
+        if not isinstance(items, Mapping):
+            return ValueType.TEXT
+        return value_type(name, {"description": described, **items})
     is_id = name_words(name)[-1:] in (["id"], ["ids"], ["uid"])
     number = ValueType.DURATION if _unit(name, described) else ValueType.NUMBER
     signs = (

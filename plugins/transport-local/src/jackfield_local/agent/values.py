@@ -1,4 +1,4 @@
-"""Finds values with a recognisable form in the user's words: numbers, choices, addresses, identifiers.
+"""Assigns the values in the user's words to parameters, by their types.
 
 A hint is what the model wrote for a parameter. It selects among the values in the user's words, and is
 never passed on by itself; without a model, the examples of the guide select.
@@ -7,83 +7,125 @@ never passed on by itself; without a model, the examples of the guide select.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import jsonschema_rs
+from jackfield.datetimes import is_zone
 
-from jackfield_local.agent import codes
+from jackfield_local.agent.mentions import Mention, is_used_in_named_country, mentions, zone_of_place
 from jackfield_local.agent.message import UserMessage
-from jackfield_local.agent.tools import TEMPORAL, Tool, ToolParameter, ValueType
+from jackfield_local.agent.tools import CODES, TEMPORAL, Tool, ToolParameter, ValueType
 from jackfield_local.language.datetimes import read_time
-from jackfield_local.language.numbers import ORDINALS, Amount, amounts, bare_amount, duration, forms
-from jackfield_local.language.text import Span, blanked, content, emails, ids, stems, urls, words
-from jackfield_local.settings import is_zone
+from jackfield_local.language.numbers import ORDINALS, amounts, duration
+from jackfield_local.language.text import Span, blanked, content, stems, words
 
 _LONGEST_TOKEN, _MOST_WORDS = 64, 4
-_ALIKE = 0.55
-"""Minimum similarity of sentence embeddings between a word and a choice with the same meaning."""
+_ALIKE = 0.55  # Minimum similarity of sentence embeddings between a word and a choice with the same meaning.
+_SHARED = (
+    (ValueType.NUMBER, ValueType.DURATION),
+    (ValueType.CURRENCY,),
+    (ValueType.LANGUAGE,),
+    (ValueType.TERRITORY,),
+)
+"""Types of which a message often has several values, so that each has to be assigned to its parameter."""
 
 
-def find_numbers(
-    tool: Tool, hints: Mapping[str, Any], message: UserMessage, known: Collection[str] = ()
+def assign_values(
+    tool: Tool, hints: Mapping[str, Any], message: UserMessage, base: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Find numbers and durations: hinted, next to their name, or the only ones left.
+    """Assign numbers and codes to the parameters of a tool; `base` has the arguments of earlier turns."""
+    found: dict[str, Any] = {}
+    for types in _SHARED:
+        alike = [each for each in tool.parameters if each.type in types and not each.many]
+        # A value fills in what is missing; if nothing is, it replaces the previous one.
+        if any(each.required and each.name not in base for each in alike):
+            alike = [each for each in alike if each.name not in base or each.name in hints]
+        found |= _assigned(tool, alike, hints, message) if alike else {}
+    return found
 
-    Parameters that are `known` from earlier turns are not missing.
-    """
-    wanted = [
-        each
-        for each in tool.parameters
-        if each.type in (ValueType.NUMBER, ValueType.DURATION) and not each.many
-    ]
+
+def _assigned(
+    tool: Tool, parameters: Sequence[ToolParameter], hints: Mapping[str, Any], message: UserMessage
+) -> dict[str, Any]:
+    """Assign values of one type: those hinted, next to a name or a word of the examples, or the only one."""
     text = blanked(message.text, time_spans(tool, message))
-    left = amounts(text) if wanted else []
-    before = [value for earlier in message.earlier for each in amounts(earlier) for value in forms(each)]
-    found: dict[str, float] = {}
-    for parameter in wanted:
+    left = mentions(parameters[0].type, text)
+    earlier = [mention for said in message.earlier for mention in mentions(parameters[0].type, said)]
+    found: dict[str, Any] = {}
+    for parameter in parameters:
         hint = hints.get(parameter.name)
         length = duration(message.text) if parameter.type is ValueType.DURATION else None
-        others = [each for each in wanted if each is not parameter]
-        hinted = [each for each in left if hint in forms(each)]
-        # The 10 of "10 km" is for the parameter that mentions kilometres.
-        hinted = [each for each in hinted if not any(_is_named(other, text, each) for other in others)]
-        meant = hinted or [each for each in left if _is_named(parameter, text, each)]
+        meant = [each for each in left if _reading(each, hint) is not None]
+        meant = meant or [each for each in left if _is_beside(tool, parameter, text, each)]
         if length is not None:
             found[parameter.name] = length.length.total_seconds() / parameter.unit_seconds
-        elif meant and (hint in forms(meant[0]) or len(meant) == 1):
+        elif meant and (len(meant) == 1 or _reading(meant[0], hint) is not None):
             # "Two for two": the same number can be said twice, with two meanings.
             left.remove(meant[0])
-            found[parameter.name] = hint if hint in forms(meant[0]) else _form(tool, parameter, meant[0])
-        elif hint in before:
+            found[parameter.name] = _reading(meant[0], hint) or _usual(tool, parameter, meant[0])
+        elif any(_reading(each, hint) is not None for each in earlier) or (
+            parameter.type is ValueType.CURRENCY and is_used_in_named_country(str(hint), text)
+        ):
             found[parameter.name] = hint
-    rest = [each for each in wanted if each.required and each.name not in found and each.name not in known]
-    if not left and (bare := bare_amount(message.text)) is not None:
-        left = [bare]  # "One" is a number only if nothing else is said.
-    if len(rest) == len(left) == 1:
-        found[rest[0].name] = _form(tool, rest[0], left[0])
-    integral = {each.name for each in wanted if each.integral}
+    by_order = parameters[0].type in CODES  # Numbers have no usual order; currencies do.
+    rest = [each for each in parameters if each.name not in found]
+    rest = [each for each in rest if each.required or each.name in hints or (by_order and not hints)]
+    if len(rest) == len(left) and (by_order or len(rest) == 1):
+        found |= {each.name: _usual(tool, each, mention) for each, mention in zip(rest, left, strict=True)}
     return {
-        name: int(value) if float(value).is_integer() else value
+        name: int(value) if isinstance(value, float) and value.is_integer() else value
         for name, value in found.items()
-        if name not in integral or float(value).is_integer()
+        if value is not None
     }
 
 
-def _is_named(parameter: ToolParameter, text: str, amount: Amount) -> bool:
-    """Whether a word of the parameter's name or description is next to a number."""
-    beside = [*words(text[: amount.span.start])[-1:], *words(text[amount.span.start :])[1:2]]
+def _reading(mention: Mention, hint: Any) -> Any:
+    """Return the reading of a value that the model wrote, in any case."""
+    written = str(hint).lower()
+    return next((each for each in mention.readings if each == hint or str(each).lower() == written), None)
+
+
+def _usual(tool: Tool, parameter: ToolParameter, mention: Mention) -> Any:
+    """Return the reading that the examples show: of a currency, or of a percentage as a fraction."""
+    values = [value for example in tool.examples for value in example.args.values()]
+    for example in tool.examples:
+        value = example.args.get(parameter.name)
+        for shown in mentions(parameter.type, example.says):
+            if value in shown.readings[1:] and parameter.type is ValueType.NUMBER:
+                return mention.readings[-1]
+    return next((each for each in mention.readings if each in values), mention.readings[0])
+
+
+def _is_beside(tool: Tool, parameter: ToolParameter, text: str, mention: Mention) -> bool:
+    """Whether a value is next to the parameter's name, or follows the same word as in the examples."""
+    start = mention.span.start
     named = set(content(f"{parameter.spoken} {parameter.summary}"))
-    return any(set(content(each)) & named for each in beside)
+    beside = [*words(text[:start])[-1:], *words(text[start:])[1:2]]
+    return bool(named & set(content(" ".join(beside)))) or word_before(text, start) in leads(tool, parameter)
 
 
-def _form(tool: Tool, parameter: ToolParameter, amount: Amount) -> float:
-    """Return a number in the form of the examples: a percentage may be a fraction."""
-    shown = [(example.says, example.args.get(parameter.name)) for example in tool.examples]
-    as_fraction = any(
-        value in forms(each)[1:] for says, value in shown for each in amounts(says) if each.percent
-    )
-    return forms(amount)[-1] if as_fraction else amount.value
+def leads(tool: Tool, parameter: ToolParameter) -> set[str]:
+    """Return the words that precede a parameter's value in the examples, as "from" precedes an origin."""
+    found = set()
+    for example in tool.examples:
+        value = example.args.get(parameter.name)
+        starts = [
+            each.span.start
+            for each in mentions(parameter.type, example.says)
+            if _reading(each, value) is not None
+        ]
+        if parameter.type is ValueType.TEXT and isinstance(value, str) and value:
+            starts = [example.says.lower().find(value.lower())]
+        found |= {word_before(example.says, start) for start in starts if start >= 0}
+    return found - {""}
+
+
+def word_before(text: str, start: int) -> str:
+    """Return the word before a place in a text, or a mark for any number; empty if there is none."""
+    if any(each.span.start < start <= each.span.end + 1 for each in amounts(text)):
+        return "#"
+    return next(reversed(words(text[:start])), "")
 
 
 def time_spans(tool: Tool, message: UserMessage) -> list[Span]:
@@ -103,60 +145,58 @@ def find_value(tool: Tool, parameter: ToolParameter, hint: Any, message: UserMes
 
 def find_all(parameter: ToolParameter, message: UserMessage) -> list[Any]:
     """Find possible members of a list."""
-    if parameter.type is ValueType.EMAIL:
-        return [each.text for each in emails(message.text)]
-    if parameter.type is ValueType.IDENTIFIER:
-        return [each.text for each in ids(message.text)] or [*filter(None, [_pointed_at(message)])]
-    return [each for each in parameter.choices if is_choice_in(each, stems(message.text))]
+    if parameter.type is ValueType.CHOICE:
+        return named_choices(parameter, message.text)
+    found = [each.readings[0] for each in mentions(parameter.type, message.text)]
+    if parameter.type is ValueType.IDENTIFIER and not found:
+        return [*filter(None, [_pointed_at(message)])]
+    return found
 
 
-def is_choice_in(choice: Any, said: set[str]) -> bool:
-    """Whether the stems contain all of a choice; one without letters or digits never matches."""
-    named = stems(str(choice).replace("_", " "))
-    return bool(named) and named <= said
+def named_choices(parameter: ToolParameter, text: str) -> list[Any]:
+    """Return the choices whose words are all in a text; one without letters or digits never is."""
+    said = stems(text)
+    named = [(each, stems(str(each).replace("_", " "))) for each in parameter.choices]
+    return [each for each, name in named if name and name <= said]
 
 
 def _choice(tool: Tool, parameter: ToolParameter, hint: Any, message: UserMessage) -> Any:
-    if hint in parameter.choices and _means(tool, parameter, hint, message):
+    # An optional value must be in this message; what was said before is not meant again.
+    said = message.stems if parameter.required else stems(message.text)
+    explained = [each for each in parameter.choices if _telling_words(parameter, each) & said]
+    if hint is not None and hint in explained:
         return hint
-    named = [each for each in parameter.choices if is_choice_in(each, stems(message.text))]
+    named = named_choices(parameter, message.text)
     if named or not (parameter.required or hint is not None):
         return named[0] if len(named) == 1 else None
-    for is_meant in (_is_explained, _means):
-        meant = [each for each in parameter.choices if is_meant(tool, parameter, each, message)]
-        if len(meant) == 1:
-            return meant[0]
-    if not parameter.required:
-        return None
+    meant = explained if len(explained) == 1 else explained + _similar_choices(tool, parameter, message)
+    if hint in meant or len(meant) == 1:
+        return hint if hint in meant else meant[0]
     # Users never say some choices, such as the reason for a farewell: use the nearest example's.
     shown = [each for each in tool.examples if each.args.get(parameter.name) in parameter.choices]
-    if not shown or any(stems(str(each.args[parameter.name])) <= stems(each.says) for each in shown):
+    is_said = any(stems(str(each.args[parameter.name])) <= stems(each.says) for each in shown)
+    if is_said or not shown or not parameter.required:
         return None
     near = message.embed([each.says for each in shown]) @ message.embed([message.text])[0]
     return shown[int(near.argmax())].args[parameter.name]
 
 
-def _is_explained(_: Tool, parameter: ToolParameter, value: Any, message: UserMessage) -> bool:
-    """Whether the words contain one from the name of a choice, or from the clause that describes it."""
-    named = stems(str(value).replace("_", " "))
-    for clause in re.split(r"[,;:.]", parameter.description):
-        if re.search(rf"\b{re.escape(str(value))}\b", clause, re.IGNORECASE):
-            named |= set(content(clause))
-            break
-    return bool(named & message.stems)
+def _telling_words(parameter: ToolParameter, choice: Any) -> set[str]:
+    """Return the stems of a choice's name, and of the clause in the description that is about it."""
+    clauses = re.split(r"[,;:.]", parameter.description)
+    is_about = re.compile(rf"\b{re.escape(str(choice))}\b", re.IGNORECASE).search
+    return stems(str(choice).replace("_", " ")).union(content(next(filter(is_about, clauses), "")))
 
 
-def _means(tool: Tool, parameter: ToolParameter, value: Any, message: UserMessage) -> bool:
-    """Whether the words name or explain a choice, or contain a word with the same meaning."""
-    if _is_explained(tool, parameter, value, message):
-        return True
+def _similar_choices(tool: Tool, parameter: ToolParameter, message: UserMessage) -> list[Any]:
+    """Return the choices that mean the same as a word of the message."""
     said = [*_telling(tool, message.text)]
     if not said:
-        return False
+        return []
     choices = [str(each).replace("_", " ") for each in parameter.choices]
     near = (message.embed(choices) @ message.embed(said).T).max(axis=1)
-    place = parameter.choices.index(value)
-    return bool(near[place] >= _ALIKE and near[place] >= near.max() - 0.05)
+    least = max(_ALIKE, near.max() - 0.05)
+    return [each for each, similarity in zip(parameter.choices, near, strict=True) if similarity >= least]
 
 
 def _telling(tool: Tool, text: str) -> Iterator[str]:
@@ -174,45 +214,49 @@ def _switch(tool: Tool, parameter: ToolParameter, hint: Any, message: UserMessag
     return True if stems(parameter.spoken) <= said or (hint and named & said) else None
 
 
-def _email(_: Tool, __: ToolParameter, hint: Any, message: UserMessage) -> str | None:
+def _address(_: Tool, parameter: ToolParameter, hint: Any, message: UserMessage) -> str | None:
+    """Find an e-mail or web address that was said or shown, or the address of a person who was shown."""
     if hint is None:
-        return next((each.text for each in emails(message.text)), None)
-    wanted = str(hint).strip().lower()
-    known = [each.text for each in (*emails(message.everything), *emails(message.seen))]
-    # Or the address of a person whose record was shown with only one.
+        return next((str(each.readings[0]) for each in mentions(parameter.type, message.text)), None)
+    wanted = _without_scheme(str(hint))
+    for source in (message.everything, message.seen):
+        for mention in mentions(parameter.type, source):
+            if _without_scheme(mention.readings[0]) in wanted:
+                return str(mention.readings[0])
+    if parameter.type is ValueType.URL:
+        return f"https://{wanted}" if wanted and wanted in message.everything.lower().split() else None
     name = set(words(wanted.partition("@")[0]))
     shown = [" ".join(map(str, each.values())) for each in message.records]
-    persons = [emails(each) for each in shown if name and name <= set(words(each))]
-    matching = [each for each in known if each.lower() in wanted]
-    matching += [found[0].text for found in persons if len(found) == 1]
-    return next(iter(matching), None)
+    persons = [mentions(ValueType.EMAIL, each) for each in shown if name and name <= set(words(each))]
+    return next((str(found[0].readings[0]) for found in persons if len(found) == 1), None)
 
 
-def _url(_: Tool, __: ToolParameter, hint: Any, message: UserMessage) -> str | None:
-    if hint is None:
-        return next((each.text for each in urls(message.text)), None)
-    bare = _without_scheme(str(hint))
-    for each in (*urls(message.text), *urls(message.everything), *urls(message.seen)):
-        if _without_scheme(each.text) in bare:
-            return each.text
-    return f"https://{bare}" if bare and " " not in bare and bare in message.everything.lower() else None
-
-
-def _without_scheme(url: str) -> str:
-    return url.rpartition("://")[2].rstrip("/").lower()
+def _without_scheme(address: str) -> str:
+    return address.strip().rpartition("://")[2].rstrip("/").lower()
 
 
 def _identifier(_: Tool, parameter: ToolParameter, hint: Any, message: UserMessage) -> str | None:
     """Find an identifier that was said or shown; spaces and case are adapted to the pattern."""
-    text = re.sub(r"[\s-]", "", str(hint or ""))[:_LONGEST_TOKEN]
-    spaced = r"[\s-]?".join(map(re.escape, text))
-    for source in (message.everything, message.seen):
-        match = re.search(rf"(?<!\w){spaced}(?!\w)", source, re.IGNORECASE) if text else None
-        written = (match.group(), text, text.upper(), text.lower()) if match else ()
-        if fitting := [each for each in written if _fits(parameter, each)]:
-            return fitting[0]
-    said = _patterned(parameter, message.text) or next((each.text for each in ids(message.text)), None)
-    return said if said or hint is not None else _pointed_at(message)
+    wanted = re.sub(r"[\s-]", "", str(hint or "")).lower()
+    for source in (message.everything, message.seen) if wanted else ():
+        for said in _joined_words(source):
+            if said.replace("-", "").lower() == wanted:
+                fitting = [each for each in (said, said.upper(), said.lower()) if _fits(parameter, each)]
+                if fitting:
+                    return fitting[0]
+    said_forms = [form for said in _joined_words(message.text) for form in (said, said.upper())]
+    patterned = (each for each in said_forms if parameter.pattern and _fits(parameter, each))
+    shaped = (str(each.readings[0]) for each in mentions(ValueType.IDENTIFIER, message.text))
+    found = next(patterned, None) or next(shaped, None)
+    return found if found or wanted else _pointed_at(message)
+
+
+def _joined_words(text: str) -> Iterator[str]:
+    """Yield the words of a text, then each two that follow each other as one word, then three, then four."""
+    heard = re.findall(r"[\w./:#-]*\w", text)
+    for length in range(1, _MOST_WORDS + 1):
+        for start in range(len(heard) - length + 1):
+            yield "".join(heard[start : start + length])[:_LONGEST_TOKEN]
 
 
 def _pointed_at(message: UserMessage) -> str | None:
@@ -227,20 +271,6 @@ def _pointed_at(message: UserMessage) -> str | None:
     return str(named[0]) if len(named) == 1 else None
 
 
-def _patterned(parameter: ToolParameter, text: str) -> str | None:
-    """Return the text that fits the pattern of an identifier: a word, or a few separate words."""
-    if not parameter.pattern:
-        return None
-    heard = re.findall(r"[\w./:#-]*\w", text)
-    for length in range(1, _MOST_WORDS + 1):
-        for start in range(len(heard) - length + 1):
-            token = "".join(heard[start : start + length])[:_LONGEST_TOKEN]
-            for form in (token, token.upper()):
-                if _fits(parameter, form):
-                    return form
-    return None
-
-
 def _fits(parameter: ToolParameter, value: str) -> bool:
     """Whether a value matches the pattern of a parameter, with a matcher that no pattern can stall."""
     schema = {"type": "string", "pattern": parameter.pattern} if parameter.pattern else {}
@@ -252,20 +282,19 @@ def _fits(parameter: ToolParameter, value: str) -> bool:
 
 def _zone(tool: Tool, _: ToolParameter, hint: Any, message: UserMessage) -> str | None:
     """Return the zone of a named place, or the one that the model knows for it; else the user's own."""
-    if (named := codes.zone_of_place(message.text)) is not None:
+    if (named := zone_of_place(message.text)) is not None:
         return named
     text = str(hint or "")
-    known = is_zone(text) and (
-        codes.is_zone_named(text, message.everything) or any(_telling(tool, message.text))
-    )
+    is_named = stems(text.rpartition("/")[2].replace("_", " ")) <= message.stems
+    known = is_zone(text) and (is_named or any(_telling(tool, message.text)))
     return text if known else message.zone or None
 
 
 _FINDERS: dict[ValueType, Callable[[Tool, ToolParameter, Any, UserMessage], Any]] = {
     ValueType.CHOICE: _choice,
     ValueType.SWITCH: _switch,
-    ValueType.EMAIL: _email,
-    ValueType.URL: _url,
+    ValueType.EMAIL: _address,
+    ValueType.URL: _address,
     ValueType.IDENTIFIER: _identifier,
     ValueType.ZONE: _zone,
 }

@@ -10,10 +10,10 @@ from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
 from dateutil.relativedelta import relativedelta  # type: ignore[import-untyped]
+from jackfield.datetimes import is_zone
 
 from jackfield_local.language.numbers import NUMBER, WORDS, distance, number
 from jackfield_local.language.text import Span, blanked
-from jackfield_local.settings import is_zone
 
 # Days.
 
@@ -61,35 +61,27 @@ class DayRange(NamedTuple):
 
     first: date
     last: date
+    weekly: bool = False  # Whether it is a weekday by itself, which recurs every week.
 
 
-class DayMention(NamedTuple):
-    """The days that a part of a text names."""
-
-    days: DayRange
-    span: Span
-    weekly: bool
-    """Whether it is a weekday by itself, which recurs every week."""
-
-
-def find_days(text: str, today: date) -> list[DayMention]:
+def find_days(text: str, today: date) -> list[tuple[Span, DayRange]]:
     """Return the days that a text names, in order.
 
     Raises ValueError or OverflowError for a day that does not exist, such as 30 February.
     """
-    found: list[DayMention] = []
+    found: list[tuple[Span, DayRange]] = []
     for pattern in _PATTERNS:
         for match in pattern.finditer(text):
             span = Span(*match.span())
-            if any(span.overlaps(each.span) for each in found):
+            if any(span.overlaps(other) for other, _ in found):
                 continue
             groups = {name: (value or "").strip().lower() for name, value in match.groupdict().items()}
             days = _read_days(groups, today)
             if days.last.year == date.max.year:
                 raise OverflowError("an hour after this day could not be written")
             weekly = "weekday" in groups and not groups["until"] and groups["which"] not in ("next", "last")
-            found.append(DayMention(days, span, weekly))
-    return sorted(found, key=lambda each: each.span)
+            found.append((span, days._replace(weekly=weekly)))
+    return sorted(found)
 
 
 def _read_days(said: dict[str, str], today: date) -> DayRange:
@@ -186,10 +178,8 @@ class ClockTime(NamedTuple):
 
     start: time
     end: time | None = None
-    part: bool = False
-    """Whether it is a part of the day, such as the afternoon, rather than a named hour."""
-    zone: tzinfo | None = None
-    """The time zone that was said with the hours."""
+    part: bool = False  # Whether it is a part of the day, such as the afternoon, not a named hour.
+    zone: tzinfo | None = None  # The time zone that was said with the hours.
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,13 +188,10 @@ class TimeExpression:
 
     days: DayRange | None
     clock: ClockTime | None
-    instant: datetime | None
-    """A point in time given as a whole, such as a timestamp or "in two hours"."""
-
+    instant: datetime | None  # A point in time given as a whole: a timestamp, or "in two hours".
     spans: tuple[Span, ...]
     clock_span: Span | None = None
-    zoned: bool = False
-    """Whether a time zone or an offset was said."""
+    zoned: bool = False  # Whether a time zone or an offset was said.
 
     @property
     def exact(self) -> bool:
@@ -244,12 +231,12 @@ def read_time(text: str, now: datetime, last_day: date | None = None) -> TimeExp
         named = find_days(text, now.date())
     except (ValueError, OverflowError):
         return None  # There is no such day, so its hour must not count as today's.
-    spans = [each.span for each in named]
+    spans = [span for span, _ in named]
     # A date has numbers that are not hours.
     dates = [span for span in spans if any(letter.isdigit() for letter in text[span.start : span.end])]
     rest = blanked(text, dates)
     clock, place = _clock(rest, on_a_day=bool(named)) or (None, None)
-    days = _coming(named[0], clock, now) if named else None
+    days = _coming(named[0][1], clock, now) if named else None
     if days is None and last_day is not None:
         step = _STEP.search(text)
         spans += [Span(*step.span())] if step else []
@@ -282,13 +269,13 @@ def _instant(text: str, now: datetime) -> TimeExpression | None:
     return None
 
 
-def _coming(named: DayMention, clock: ClockTime | None, now: datetime) -> DayRange:
+def _coming(days: DayRange, clock: ClockTime | None, now: datetime) -> DayRange:
     """Return the days; a weekday is next week's if it is today and its time has passed."""
-    if clock is None or not named.weekly or named.days.first != now.date():
-        return named.days
+    if clock is None or not days.weekly or days.first != now.date():
+        return days
     over = clock.end if clock.part and clock.end else clock.start
     later = timedelta(days=7 if over < now.time() else 0)
-    return DayRange(named.days.first + later, named.days.last + later)
+    return DayRange(days.first + later, days.last + later)
 
 
 def _clock(text: str, *, on_a_day: bool) -> tuple[ClockTime, Span] | None:

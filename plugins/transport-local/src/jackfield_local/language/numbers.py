@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from datetime import timedelta
 from typing import NamedTuple
 
-from jackfield_local.language.text import Span, content
+from jackfield_local.language.text import Span
 
 _ONES = "zero one two three four five six seven eight nine"
 _TEENS = "ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen"
@@ -20,9 +20,7 @@ _ORDINALS = "first second third fourth fifth sixth seventh eighth ninth tenth"
 ORDINALS = {word: number for number, word in enumerate(_ORDINALS.split(), 1)}
 ORDINALS |= {"1st": 1, "2nd": 2, "3rd": 3} | {f"{number}th": number for number in range(4, 32)}
 
-_LONGEST = 1_000
-"""Maximum characters that are searched for amounts; longer input is a text, not a request."""
-
+_LONGEST = 1_000  # Maximum characters that are searched for amounts; longer input is a text, not a request.
 _ONE = _ONES.replace(" ", "|")
 _BELOW_HUNDRED = rf"(?a:(?:(?:{_TENS.replace(' ', '|')})(?:[\s-]+(?:{_ONE}))?|{'|'.join(WORDS)})\b)"
 _SCALE = "|".join(_SCALES)
@@ -72,31 +70,13 @@ def amounts(text: str) -> list[Amount]:
     return [
         Amount(_value(match), Span(*match.span()), match["percent"] is not None)
         for match in _AMOUNT.finditer(text[:_LONGEST])
-        if match.group().lower() != "one" or not _is_pronoun(text, match)
+        if match.group().lower() != "one" or not _BEFORE_PRONOUN.search(text[: match.start()])
     ]
 
 
 def forms(amount: Amount) -> list[float]:
     """Return the numbers that an amount can mean: a percentage is also a fraction."""
     return [amount.value, round(amount.value / 100, 10)] if amount.percent else [amount.value]
-
-
-def bare_amount(text: str) -> Amount | None:
-    """Return the amount that a text consists of, apart from function words; here "one" is an amount too."""
-    found = amounts(text)
-    if not found and (one := re.search(r"\bone\b", text, re.ASCII | re.IGNORECASE)):
-        found = [Amount(1.0, Span(*one.span()))]
-    if len(found) != 1:
-        return None
-    (start, end) = found[0].span
-    return None if content(f"{text[:start]} {text[end:]}") else found[0]
-
-
-def _is_pronoun(text: str, one: re.Match[str]) -> bool:
-    """Whether a "one" is a pronoun: no noun follows, or a determiner precedes it."""
-    following = re.match(r"\s+(\w+)", text[one.end() :])
-    noun = following is not None and content(following[1])
-    return not noun or _BEFORE_PRONOUN.search(text[: one.start()]) is not None
 
 
 def _value(match: re.Match[str]) -> float:
@@ -151,11 +131,10 @@ _AND_MINUTES = re.compile(rf"\s+(?:and\s+)?({NUMBER})(?:\s+min(?:ute)?s?)?\b(?!\
 _BEFORE_DISTANCE = re.compile(r"\b(?:in|within|next|last|past|the)\s+$", re.IGNORECASE)
 _AFTER_DISTANCE = re.compile(r"\s+(?:ago|from now|later|earlier|longer|shorter)\b", re.IGNORECASE)
 _SOON = re.compile(r"\b(?:in|within)(?:\s+the\s+next)?\s+$", re.IGNORECASE)
-_DIRECTION = r"\b(later|earlier|sooner|forwards?|back)\b"
-_MOVED = re.compile(rf"\s+{_DIRECTION}", re.IGNORECASE)
-_EXTENDED = re.compile(r"\s+(longer|shorter)\b", re.IGNORECASE)
-_MOVED_BY = re.compile(rf"{_DIRECTION}.*\bby\s+$", re.IGNORECASE)
-_BACKWARDS = ("earlier", "sooner", "forward", "forwards")
+_CHANGE = r"\b(later|earlier|sooner|forwards?|back|longer|shorter)\b"
+_CHANGED = re.compile(rf"\s+{_CHANGE}", re.IGNORECASE)
+_CHANGED_BY = re.compile(rf"{_CHANGE}.*\bby\s+$", re.IGNORECASE)
+_BACKWARDS = ("earlier", "sooner", "forward", "forwards", "shorter")
 """A meeting that is brought forward is earlier, one that is pushed back is later."""
 
 
@@ -176,19 +155,19 @@ def duration(text: str) -> Duration | None:
     return None
 
 
-def shift(text: str) -> timedelta | None:
-    """Return by how much a text moves a time, such as "an hour later"; None if it does not."""
-    for (length, span), _ in _lengths(text):
-        if moved := _MOVED.match(text, span.end) or _MOVED_BY.search(text[: span.start]):
-            return -length if moved[1].lower() in _BACKWARDS else length
-    return None
+class TimeChange(NamedTuple):
+    """By how much a time moves, or only its end."""
+
+    length: timedelta
+    ends_only: bool
 
 
-def extension(text: str) -> timedelta | None:
-    """Return by how much a text lengthens something, such as "half an hour longer"; None if it does not."""
+def time_change(text: str) -> TimeChange | None:
+    """Return by how much a text moves or lengthens something: "an hour later", "half an hour longer"."""
     for (length, span), _ in _lengths(text):
-        if changed := _EXTENDED.match(text, span.end):
-            return length if changed[1].lower() == "longer" else -length
+        if changed := _CHANGED.match(text, span.end) or _CHANGED_BY.search(text[: span.start]):
+            word = changed[1].lower()
+            return TimeChange(-length if word in _BACKWARDS else length, word in ("longer", "shorter"))
     return None
 
 

@@ -41,8 +41,11 @@ def may_ask_for_action(text: str) -> bool:
 _CONTINUATION = re.compile(r"^\W*(?:and|also|(?:what|how) about)\b", re.IGNORECASE)
 _PERSON = r"he|him|his|she|her|hers"
 _REFERENCE = re.compile(
-    rf"\b(?:{_PERSON}|they|them|their|theirs|it|its|those)\b|(?<!\bis )(?<!\bare )\bthere\b", re.IGNORECASE
+    rf"\b(?:{_PERSON}|they|them|their|theirs|it|its|those)\b|(?<!\bis )(?<!\bare )\bthere\b"
+    r"|\b(?:some|any|none|ones?)(?=\W*$|\s+(?:in|into|on|at|for|from|to|with)\b)",
+    re.IGNORECASE,
 )
+"""Pronouns; "any" is one only if no noun follows, as in "are there any on the second floor?"."""
 
 
 def is_continuation(text: str) -> bool:

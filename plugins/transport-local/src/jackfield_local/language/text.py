@@ -12,7 +12,6 @@ import snowballstemmer  # type: ignore[import-untyped]
 from markdown_it import MarkdownIt
 
 GAP = "\x00"
-MOST_SENTENCES = 60
 
 WORD = re.compile(r"[^\W_]+(?:['\u2019][^\W_]+)?")
 STOP = frozenset(
@@ -52,7 +51,7 @@ def stem(word: str) -> str:
 
 def stems(text: str) -> set[str]:
     """Return the stems of all words."""
-    return {stem(word) for word in words(text)}
+    return {*map(stem, words(text))}
 
 
 def content(text: str) -> list[str]:
@@ -93,42 +92,18 @@ def blanked(text: str, spans: Iterable[Span]) -> str:
 
 # Verbatim parts.
 
-_EMAIL = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)*\.[A-Za-z]{2,}")
-_URL = re.compile(r"\bhttps?://[^\s<>\"']+[^\s<>\"'.,;:!?)]")
-_ID = re.compile(
+EMAIL = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)*\.[A-Za-z]{2,}")
+URL = re.compile(r"\bhttps?://[^\s<>\"']+[^\s<>\"'.,;:!?)]")
+ID = re.compile(
     r"(?<![\w/@.:])(?!(?i:https?|mailto):)[A-Za-z][\w-]*:[\w][\w./-]*[\w](?![\w@])"
     r"|(?i:\b[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}\b)"
 )
+"""An identifier such as `person:ada`, or a UUID."""
+
 _QUOTED = re.compile(
     r"`([^`]+)`|\"([^\"]+)\"|“([^”]+)”|«([^»]+)»|(?<!\w)'([^']{2,})'(?!\w)|\u2018([^\u2019]{2,})\u2019"
 )
 _NAMED = re.compile(r"\b(?:called|named|titled|entitled)\s+([^\x00,;.!?\n]+)", re.IGNORECASE)
-
-
-class TextMatch(NamedTuple):
-    """A part of a text, and its place."""
-
-    text: str
-    span: Span
-
-
-def _matches(pattern: re.Pattern[str], text: str) -> list[TextMatch]:
-    return [TextMatch(match.group(), Span(*match.span())) for match in pattern.finditer(text)]
-
-
-def emails(text: str) -> list[TextMatch]:
-    """Return the e-mail addresses in a text."""
-    return _matches(_EMAIL, text)
-
-
-def urls(text: str) -> list[TextMatch]:
-    """Return the web addresses in a text."""
-    return _matches(_URL, text)
-
-
-def ids(text: str) -> list[TextMatch]:
-    """Return the identifiers in a text, such as `person:ada`, and UUIDs."""
-    return _matches(_ID, text)
 
 
 def quoted(text: str) -> list[str]:
@@ -158,8 +133,7 @@ _NO_END = re.compile(
 _LABEL = re.compile(r"\s*(?:[-+•]\s+)?([*_]{1,3})[^*_]+\1[^\S\n]*")
 """An emphasised label such as "**State.**", which belongs to the sentence after it."""
 
-_MARKS = re.compile(r"[*_`#>]+|\[([^\]]*)\]\([^)]*\)|^\s*[-+•]\s+", re.MULTILINE)
-_MARKDOWN = MarkdownIt("commonmark")
+MARKDOWN = MarkdownIt("commonmark")
 
 
 def split_sentences(text: str) -> list[str]:
@@ -180,7 +154,7 @@ def sentences(text: str) -> list[str]:
     """Return the sentences of paragraphs and list items; headings only if there is nothing else."""
     blocks = [
         (before.type == "heading_open", " ".join(each.content.split()))
-        for before, each in pairwise(_MARKDOWN.parse(text))
+        for before, each in pairwise(MARKDOWN.parse(text))
         if each.type == "inline"
     ]
     body = [block for is_heading, block in blocks if not is_heading] or [block for _, block in blocks]
@@ -193,8 +167,3 @@ def untitled(text: str, title: str) -> str:
     rest = text[begins.end() :] if begins else ""
     is_sentence = not rest or rest[0].islower() or rest[0] in "',\u2019"
     return text if is_sentence else rest.lstrip(" :.\u2013\u2014-")
-
-
-def plain(text: str) -> str:
-    """Return a text without Markdown."""
-    return " ".join(_MARKS.sub(lambda match: match.group(1) or "", text).split())

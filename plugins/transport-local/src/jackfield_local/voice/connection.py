@@ -41,7 +41,7 @@ class VoiceConnection(LocalConnection):
         """Load the engines if necessary, and listen; raises `TransportError` if voice is not available."""
         language = opening.voice.language or "en"
         if language.split("-")[0].lower() != "en":
-            _log.warning("the local voice hears and speaks English only, not %s", language)
+            _log.warning("the local voice supports only English, not %s", language)
         if opening.voice.voice not in (None, "", VOICE):
             _log.warning("the local voice is %s; there is no %s", VOICE, opening.voice.voice)
         return cls(dialogue, await asyncio.to_thread(load_engines), opening.voice)

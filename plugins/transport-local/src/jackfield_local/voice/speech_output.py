@@ -25,8 +25,7 @@ FILLER_SECONDS = 1.2
 """How long an answer may take before the filler. With the silence that ended the user's turn, that is almost
 two seconds, after which people ask whether the agent is still there."""
 
-HEARD_MS = 300
-"""Less audio than this does not contain a whole word."""
+HEARD_MS = 300  # Less audio than this does not contain a whole word.
 
 
 class SpeechOutput:
@@ -66,7 +65,8 @@ class SpeechOutput:
                         *complete, unsaid = split_sentences(unsaid + part.text)
                         for sentence in complete:
                             await self._say(sentence)
-            await self._say(unsaid)
+            if unsaid:
+                await self._say(unsaid)
         finally:
             if calls is None:  # After calls the user still waits, so the filler stays pending.
                 await self.stop_filler()
@@ -104,8 +104,6 @@ class SpeechOutput:
             await asyncio.wait((self._filler,))
 
     async def _say(self, sentence: str) -> None:
-        if not sentence:
-            return
         await self.stop_filler()
         pcm = await self._synthesise(sentence)
         self._text += sentence

@@ -23,8 +23,12 @@ class PartialCall:
     """Data that a compatible server expects back, such as the signature of a thought."""
 
     def complete(self) -> bool:
-        """True if the arguments may be complete."""
-        return is_json(self.arguments)
+        """True if the arguments are a JSON value, so that they may be complete."""
+        try:
+            orjson.loads(self.arguments)
+        except orjson.JSONDecodeError:
+            return False
+        return True
 
 
 @dataclass(slots=True)
@@ -94,15 +98,6 @@ def _begins_another(call: PartialCall, call_id: str | None, name: str) -> bool:
     return bool(name and call.name) and not same and (name != call.name or call.complete())
 
 
-def is_json(text: str) -> bool:
-    """True if a text is a JSON value."""
-    try:
-        orjson.loads(text)
-    except orjson.JSONDecodeError:
-        return False
-    return True
-
-
 Message = dict[str, Any]
 
 
@@ -146,13 +141,17 @@ class History:
 
     def add_calls(self, reply: Reply, tool_ids: Sequence[str]) -> None:
         """Add a message with calls, which then wait for results."""
-        self.open_calls = [
-            OpenCall(call.id or self._made_id(), call.id, tool_id)
-            for call, tool_id in zip(reply.calls, tool_ids, strict=True)
-        ]
-        calls = [
-            _written(call, slot.wire_id) for call, slot in zip(reply.calls, self.open_calls, strict=True)
-        ]
+        calls: list[Message] = []
+        self.open_calls = []
+        for call, tool_id in zip(reply.calls, tool_ids, strict=True):
+            wire_id = call.id or self._made_id()
+            self.open_calls.append(OpenCall(wire_id, call.id, tool_id))
+            # Servers that parse the arguments in the history reject the whole request if they are malformed.
+            function = {"name": call.name, "arguments": call.arguments if call.complete() else "{}"}
+            written: Message = {"id": wire_id, "type": "function", "function": function}
+            if call.extra is not None:
+                written["extra_content"] = call.extra
+            calls.append(written)
         self.messages.append({"role": "assistant", "content": reply.text or None, "tool_calls": calls})
 
     def add_results(self, results: Iterable[ToolResult]) -> bool:
@@ -185,17 +184,3 @@ class History:
     def _made_id(self) -> str:
         self._made += 1
         return f"call_jf{self._made}"
-
-
-def _written(call: PartialCall, wire_id: str) -> Message:
-    """Return a call as the API expects it in the history."""
-    # Servers that parse the arguments in the history reject the whole request if they are malformed.
-    arguments = call.arguments if is_json(call.arguments) else "{}"
-    written: Message = {
-        "id": wire_id,
-        "type": "function",
-        "function": {"name": call.name, "arguments": arguments},
-    }
-    if call.extra is not None:
-        written["extra_content"] = call.extra
-    return written

@@ -26,6 +26,7 @@ from jackfield_openai.realtime.events import (
     late_event_id,
 )
 from jackfield_openai.realtime.session import tools_session, voice_session
+from jackfield_openai.realtime.socket import MAX_MESSAGE_BYTES, RealtimeWebSocket, WakeTimer
 from jackfield_openai.settings import OpenAISettings
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from openai.resources.realtime.realtime import AsyncRealtimeConnection
 
 _OPENING = "jf-opening"
+_AUDIO_HEAD, _AUDIO_TAIL = b'{"type":"input_audio_buffer.append","audio":"', b'"}'
 _LARGEST_PIECE = 1 << 19
 """Bytes of audio per message; the API accepts up to 15 MiB."""
 
@@ -42,13 +44,16 @@ class RealtimeConnection:
 
     def __init__(
         self,
-        socket: AsyncRealtimeConnection,
+        session: AsyncRealtimeConnection,
+        socket: RealtimeWebSocket,
         incoming: RealtimeEvents,
         *,
         renew_after: float,
         language: str | None = None,
     ) -> None:
+        self._session = session
         self._socket = socket
+        self._timer = WakeTimer(socket)
         self._incoming = incoming
         self._language = language
         self._ready: deque[Event] = deque()
@@ -83,7 +88,7 @@ class RealtimeConnection:
         """Send audio, written directly into a frame."""
         for place in range(0, len(pcm), _LARGEST_PIECE):
             piece = binascii.b2a_base64(pcm[place : place + _LARGEST_PIECE], newline=False)
-            await self._send_raw(f'{{"type":"input_audio_buffer.append","audio":"{piece.decode("ascii")}"}}')
+            await self._send_raw(_AUDIO_HEAD + piece + _AUDIO_TAIL)
 
     async def send_results(self, results: Sequence[ToolResult], *, respond: bool = True) -> None:
         """Send tool results; the last one of a message requests a response."""
@@ -137,14 +142,15 @@ class RealtimeConnection:
     async def close(self) -> None:
         """Close the connection."""
         self._closing = True
-        await self._socket.close()
+        self._timer.cancel()
+        await self._session.close()
 
     async def begin(self, wanted: dict[str, Any], history: Sequence[Utterance]) -> None:
         """Configure the session and send the history; called once, before anything else."""
         await self._send({"type": "session.update", "event_id": _OPENING, "session": wanted})
         kind = ""
         while kind != "session.updated":
-            frame = await self._socket.recv_bytes()
+            frame = await self._socket.recv(decode=False)
             message = orjson.loads(frame)
             kind, error = message.get("type"), message.get("error") or {}
             if kind == "error" and error.get("event_id") in (None, _OPENING):
@@ -158,21 +164,22 @@ class RealtimeConnection:
             await self._create(session.history_item(said, _new_id()))
 
     async def _read(self) -> None:
-        """Wait for a frame, or for the next deadline."""
+        """Wait for a message, or for the next deadline."""
+        self._timer.set(self._next_deadline())
         try:
-            async with asyncio.timeout_at(self._next_deadline()):
-                frame = await self._socket.recv_bytes()
-        except TimeoutError:
-            self._warn()
+            message = await self._socket.recv(decode=False)
         except ConnectionClosed as end:
+            self._timer.cancel()
             self._end(end)
             return
-        else:
-            for event in self._incoming.read(frame):
+        if message:
+            for event in self._incoming.read(message):
                 self._note(event)
+        else:
+            self._warn()
         await self._ask()
         if self._incoming.fatal_error and not self._closing:
-            await self._socket.close()
+            await self._session.close()
 
     def _note(self, event: Event) -> None:
         """Queue an event for the reader, and remember the calls that wait for results."""
@@ -222,14 +229,14 @@ class RealtimeConnection:
 
     async def _send(self, message: dict[str, Any]) -> None:
         """Send a message to the provider."""
-        await self._send_raw(orjson.dumps(message).decode())
+        await self._send_raw(orjson.dumps(message))
 
-    async def _send_raw(self, text: str) -> None:
+    async def _send_raw(self, text: bytes) -> None:
         """Send encoded JSON to the provider, unless the connection is closed."""
         if self._over or self._closing:
             return
         try:
-            await self._socket.send_raw(text)
+            await self._socket.send_message(text)
         except ConnectionClosed:
             # The reader gets the same error and reports it.
             return
@@ -286,7 +293,7 @@ def _new_id() -> str:
 _SOCKET: Any = {
     # Events of 100 ms each: a reader may be about 100 s behind before the server has to wait.
     "max_queue": 1024,
-    "max_size": 1 << 24,
+    "max_size": MAX_MESSAGE_BYTES,
     "compression": None,
     # Pongs wait behind audio that a slow reader has not consumed.
     "ping_timeout": 60,
@@ -329,12 +336,20 @@ async def _open(
 ) -> RealtimeConnection:
     try:
         async with asyncio.timeout(settings.connect_timeout):
-            manager = client.realtime.connect(websocket_connection_options=_SOCKET, **line.address)
-            socket = await manager.enter()
+            sockets: list[RealtimeWebSocket] = []
+
+            def create(*args: Any, **options: Any) -> RealtimeWebSocket:
+                sockets.append(RealtimeWebSocket(*args, **options))
+                return sockets[-1]
+
+            options: Any = {**_SOCKET, "create_connection": create}
+            manager = client.realtime.connect(websocket_connection_options=options, **line.address)
+            opened = await manager.enter()
             renew_after = 60 * settings.renew_after_minutes
             incoming = RealtimeEvents(line.tools, limited=bool(opening.answer_tokens))
             language = opening.voice.language
-            connection = line.kind(socket, incoming, renew_after=renew_after, language=language)
+            # After a redirect, the last one is open.
+            connection = line.kind(opened, sockets[-1], incoming, renew_after=renew_after, language=language)
             try:
                 await connection.begin(session, opening.history)
             except BaseException:

@@ -40,7 +40,7 @@ def strict(tool_id: str, description: str, parameters: Mapping[str, Any]) -> Ada
             raise NotStrictError((), reason)
     except NotStrictError as error:
         report = LoweringReport()
-        report.add(error.path, f"strict mode is given up: {error.why}")
+        report.add(error.path, f"strict mode is not used: {error.why}")
         function = _function(tool_id, description, plain_parameters(parameters, report))
         return Adapted({"type": "function", "function": {**function, "strict": False}}, report.lowerings())
     function = _function(tool_id, description, written)

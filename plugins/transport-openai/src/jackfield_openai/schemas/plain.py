@@ -81,7 +81,7 @@ class PlainWriter(SchemaWriter):
         records = self._parsed.objects()
         notes: list[str] = []
         if len(records) > 1:
-            self._report.add((), "alternatives of the whole become one object; the description tells of them")
+            self._report.add((), "top-level alternatives become one object; the description mentions them")
             notes.append(descriptions.given_together([sorted(record.required) for record in records]))
         elif not records:
             self._report.add((), "no object is accepted; no arguments are declared")

@@ -54,7 +54,7 @@ def beyond(schema: dict[str, Any]) -> str:
         ("letters in names and values", letters, _MAX_CHARACTERS),
     ):
         if found > most:
-            return f"written out, the schema has {found} {what}, and at most {most} are taken"
+            return f"written out, the schema has {found} {what}; the limit is {most}"
     return ""
 
 
@@ -121,16 +121,14 @@ class StrictWriter(PlainWriter):
         branches = super()._branches(Shape(options, path=shape.path))
         self._expanding = outside
         if ambiguous(branches):
-            raise NotStrictError(
-                shape.path, "it cannot be told which of the alternatives leaves a member out"
-            )
+            raise NotStrictError(shape.path, "the alternatives cannot be told apart if a member is omitted")
         return branches
 
     def _headed(self, path: Path, annotations: Annotations, notes: list[str], written: Written) -> Written:
         if annotations.default is not ABSENT and annotations.default is not None:
             self._report.add((*path, "default"), "default is left out; the description mentions it")
         if annotations.examples:
-            self._report.add((*path, "examples"), "examples are left out; the description tells of them")
+            self._report.add((*path, "examples"), "examples are left out; the description mentions them")
         head = heading(annotations, [*notes, *default_notes(annotations)])
         # A reference must be the only keyword.
         return head | {"anyOf": [written]} if head and "$ref" in written else head | written
@@ -217,9 +215,9 @@ class StrictWriter(PlainWriter):
         if not option.additional.accepts_none:
             place = option.additional.path
             which = (
-                "by the pattern of their name" if place[-1:] == ("patternProperties",) else "of other names"
+                "with a pattern as their name" if place[-1:] == ("patternProperties",) else "with other names"
             )
-            raise NotStrictError(place, f"it knows no members {which}")
+            raise NotStrictError(place, f"it does not support members {which}")
 
     def _reject_wider(self, option: Option) -> None:
         """Raise the original reason if an array or object is open because of another construct."""
@@ -238,14 +236,14 @@ class StrictWriter(PlainWriter):
         # union of several objects has no default that could show this.
         widened = self._parsed.widened
         if record is self._alternatives:
-            what = f"alternatives of the whole become one object, in which a null at {pointer(*shape.path)}"
-            raise NotStrictError((), f"{what} and its absence cannot be told apart")
+            what = f"top-level alternatives become one object, in which a null at {pointer(*shape.path)}"
+            raise NotStrictError((), f"{what} cannot be told apart from a missing value")
         if shape.annotations.default is not None:
-            what = "null means something here besides being left out"
-            hint = "" if widened else '; with "default": null it need not'
+            what = "null here does not mean the same as a missing value"
+            hint = "" if widened else '; with "default": null it would'
             raise NotStrictError(shape.path, what + hint)
         if widened:
             place = pointer(*shape.path)
-            what = f"by this rule a null at {place} may be something else than its absence ({widened.why})"
+            what = f"because of this, a null at {place} may differ from a missing value ({widened.why})"
             raise NotStrictError(widened.path, what)
         return self.write(shape)
