@@ -82,7 +82,7 @@ export class Api extends EventTarget {
       // A proxy answered instead of the host; use the status.
     }
     const details = body?.error ?? {};
-    const message = details.message ?? `The host answered with ${response.status}.`;
+    const message = details.message ?? `The host responded with status ${response.status}.`;
     const error = new ApiError(response.status, { code: `http_${response.status}`, ...details, message });
     // A failed tool call has a result besides the error.
     error.body = body;

@@ -12,6 +12,7 @@ const VIEWS = {
   chat: { title: "Chat", load: () => import("./views/chat.js") },
   registry: { title: "Registry", load: () => import("./views/registry.js") },
   operations: { title: "Operations", load: () => import("./views/operations.js") },
+  confirmation: { title: "Confirmation", load: () => import("./views/confirmation.js") },
 };
 
 const api = new Api();

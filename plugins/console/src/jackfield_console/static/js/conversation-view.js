@@ -95,7 +95,7 @@ export class ConversationView {
       if (this.empty) return;
       this.add(notice(reason === "expired"
         ? "Some events have expired, so the conversation may look incomplete."
-        : "The host no longer has this session; a new one starts here."));
+        : "The host no longer has this session, so a new one starts here."));
     },
     text_delta: (message, socket) => this.#answer(socket, message.answer).write(message.offset, message.text),
     message: (message, socket) => this.#finishMessage(message, socket),

@@ -94,5 +94,5 @@ export function percentileBar({ p50, p95, p99, budgetMs }) {
     svg("rect", { x: 0, y: 4, width: x(p95), height: 8, class: "p95", rx: 3 }),
     svg("rect", { x: 0, y: 3, width: x(p50), height: 10, class: "p50", rx: 3 }));
   if (budgetMs !== null) bar.append(svg("line", { x1: x(budgetMs), x2: x(budgetMs), y1: 0, y2: 16, class: "budget" }));
-  return element("div", { class: "bar-container", title: `half within ${formatDuration(p50)}, 95 % within ${formatDuration(p95)}` }, bar);
+  return element("div", { class: "bar-container", title: `50 % within ${formatDuration(p50)}, 95 % within ${formatDuration(p95)}` }, bar);
 }

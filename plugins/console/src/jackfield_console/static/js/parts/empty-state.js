@@ -50,12 +50,12 @@ export class EmptyState {
   showOff(choice, tools) {
     replace(this.root,
       element("h1", {}, "Conversations are off"),
-      element("p", { class: "lead" }, "This host has no model provider, so nobody can answer here. ",
+      element("p", { class: "lead" }, "This host has no model provider, so no model can answer here. ",
         element("a", { href: "#/registry" }, tools === 1 ? "Its tool can be called" : `Its ${tools} tools can be called`),
         " in the registry and over HTTP."),
       choice && element("section", { class: "card provider", "aria-label": "Provider", data: { testid: "provider" } },
         element("p", {}, "The reason: ", withCode(choice.reason), "."),
-        element("p", { class: "hint" }, "To turn conversations on, do one of these and restart the host:"),
+        element("p", { class: "hint" }, "To turn conversations on, do one of the following and restart the host:"),
         element("ul", { class: "hint" }, choice.hints.map((text) => element("li", {}, withCode(text))))),
       howToAdd());
   }
@@ -66,7 +66,7 @@ export class EmptyState {
     return element("section", { class: "card provider", "aria-label": "Provider", data: { testid: "provider" } },
       element("p", {}, element("strong", {}, `Provider: ${provider}`), ` (${reason})`),
       hints.length > 0 && [
-        element("p", { class: "hint" }, "For better answers, do one of these and restart the host:"),
+        element("p", { class: "hint" }, "For better answers, do one of the following and restart the host:"),
         element("ul", { class: "hint" }, this.#hints.map(({ item }) => item)),
       ],
       this.downloads);
@@ -94,7 +94,7 @@ function howToAdd() {
     ["Or write your own, and install it from its folder", "jackfield new-tool my_tool\npip install -e my-tool"],
     ["Build the registry", "jackfield build"],
     ["Restart the host; conversations resume", "jackfield serve"],
-    ["While you write it, save and try: this builds and serves every change", "jackfield dev"],
+    ["While you write it, build and serve every change automatically", "jackfield dev"],
   ];
   return element("details", { class: "card" },
     element("summary", {}, "How to add a tool"),

@@ -45,7 +45,7 @@ export class NumberField extends Field {
     if (text === "") return undefined;
     const value = Number(text);
     if (!Number.isFinite(value)) {
-      this.showFault("This is not a number.");
+      this.showFault("Enter a number.");
       throw new InvalidValue(this.name);
     }
     return value;

@@ -59,7 +59,7 @@ export class SchemaForm {
         .map((part) => part.replaceAll("~1", "/").replaceAll("~0", "~"));
       const { field } = this.#active.find(parts);
       const missing = missingMember(field, message);
-      if (missing) missing.showFault("This is required.");
+      if (missing) missing.showFault("This field is required.");
       else if (field === this.#fields || field === this.#json) general.push(`${path} ${message}`);
       else field.showFault(toSentence(message));
     }

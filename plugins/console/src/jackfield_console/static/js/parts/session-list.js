@@ -96,7 +96,7 @@ function showError(error, target) {
 function state(session) {
   const label = session.state.replaceAll("_", " ");
   if (!session.live) return element("span", { class: "tag" }, STORED_STATES[session.state] ?? label);
-  return element("span", { class: `tag ${session.connected ? "good" : "warn"}` }, session.connected ? label : `${label}, no client connected`);
+  return element("span", { class: `tag ${session.connected ? "good" : "warn"}`, title: `on ${session.host}` }, session.connected ? label : `${label}, no client connected`);
 }
 
 const STORED_STATES = { open: "can be resumed", ended: "ended", expired: "transcript only" };

@@ -1,10 +1,12 @@
-// Operations: metrics, calls in doubt, sessions and the audit.
+// Operations: metrics, calls in doubt, hosts, sessions and the audit.
 
 import { ApiError } from "../api.js";
 import { element, replace } from "../dom.js";
 import { AuditLog } from "../parts/audit-log.js";
 import { TrendChart, percentileBar } from "../parts/chart.js";
+import { HostList } from "../parts/host-list.js";
 import { InDoubtCalls } from "../parts/in-doubt-calls.js";
+import { McpClientList } from "../parts/mcp-client-list.js";
 import { SessionList } from "../parts/session-list.js";
 import { loadStylesheet } from "../styles.js";
 import { formatClock, formatCount, formatDuration, formatNumber } from "../parts/format.js";
@@ -55,6 +57,8 @@ class OperationsView {
   #tools = element("tbody");
   #decisions = element("div");
   #inDoubtCalls;
+  #hosts;
+  #mcpClients;
   #sessions;
   #audit;
   #polls = 0;
@@ -62,6 +66,8 @@ class OperationsView {
   constructor(root, api) {
     this.#api = api;
     this.#inDoubtCalls = new InDoubtCalls(api);
+    this.#hosts = new HostList(api);
+    this.#mcpClients = new McpClientList(api);
     this.#sessions = new SessionList(api);
     this.#audit = new AuditLog(api);
     const headers = ["Tool", "Calls", "Errors", "Over budget", "P50", "P95", "P99", "Budget", "Latency relative to budget"];
@@ -75,7 +81,7 @@ class OperationsView {
         element("h2", { id: "decisions-title" }, "Policy interventions"), this.#decisions));
     replace(root, element("div", { class: "operations stack" },
       element("div", { class: "row spread" }, element("h1", {}, "Operations"), this.#uptime), this.#problems,
-      this.#inDoubtCalls.root, this.#metrics, this.#sessions.root, this.#audit.root));
+      this.#inDoubtCalls.root, this.#metrics, this.#hosts.root, this.#mcpClients.root, this.#sessions.root, this.#audit.root));
   }
 
   async refresh() {
@@ -83,6 +89,8 @@ class OperationsView {
     const results = await Promise.all([
       this.#attempt(this.#inDoubtCalls.root, () => this.#inDoubtCalls.refresh()),
       this.#attempt(this.#metrics, () => this.#showMetrics()),
+      this.#attempt(this.#hosts.root, () => this.#hosts.refresh()),
+      withSessions && this.#attempt(this.#mcpClients.root, () => this.#mcpClients.refresh(), { optional: true }),
       withSessions && this.#attempt(this.#sessions.root, () => this.#sessions.refresh()),
       this.#attempt(this.#audit.root, () => this.#audit.refresh()),
     ]);
@@ -91,8 +99,8 @@ class OperationsView {
     replace(this.#problems, problems.map((each) => element("p", { class: "card problem", role: "status" }, each)));
   }
 
-  /** Hides a section that is not available to this user or on this host; returns the reason. */
-  async #attempt(part, refresh) {
+  /** Hides a section that is not available to this user or on this host; returns the reason, unless it is `optional`. */
+  async #attempt(part, refresh, { optional = false } = {}) {
     try {
       await refresh();
       part.hidden = false;
@@ -100,6 +108,7 @@ class OperationsView {
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;
       if (error.status === 403 || error.status === 404) part.hidden = true;
+      if (optional && error.status === 404) return null;
       return `${error.message}${error.suggestion ? ` ${error.suggestion}` : ""}`;
     }
   }

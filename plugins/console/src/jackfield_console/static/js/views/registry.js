@@ -2,6 +2,7 @@
 
 import { ApiError } from "../api.js";
 import { element, replace, showSanitised } from "../dom.js";
+import { McpServers } from "../parts/mcp-servers.js";
 import { registryDiff } from "../parts/registry-diff.js";
 import { policyOrder } from "../parts/policies.js";
 import { ToolForm } from "../parts/tool-form.js";
@@ -9,6 +10,9 @@ import { loadStylesheet } from "../styles.js";
 import { formatDuration, formatValue } from "../parts/format.js";
 
 const VIEW = "registry";
+/** The distribution whose tools belong to MCP servers. */
+const MCP_TOOLS = "jackfield-mcp-tools";
+const SERVERS_MS = 3000;
 
 /** Shows the view; the address names the tool: `#/registry/kb_search`. */
 export function mount(root, { api }) {
@@ -100,6 +104,8 @@ class RegistryView {
   async #showOverview() {
     const registry = this.#registry;
     const changes = element("div", {}, element("p", { class: "hint" }, "…"));
+    const hasServers = registry.tools.some((tool) => tool.distribution === MCP_TOOLS);
+    const servers = element("div", { class: "stack" });
     replace(this.#detail,
       element("h1", {}, "Registry ", element("code", {}, registry.version)),
       facts({
@@ -107,6 +113,7 @@ class RegistryView {
         Kernel: registry.kernel, "Content hash": registry.contentHash.slice(0, 23),
       }),
       section("Changes", changes),
+      hasServers ? section("MCP servers", servers) : null,
       section("Policies",
         element("p", { class: "hint" }, "Policies run in this order; any can reject the call."),
         policyOrder(registry.chain)),
@@ -122,6 +129,21 @@ class RegistryView {
       section("Plugins", table(["Plugin", "Distribution", "Version", "Offers"],
         registry.plugins.map((plugin) => [plugin.name, plugin.distribution, plugin.distributionVersion, offers(plugin.offers)]))));
     replace(changes, await this.#loadChanges());
+    if (hasServers) await this.#showServers(servers);
+  }
+
+  /** Shows the servers, and their changes for as long as the page shows them. */
+  async #showServers(target) {
+    const servers = new McpServers(this.#api);
+    while (target.isConnected) {
+      try {
+        await servers.refresh();
+        if (target.firstChild !== servers.root) replace(target, servers.root);
+      } catch (error) {
+        replace(target, problem(error));
+      }
+      await new Promise((resolve) => setTimeout(resolve, SERVERS_MS));
+    }
   }
 
   async #loadChanges() {
@@ -205,7 +227,7 @@ function tags(tool) {
 
 function origin(tool) {
   const distribution = `${tool.distribution} ${tool.distributionVersion}`;
-  return tool.family ? `the family ${tool.family} of ${distribution}` : distribution;
+  return tool.family ? `the ${tool.family} family in ${distribution}` : distribution;
 }
 
 function section(title, ...children) {
