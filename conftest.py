@@ -1,10 +1,26 @@
-"""For every test: a host that is not told its provider must not find one on the developer's machine."""
+"""For every test: nothing installed or set on the developer's machine affects hosts or nested runs."""
 
 from __future__ import annotations
 
 import os
+import signal
 
+import pytest
+
+# A host that is not told its provider must not find one.
 os.environ["JACKFIELD_LOCAL_SERVERS"] = "none"
 os.environ["JACKFIELD_LOCAL_MODEL"] = "none"
 for variable in ("OPENAI_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY", "JACKFIELD_PROVIDER"):
     os.environ.pop(variable, None)
+
+# A shell starts background jobs with SIGINT ignored, and programs inherit that: Ctrl-C would not reach those
+# that tests start.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _nested_runs_without_plugins() -> None:
+    """Let the pytest that a test starts load no plugins of dependencies: importing them takes seconds."""
+    # In a fixture, so that the workers of xdist, which start earlier, still have their plugins.
+    os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"

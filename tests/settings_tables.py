@@ -68,7 +68,7 @@ def table(name: str) -> str:
         head: tuple[str, ...] = ("key", "variable", "default", "value", "meaning")
         rows = [(f"`{each.name}`", f"`JACKFIELD_{each.name.upper()}`", *_cells(each)) for each in settings]
     else:
-        head = (f"setting of `[{name}]`", "default", "value", "meaning")
+        head = (f"setting in `[{name}]`", "default", "value", "meaning")
         rows = [(f"`{each.name}`", *_cells(each)) for each in settings]
     lines = [f"| {' | '.join(cells)} |\n" for cells in (head, *rows)]
     lines.insert(1, "|---" * len(head) + "|\n")

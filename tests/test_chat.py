@@ -105,6 +105,50 @@ def test_a_conversation_calls_a_tool_and_asks_for_confirmation(built: Path, appr
     assert "Traceback" not in err
 
 
+WARM_GREENHOUSE = """
+from jackfield import ok
+
+
+async def execute(args, ctx):
+    return ok({"status": "the greenhouse is being warmed"})
+"""
+
+
+@pytest.mark.parametrize("approve", [True, False])
+def test_the_local_agent_understands_what_became_of_a_call(built: Path, site: Any, approve: bool) -> None:
+    """A session reports it in a sentence for language models, which the user must not see."""
+    package = site.tool(
+        "fab_greenhouse",
+        category="action",
+        sideEffects="writes",
+        idempotent=False,
+        requiresConfirmation=True,
+        description="Warm the greenhouse.",
+        parameters={"type": "object", "properties": {}, "additionalProperties": False},
+        preview="Warm the greenhouse?",
+    )
+    (package / "guide.md").write_text("# Greenhouse\n\nTurns on the heating of the greenhouse.\n")
+    (package / "handler.py").write_text(WARM_GREENHOUSE)
+    rebuild()
+
+    async def main() -> tuple[int, str, str]:
+        async with OpenAIServer() as server:
+            options = ["--yes"] if approve else []
+            return await chat(built, server, "warm the greenhouse\n", *options, provider="local")
+
+    status, out, err = asyncio.run(main())
+    assert status == 0, err
+    waiting, preview, *rest = out.splitlines()
+    assert (waiting.startswith("This is waiting for your approval"), preview) == (
+        True,
+        "Warm the greenhouse?",
+    )
+    answer = "\n".join(rest)
+    assert ("is being warmed" in answer) == approve
+    assert ("nothing was done" in answer) == (not approve)
+    assert "fab_greenhouse" not in answer
+
+
 @pytest.mark.parametrize(
     ("refusal", "sentence"),
     [

@@ -42,7 +42,7 @@ def test_a_small_campaign_of_kills_and_pauses_finds_no_fault(tmp_path: Path) -> 
 
     result = asyncio.run(campaign.run(tmp_path, scale, said.append))
 
-    assert result.faults == [], report.broken(result)
+    assert result.faults == [], report.broken(result.faults)
     assert (result.kills.total(), result.pauses.total()) == (4, 2)
     assert len(result.calls) == 12
     assert result.effects > 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import itertools
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -23,6 +24,8 @@ class Recorded:
         self.posargs = list(posargs)
         self.ran: list[tuple[str, ...]] = []
         self.installed: list[tuple[str, ...]] = []
+        self.variables: dict[str, str] = {}
+        """The variables that the last command gets in addition to those of the shell."""
 
     def install(self, *arguments: str) -> None:
         self.installed.append(arguments)
@@ -33,8 +36,9 @@ class Recorded:
         subprocess.run([sys.executable, *arguments[1:]], check=True)
         return ""
 
-    def run(self, *arguments: str, **_: Any) -> str:
+    def run(self, *arguments: str, **options: Any) -> str:
         self.ran.append(arguments)
+        self.variables = options.get("env") or {}
         return "[]"
 
 
@@ -62,6 +66,59 @@ def test_the_fault_campaign_gets_the_options_after_the_dashes(noxfile: Any, tmp_
     told = Recorded(tmp_path, "--kills", "2", "--seed", "7")
     noxfile.faults(told)
     assert told.ran[-1] == ("python", "-m", "faults", "--kills", "2", "--seed", "7")
+
+
+@pytest.mark.parametrize("session", ["tests", "bench"])
+def test_bytecode_is_cached_whatever_the_shell_sets(
+    noxfile: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, session: str
+) -> None:
+    monkeypatch.setattr(noxfile, "workspace", lambda _: None)
+    monkeypatch.setattr(noxfile, "system_packages", lambda _: None)
+    monkeypatch.setattr(noxfile, "node_packages", lambda _: None)
+    told = Recorded(tmp_path)
+    getattr(noxfile, session)(told)
+    asked = subprocess.run(
+        [sys.executable, "-c", "import sys; print(sys.dont_write_bytecode)"],
+        env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1", **told.variables},
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert asked.stdout == "False\n"
+
+
+class Apt(Recorded):
+    """A session on a machine whose package lists offer only some packages."""
+
+    def __init__(self, environment: Path, *offered: str) -> None:
+        super().__init__(environment)
+        self.offered = offered
+        self.warned = ""
+
+    def run(self, *arguments: str, **options: Any) -> str:
+        super().run(*arguments, **options)
+        # apt-get and apt-cache fail with 100, which must not end the session.
+        assert options["success_codes"] == [0, 100]
+        return f"Package: {arguments[-1]}" if arguments[-1] in self.offered else "True"
+
+    def warn(self, text: str) -> None:
+        self.warned = text
+
+
+@pytest.mark.parametrize("offered", [("offered",), ()])
+def test_missing_system_programs_are_installed_if_the_system_offers_them(
+    noxfile: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, offered: tuple[str, ...]
+) -> None:
+    programs = {"no-such-program": "offered", "no-other-program": "unknown", sys.executable: "installed"}
+    monkeypatch.setattr(noxfile, "SYSTEM", programs)
+    monkeypatch.setattr(noxfile.os, "geteuid", lambda: 0)
+    which = noxfile.shutil.which
+    monkeypatch.setattr(
+        noxfile.shutil, "which", lambda name: "/usr/bin/apt-get" if name == "apt-get" else which(name)
+    )
+    told = Apt(tmp_path, *offered)
+    noxfile.system_packages(told)
+    installed = [each[-1] for each in told.ran if each[:2] == ("apt-get", "install")]
+    assert installed == list(offered)
+    assert told.warned.endswith("offered, unknown")
 
 
 def installs(noxfile: Any, environment: Path) -> list[str]:

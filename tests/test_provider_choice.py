@@ -82,7 +82,7 @@ def test_the_language_model_is_used_once_it_is_downloaded(
     reason = "no key and no local server was found"
     assert _told(_components(*SHIPPED)) == f"{reason}; it uses the local language model"
     named = _components(*SHIPPED, provider="local")
-    assert _told(named) == "the setting `provider` names it; it uses the local language model"
+    assert _told(named) == "the `provider` setting names it; it uses the local language model"
     router = {"transports": {"local": {"tool_selection": "router"}}}
     assert _told(_components(*SHIPPED, tables=router)) == f"{reason}; it uses no language model"
     monkeypatch.setenv("JACKFIELD_LOCAL_MODEL", "none")
@@ -128,7 +128,7 @@ def test_without_its_engine_the_model_is_not_offered_as_a_download(monkeypatch: 
 def test_a_named_provider_is_used_without_detection(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "a")
     choice = _components(*SHIPPED, provider="local").provider_choice
-    assert choice == ProviderChoice("local", "the setting `provider` names it")
+    assert choice == ProviderChoice("local", "the `provider` setting names it")
     with pytest.raises(
         SettingsError, match=r"^provider: no installed plugin offers 'nowhere'; choose one of openai"
     ):
@@ -183,7 +183,7 @@ def test_without_a_provider_conversations_are_off_and_the_hints_give_a_remedy() 
     components = _components(_offer("one", (1, _none("set A KEY"))), _offer("plain"))
     choice = components.provider_choice
     assert (choice.name, choice.detected) == ("none", True)
-    assert choice.hints == ("set A KEY", "name one with the setting `provider`: plain")
+    assert choice.hints == ("set A KEY", "name one with the `provider` setting: plain")
     assert (components.transport().modes, components.provider_unavailable_reason()) == (frozenset(), None)
     (fix,) = _components(provider="").provider_choice.hints
     assert fix.startswith("install a provider, such as")
@@ -194,7 +194,7 @@ def test_the_setting_none_turns_conversations_off_even_if_a_provider_is_there() 
     choice = components.provider_choice
     assert (choice.name, choice.reason, choice.detected) == (
         "none",
-        "the setting `provider` is `none`",
+        "the `provider` setting is `none`",
         False,
     )
     assert choice.hints == ("set `provider` to `auto` or `one`",)

@@ -26,7 +26,7 @@ def test_every_setting_has_help_in_whole_sentences(name: str) -> None:
 
 def test_a_table_shows_default_value_and_meaning() -> None:
     assert table("policies.clamping") == (
-        "| setting of `[policies.clamping]` | default | value | meaning |\n"
+        "| setting in `[policies.clamping]` | default | value | meaning |\n"
         "|---|---|---|---|\n"
         "| `voice_top_k` | `3` | an integer of at least 0 | Maximum number of results in a voice session. |\n"
     )

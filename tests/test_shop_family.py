@@ -227,9 +227,10 @@ class Replay:
             outcome = await self._deliver(call, key, host)
             if outcome and outcome[0] == "in_doubt":
                 ran = contents(self._deployment.database) != before
-                (listed,) = (await self._deployment.command("calls", "list", "--in-doubt"))["calls"]
                 how = ("--ran", "--data", "{}") if ran else ("--not-run",)
-                await self._deployment.command("calls", "settle", listed["key"], *how)
+                # None is listed if the process turned out to be alive and has recorded the result meanwhile.
+                for listed in await self._deployment.command("calls", "list", "--in-doubt"):
+                    await self._deployment.command("calls", "settle", listed["key"], *how)
             elif outcome:
                 return outcome
 

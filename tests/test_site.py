@@ -123,17 +123,3 @@ def test_the_plugin_example_passes_its_test_and_rejects_calls(site: Any, tmp_pat
     jackfield("build", *(argument for each in allowed for argument in ("--allow", each)))
     calls = [jackfield("call", "buy_flowers", '{"price": 60}', "--user", "ada") for _ in range(2)]
     assert [each["decisions"][name] for each in calls] == ["pass", "refused: 60 of 40 left"]
-
-
-def test_the_figures_in_the_readme_match_the_benchmarks() -> None:
-    readme = (ROOT / "README.md").read_text("utf-8")
-    head, figures = re.search(r"^\| (Jackfield, .+) \|\n\|[-|]+\n\| (.+) \|$", readme, re.MULTILINE).groups()  # type: ignore[union-attr]
-    measured = {
-        row.strip("| ").replace("**", "").replace("`", "").split(" | ")[0]: row.split(" | ")[3]
-        for row in (DOCS / "benchmarks.md").read_text("utf-8").splitlines()
-        if row.count(" | ") == 6
-    }
-    for name, figure in zip(head.split(" | "), figures.split(" | "), strict=True):
-        first, *rest = name.split(", ")
-        (row,) = [row for row in measured if row.startswith(first) and all(part in row for part in rest)]
-        assert measured[row] == figure, name

@@ -10,7 +10,7 @@ import time
 import traceback
 from pathlib import Path
 
-from bench import cpu_time, plots, report_files
+from bench import cpu_time, plots, published, report_files
 from bench.benchmarks import BENCHMARKS, Benchmark
 from bench.report import Duration, Report, RunOptions
 from bench.subprocesses import ProgramError
@@ -21,7 +21,7 @@ IMAGES = Path(__file__).parents[2] / "docs" / "images"
 def main() -> int:
     options = _options()
     asked, report, facts = RunOptions(options.rounds, options.full), Report(), report_files.machine()
-    for name in options.parts or BENCHMARKS:
+    for name in _parts(options):
         report.spent.append(_run(name, BENCHMARKS[name], report, asked))
         # After every benchmark, so that an interrupted run keeps its results.
         report_files.write(report, options.report, facts, asked)
@@ -32,11 +32,13 @@ def main() -> int:
     except ModuleNotFoundError as absent:
         drawn = []
         failed.append(f"plots: {absent}; `nox -s bench` installs what is missing")
+    written = ["benchmarks.md", "figures.json", *(plot.name for plot in drawn)]
+    print(f"{options.report}: {', '.join(written)}")
     if options.update_docs:
         for plot in drawn:
             shutil.copyfile(plot, IMAGES / f"bench-{plot.name}")
-    written = ["benchmarks.md", "figures.json", *(plot.name for plot in drawn)]
-    print(f"{options.report}: {', '.join(written)}")
+        for path in published.update(report, facts, asked):
+            print(f"updated: {path}")
     for line in failed:
         print(f"failed: {line}", file=sys.stderr)
     return 1 if failed else 0
@@ -45,11 +47,21 @@ def main() -> int:
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="nox -s bench --", description=__doc__)
     parser.add_argument(
-        "parts", nargs="*", metavar="PART", help=f"what to measure: {', '.join(BENCHMARKS)} (default: all)"
+        "parts",
+        nargs="*",
+        metavar="PART",
+        help=f"what to measure: {', '.join(BENCHMARKS)} (default: all but instructions)",
     )
-    parser.add_argument("--rounds", type=int, default=5, help="how often what is compared runs (default: 5)")
+    parser.add_argument("--rounds", type=int, default=5, help="how many rounds to run (default: 5)")
     parser.add_argument(
-        "--full", action="store_true", help="the long form: a million records, 10,000 sessions, ..."
+        "--full",
+        action="store_true",
+        help="run the slow measurements too: a million records, 10,000 sessions, ...",
+    )
+    parser.add_argument(
+        "--instructions",
+        action="store_true",
+        help="also count the instructions of a governed call with valgrind",
     )
     parser.add_argument(
         "--report",
@@ -58,13 +70,27 @@ def _options() -> argparse.Namespace:
         metavar="FOLDER",
         help="where the report goes (default: bench-report)",
     )
-    parser.add_argument("--update-docs", action="store_true", help="copy the plots to docs/images as well")
+    parser.add_argument(
+        "--update-docs",
+        action="store_true",
+        help="write the tables and plots of this run into docs/benchmarks.md and README.md",
+    )
     options = parser.parse_args()
     if unknown := set(options.parts) - set(BENCHMARKS):
         parser.error(f"no such part: {', '.join(sorted(unknown))}; there are {', '.join(BENCHMARKS)}")
     if options.rounds < 1:
         parser.error("there has to be a round at least")
     return options
+
+
+def _parts(options: argparse.Namespace) -> list[str]:
+    """Return the parts to run, in the order of the benchmarks."""
+    asked = {name for name, each in BENCHMARKS.items() if not each.on_request}
+    if options.parts:
+        asked = set(options.parts)
+    if options.instructions:
+        asked.add("instructions")
+    return [name for name in BENCHMARKS if name in asked]
 
 
 def _run(name: str, part: Benchmark, report: Report, asked: RunOptions) -> Duration:

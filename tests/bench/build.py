@@ -70,4 +70,4 @@ def run(report: Report, asked: RunOptions, count: int = 200) -> None:
     empty = times.pop("an empty program")
     whole = times["`jackfield build`"]
     rows = {name: (taken, (taken - empty) / (whole - empty)) for name, taken in times.items()}
-    report.table(BUILDING, f"{count} installed tools; CPU of the whole process and its children.", rows)
+    report.table(BUILDING, f"{count} installed tools; CPU time of the process and its children.", rows)

@@ -23,9 +23,9 @@ def run(report: Report, _: RunOptions) -> None:
     path = os.pathsep.join([str(EVALUATION), os.environ.get("PYTHONPATH", "")])
     found = run_module("probes.contacts", environment={"PYTHONPATH": path})
     if not found:
-        report.note(CONTACTS.section, "Left out: the labelled data is not here.")
+        report.note(CONTACTS.section, "Left out: the labelled data is not available.")
         return
     rows: dict[str, list[float]] = {}
     for name, figure in found.items():
         rows.setdefault(name.partition("|")[0], []).append(figure)
-    report.table(CONTACTS, "Corner cases collected to break parsers, not a sample of mails.", rows)
+    report.table(CONTACTS, "Edge cases collected to break parsers, not a sample of e-mails.", rows)

@@ -33,7 +33,12 @@ def interleaved(
     cwd: Path | None = None,
     env: Mapping[str, str] | None = None,
 ) -> dict[str, float]:
-    """Return the median CPU time of each command over rounds in which every command runs once."""
+    """Return the median CPU time of each command over rounds in which every command runs once.
+
+    A round before the others does not count: it may compile modules whose bytecode is cached then.
+    """
+    for command in commands.values():
+        cpu_seconds(command, cwd=cwd, env=env)
     taken: dict[str, list[float]] = {name: [] for name in commands}
     for _ in range(rounds):
         for name, command in commands.items():

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from bench import kb_tools
-from bench.implementations.workload import WRONG
-from bench.report import Report, RunOptions, Table
+from bench.implementations.workload import EMPTY, FIVE, ONE, SIZE_VARIABLE, WRONG
+from bench.report import Report, RunOptions, Table, rounds_text
 from bench.subprocesses import Figures, installed, median, ratio, run_interleaved, run_module
 
 
@@ -19,6 +19,8 @@ class Implementation(NamedTuple):
     name: str
     module: str
     needs: str
+    five_only: bool = False
+    """Whether it is measured with five results only, because it is a variant of another one."""
 
 
 PLAIN, GOVERNED, PEER, SQLITE = "plain", "governed", "pydantic_ai_steps", "sqlite"
@@ -27,14 +29,27 @@ CONTESTANTS = (
     Implementation("plain `json.loads`, `await`, `json.dumps`", PLAIN, "json"),
     Implementation("**Jackfield**, all policies, audit and metrics", GOVERNED, "jackfield_observability"),
     Implementation(
-        "Jackfield, the same, arguments in the audit", "audit_arguments", "jackfield_observability"
+        "Jackfield, all policies, audit with arguments, metrics",
+        "audit_arguments",
+        "jackfield_observability",
+        five_only=True,
     ),
     Implementation(
-        "Jackfield, the first, arguments as a dataclass", "dataclass_handler", "jackfield_observability"
+        "Jackfield, all policies, audit and metrics, dataclass arguments",
+        "dataclass_handler",
+        "jackfield_observability",
+        five_only=True,
     ),
-    Implementation("Jackfield, the first, arguments as a pydantic model", "model_handler", "pydantic"),
-    Implementation("Jackfield, all policies, not observed", "unobserved", "jackfield_policies"),
-    Implementation("Jackfield, the first with SQLite", SQLITE, "jackfield_store_sqlite"),
+    Implementation(
+        "Jackfield, all policies, audit and metrics, pydantic arguments",
+        "model_handler",
+        "pydantic",
+        five_only=True,
+    ),
+    Implementation("Jackfield, all policies, no observers", "unobserved", "jackfield_policies"),
+    Implementation(
+        "Jackfield, all policies, audit and metrics, SQLite", SQLITE, "jackfield_store_sqlite", five_only=True
+    ),
     Implementation("openai-agents `function_tool`", "openai_agents", "agents"),
     Implementation("pydantic-ai ToolManager, all calls in one step", "pydantic_ai", "pydantic_ai"),
     Implementation("pydantic-ai ToolManager, one step per message", PEER, "pydantic_ai"),
@@ -42,20 +57,31 @@ CONTESTANTS = (
     Implementation("langchain-core StructuredTool", "langchain", "langchain_core"),
 )
 
-CALL = Table(
-    "call",
-    "A governed call",
-    "what",
-    {
-        "whole, us": ".1f",
-        "on the path, us": ".1f",
-        "plain = 1": ".2f",
-        "path alone": ".2f",
-        "ToolManager = 1": ".2f",
-        "rejects": ".0f",
-    },
-)
-WHERE = Table("call-parts", "A governed call", "of a call", {"us": ".1f"})
+SECTION = "A governed call"
+
+_COLUMNS = {
+    "whole, us": ".1f",
+    "on the path, us": ".1f",
+    "plain = 1": ".2f",
+    "path alone": ".2f",
+    "ToolManager = 1": ".2f",
+    "rejects": ".0f",
+}
+
+
+class ResultSize(NamedTuple):
+    """A size of the result, and its table."""
+
+    name: str
+    table: Table
+
+
+SIZES = {
+    FIVE: ResultSize("five long items", Table("call", SECTION, "what", _COLUMNS)),
+    ONE: ResultSize("one short item", Table("call-one", SECTION, "what", _COLUMNS)),
+    EMPTY: ResultSize("an empty result", Table("call-empty", SECTION, "what", _COLUMNS)),
+}
+WHERE = Table("call-parts", SECTION, "part of a call", {"us": ".1f"})
 TOOLS = Table(
     "tools",
     "Scaling",
@@ -64,9 +90,11 @@ TOOLS = Table(
 )
 TURNS = Table("turns", "Scaling", "turns", {"a call (turns 1 to 50 = 1)": ".2f"})
 LOADING = Table("loading", "Loading", "what", {"ms": ".1f"})
-TABLES = (CALL, WHERE, TOOLS, TURNS, LOADING)
+TABLES = (*(size.table for size in SIZES.values()), WHERE, TOOLS, TURNS, LOADING)
 
 TURNS_A_ROUND = 20
+FEWER_ROUNDS = 3
+"""For the shorter results, so that the run stays short."""
 COUNTS = (5, 50, 500)
 LOADED = 200
 
@@ -81,25 +109,35 @@ def run(report: Report, asked: RunOptions) -> None:
 
 def calls(report: Report, rounds: int) -> None:
     present = [each for each in CONTESTANTS if installed(each.needs)]
-    taken: dict[str, list[Figures]] = {each.module: [] for each in present}
+    for variable, size in SIZES.items():
+        measured = [each for each in present if variable == FIVE or not each.five_only]
+        times = rounds if variable == FIVE else min(rounds, FEWER_ROUNDS)
+        taken = _taken(measured, variable, times)
+        caption = (
+            f"The tool returns {size.name}. CPU time in microseconds; {rounds_text(times)} of "
+            f"{TURNS_A_ROUND} turns. The last column shows how many of {len(WRONG)} calls with wrong "
+            "arguments were rejected."
+        )
+        report.table(size.table, caption, {each.name: _row(each, taken) for each in measured})
+        if SQLITE in taken:
+            waited = median(taken[SQLITE], "wall_us")
+            report.note(SECTION, f"With SQLite, a call takes {waited:.0f} microseconds of elapsed time.")
+    if absent := [each.name for each in CONTESTANTS if each not in present]:
+        report.note(SECTION, f"Not installed and left out: {', '.join(absent)}.")
+
+
+def _taken(measured: Sequence[Implementation], size: str, rounds: int) -> dict[str, list[Figures]]:
+    """Return the figures of each implementation's turns for one size of the result."""
+    taken: dict[str, list[Figures]] = {each.module: [] for each in measured}
+    modules = [f"implementations.{each.module}" for each in measured]
     with tempfile.TemporaryDirectory() as name:
-        environment = kb_tools.install(Path(name), 1)
-        modules = [f"implementations.{each.module}" for each in present]
+        environment = {**kb_tools.install(Path(name), 1), SIZE_VARIABLE: size}
         # A new process for every round: its memory layout makes a process faster or slower for its whole
         # life.
         for _ in range(rounds):
             for module, figures in run_interleaved(modules, TURNS_A_ROUND, Path(name), environment).items():
                 taken[module.removeprefix("implementations.")] += figures
-    caption = (
-        f"Microseconds of CPU, {rounds} rounds of {TURNS_A_ROUND} turns. The last column counts how many of "
-        f"{len(WRONG)} calls with wrong arguments did not get through."
-    )
-    report.table(CALL, caption, {each.name: _row(each, taken) for each in present})
-    if absent := [each.name for each in CONTESTANTS if each not in present]:
-        report.note(CALL.section, f"Not installed and left out: {', '.join(absent)}.")
-    if SQLITE in taken:
-        waited = median(taken[SQLITE], "wall_us")
-        report.note(CALL.section, f"With SQLite a call takes {waited:.0f} microseconds to its end.")
+    return taken
 
 
 def _row(each: Implementation, taken: Mapping[str, list[Figures]]) -> Sequence[float | None]:
@@ -118,7 +156,7 @@ def where_it_goes(report: Report, rounds: int) -> None:
     with tempfile.TemporaryDirectory() as name:
         environment = kb_tools.install(Path(name), 1)
         taken = [run_module("probes.call_breakdown", Path(name), environment) for _ in range(rounds)]
-    caption = "Policies by the difference that switching them off makes."
+    caption = "The cost of a policy is the time saved by switching it off."
     report.table(WHERE, caption, {part: (median(taken, part),) for part in taken[0]})
 
 
@@ -134,7 +172,7 @@ def many_tools(report: Report, rounds: int) -> None:
                 taken[count].append(run_module("probes.many_tools", folders[count], environments[count]))
     fewest = taken[COUNTS[0]]
     rows = {str(count): [ratio(taken[count], fewest, way) for way in ("one", "spread")] for count in COUNTS}
-    report.table(TOOLS, "CPU of a call among many tools.", rows)
+    report.table(TOOLS, "CPU time of a call, by the number of installed tools.", rows)
 
 
 def long_session(report: Report, rounds: int) -> None:
@@ -146,7 +184,7 @@ def long_session(report: Report, rounds: int) -> None:
         turns: [median([{"to first": each[turns] / each[first]} for each in taken], "to first")]
         for turns in taken[0]
     }
-    report.table(TURNS, "CPU of a call late in a session.", rows)
+    report.table(TURNS, "CPU time of a call as a session gets longer.", rows)
 
 
 def loading(report: Report, rounds: int) -> None:
@@ -162,4 +200,4 @@ def loading(report: Report, rounds: int) -> None:
     rows["loading in development, which also checks guides and schemas"] = (
         median(taken["development"], "**loading beyond importing the handlers**"),
     )
-    report.table(LOADING, f"CPU of loading {LOADED} tools.", rows)
+    report.table(LOADING, f"CPU time for loading {LOADED} tools.", rows)

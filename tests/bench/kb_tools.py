@@ -44,15 +44,18 @@ def package_of(tool: str) -> str:
     return f"bench_{tool}"
 
 
-def install(folder: Path, count: int) -> dict[str, str]:
-    """Install the tools and their registry in a folder; return the environment in which they are found."""
+def install(folder: Path, count: int, plugins: tuple[str, ...] = ()) -> dict[str, str]:
+    """Install the tools and their registry in a folder; return the environment in which they are found.
+
+    The registry allows more plugins if they are named.
+    """
     site = folder / "site"
     for tool in tool_names(count):
         _install(site, tool)
     tests = Path(__file__).parent.parent
     environment = {
         "PYTHONPATH": os.pathsep.join([str(tests), str(site), os.environ.get("PYTHONPATH", "")]),
-        "JACKFIELD_ALLOW": ",".join(("bench-*", *PLUGINS)),
+        "JACKFIELD_ALLOW": ",".join(("bench-*", *PLUGINS, *plugins)),
         "JACKFIELD_REGISTRY": str(folder / "tool_registry.json"),
     }
     subprocess.run(

@@ -13,12 +13,15 @@ from typing import Any, NamedTuple
 
 from bench.report import FilledTable
 
-OURS, OTHERS = ("#1f6fb2", "#8fbfe6"), ("#93a1b0", "#cdd6df")
-"""Colours of the first and second series: Jackfield, and the others."""
+OURS, OTHERS = ("#1f6fb2", "#8fbfe6", "#cfe4f5"), ("#93a1b0", "#cdd6df", "#e8edf2")
+"""Colours of the first, second and third series: Jackfield, and the others."""
 INK, LINES = "#1c2733", "#dfe5eb"
 WIDTH = 7.6
 LABEL = 44
 """The number of characters in a line of a label."""
+
+CALL_SIZES = {"call": "five long results", "call-one": "one short result", "call-empty": "an empty result"}
+"""The tables of a governed call, with the size of the result."""
 
 Tables = Mapping[str, FilledTable]
 
@@ -85,10 +88,9 @@ def _colour(row: str, series: int) -> str:
     return OURS[1] if row.startswith("Jackfield") else OTHERS[series]
 
 
-def _bars(axes: Any, filled: FilledTable, headings: Sequence[str], form: str, *, log: bool = False) -> None:
-    """Draw horizontal bars, the first row on top; with two headings, two bars per row."""
-    columns = [filled.column(heading) for heading in headings]
-    rows = [row for row in filled.rows if all(row in column for column in columns)]
+def _bars(axes: Any, columns: Sequence[Mapping[str, float]], form: str, *, log: bool = False) -> None:
+    """Draw horizontal bars, the first row on top; each row has a bar for every column."""
+    rows = [row for row in columns[0] if all(row in column for column in columns)]
     thickness = 0.72 / len(columns)
     for number, column in enumerate(columns):
         places = [place + (number - (len(columns) - 1) / 2) * thickness for place in range(len(rows))]
@@ -110,16 +112,18 @@ def _bars(axes: Any, filled: FilledTable, headings: Sequence[str], form: str, *,
 
 
 def _legend(axes: Any, labels: Sequence[str]) -> None:
-    """Add a legend for the darker and the lighter bar."""
+    """Add a legend for the darker and the lighter bars."""
     patch = import_module("matplotlib.patches").Patch
-    handles = [patch(color=colour, label=label) for colour, label in zip(OURS, labels, strict=True)]
+    colours = OURS[: len(labels)]
+    handles = [patch(color=colour, label=label) for colour, label in zip(colours, labels, strict=True)]
     axes.legend(handles=handles, frameon=False, fontsize=9, loc="lower right")
 
 
 def _call(figure: Any, tables: Tables) -> None:
     axes = figure.add_subplot()
-    _bars(axes, tables["call"], ["plain = 1"], ".2f", log=True)
+    _bars(axes, [tables[name].column("plain = 1") for name in CALL_SIZES], ".2f", log=True)
     axes.set_xlabel("CPU time of the whole process, a plain call = 1 (logarithmic)")
+    _legend(axes, [*CALL_SIZES.values()])
 
 
 def _growth(figure: Any, tables: Tables) -> None:
@@ -132,12 +136,12 @@ def _growth(figure: Any, tables: Tables) -> None:
     by_tools.set_xticks([int(row) for row in tables["tools"].rows], [*tables["tools"].rows])
     by_tools.minorticks_off()
     by_tools.set_xlabel("tools installed")
-    by_tools.set_ylabel("a call's CPU, the first = 1")
+    by_tools.set_ylabel("CPU time of a call, first = 1")
     by_tools.legend(frameon=False, fontsize=9, loc="lower left")
     (heading,) = tables["turns"].table.columns
     column = tables["turns"].column(heading)
     by_turns.plot([int(turns.split()[-1]) for turns in column], [*column.values()], "o-", color=OURS[0])
-    by_turns.set_xlabel("turns of the session before it")
+    by_turns.set_xlabel("earlier turns in the session")
     for axes in (by_tools, by_turns):
         axes.grid(axis="y")
     highest = max(by_tools.get_ylim()[1], by_turns.get_ylim()[1])
@@ -147,20 +151,20 @@ def _growth(figure: Any, tables: Tables) -> None:
 def _sound(figure: Any, tables: Tables) -> None:
     axes = figure.add_subplot()
     headings = ["from the model, us", "to the model, us"]
-    _bars(axes, tables["sound"], headings, ".0f")
-    axes.set_xlabel("microseconds of CPU")
+    _bars(axes, [tables["sound"].column(heading) for heading in headings], ".0f")
+    axes.set_xlabel("CPU time, microseconds")
     _legend(axes, [heading.removesuffix(", us") for heading in headings])
 
 
 def _host(figure: Any, tables: Tables) -> None:
     axes = figure.add_subplot()
-    _bars(axes, tables["host"], ["us per frame"], ".0f")
-    axes.set_xlabel("microseconds of the server's CPU")
+    _bars(axes, [tables["host"].column("us per frame")], ".0f")
+    axes.set_xlabel("CPU time of the server, microseconds")
 
 
 def _waits(figure: Any, tables: Tables) -> None:
     axes = figure.add_subplot()
-    _bars(axes, tables["waits"], ["ms"], ".2f", log=True)
+    _bars(axes, [tables["waits"].column("ms")], ".2f", log=True)
     axes.set_xlabel("milliseconds (logarithmic)")
 
 
@@ -173,20 +177,22 @@ def _finding(figure: Any, tables: Tables) -> None:
         places = [place + (number - (len(headings) - 1) / 2) * thickness for place in range(len(filled.rows))]
         values = [*filled.column(heading).values()]
         bars = axes.bar(places, values, thickness * 0.92, color=colour, label=heading)
-        axes.bar_label(bars, [f"{value:.3f}" for value in values], padding=2, fontsize=9)
+        axes.bar_label(bars, [f"{value:.2f}".lstrip("0") for value in values], padding=2, fontsize=9)
     axes.set_xticks(range(len(filled.rows)), [_label(row) for row in filled.rows])
-    axes.set_ylim(0, 1.12)
+    axes.set_ylim(0, 1.25)
     axes.set_ylabel("nDCG@10")
     axes.grid(axis="y")
-    axes.legend(frameon=False, fontsize=9, loc="upper left")
+    axes.legend(frameon=False, fontsize=9, loc="upper center", ncols=len(headings))
 
 
 PLOTS = {
-    "call": Plot("A governed call beside a plain one and beside peers", ("call",), _call, 4.6),
-    "growth": Plot("A call as things grow", ("tools", "turns"), _growth, 3.0),
-    "sound": Plot("Carrying 20 ms of sound between a session and a model", ("sound",), _sound, 4.6),
-    "host": Plot("A frame of sound at the host, in and out, 40 callers", ("host",), _host, 2.2),
-    "waits": Plot("What a client waits for", ("waits",), _waits, 3.4),
-    "finding": Plot("Finding: words, meaning, and both together", ("quality",), _finding, 3.2),
+    "call": Plot("A governed call compared with a plain call and other projects", (*CALL_SIZES,), _call, 6.4),
+    "growth": Plot(
+        "CPU time of a call with more tools and in longer sessions", ("tools", "turns"), _growth, 3.0
+    ),
+    "sound": Plot("Transferring 20 ms of audio between a session and a model", ("sound",), _sound, 4.6),
+    "host": Plot("Receiving and sending one audio frame on the host, 40 callers", ("host",), _host, 2.2),
+    "waits": Plot("How long a client waits", ("waits",), _waits, 3.4),
+    "finding": Plot("Search quality: words, meaning, and both together", ("quality",), _finding, 3.2),
 }
 """By file name; docs/images has them as bench-NAME.svg."""

@@ -7,7 +7,7 @@ import subprocess
 import sys
 from typing import NamedTuple
 
-from bench.report import Report, RunOptions, Table
+from bench.report import Report, RunOptions, Table, rounds_text
 from bench.subprocesses import Figures, installed, median, ratio, run_module
 
 
@@ -24,7 +24,9 @@ PLAIN = "plain"
 
 CONTESTANTS = (
     Implementation("a plain relay: `websockets`, binary frames", PLAIN, "websockets", "openai_server"),
-    Implementation("by hand: `websockets`, `json`, `base64`", "handwritten", "websockets", "openai_server"),
+    Implementation(
+        "hand-written: `websockets`, `json`, `base64`", "handwritten", "websockets", "openai_server"
+    ),
     Implementation("**Jackfield**, OpenAI Realtime", "openai", "jackfield_openai", "openai_server"),
     Implementation("the OpenAI SDK's own events and verbs", "openai_sdk", "openai", "openai_server"),
     Implementation("a plain relay over TLS", "plain_tls", "trustme", "gemini_server"),
@@ -72,7 +74,7 @@ def run(report: Report, asked: RunOptions) -> None:
         )
         for each in present
     }
-    caption = f"Microseconds of CPU for 20 ms of sound, the server not counted; {rounds} rounds."
+    caption = f"CPU time in microseconds for 20 ms of audio, excluding the server; {rounds_text(rounds)}."
     report.table(SOUND, caption, rows)
     if absent := [each.name for each in CONTESTANTS if each not in present]:
         report.note(SOUND.section, f"Not installed and left out: {', '.join(absent)}.")
@@ -80,7 +82,7 @@ def run(report: Report, asked: RunOptions) -> None:
         alone = [run_module("relays.resampler")["us"] for _ in range(rounds)]
         report.note(
             SOUND.section,
-            f"Of what goes to Gemini, the resampling alone takes {statistics.median(alone):.0f} us "
+            f"For audio sent to Gemini, resampling alone takes {statistics.median(alone):.0f} us "
             f"({min(alone):.0f} to {max(alone):.0f}).",
         )
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
+
+from bench import goals
 
 
 class RunOptions(NamedTuple):
@@ -27,7 +29,13 @@ class Table(NamedTuple):
 
     @property
     def headings(self) -> tuple[str, ...]:
-        return (self.first, *self.columns)
+        """All headings; the goals, if the table has any, come last."""
+        return (self.first, *self.columns, *(["goal"] if goals.goals_of(self.name) else ()))
+
+
+def rounds_text(count: int) -> str:
+    """Return a number of rounds in words, in the singular if there is only one."""
+    return "1 round" if count == 1 else f"{count} rounds"
 
 
 Rows = Mapping[str, Sequence[float | None]]
@@ -38,6 +46,12 @@ def _shown(value: float | None, form: str) -> str:
     return "" if value is None else format(value, form)
 
 
+def markdown_table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Return a table in Markdown."""
+    lines = (headings, ["---"] * len(headings), *rows)
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
 class FilledTable(NamedTuple):
     """A table with its figures."""
 
@@ -45,14 +59,22 @@ class FilledTable(NamedTuple):
     caption: str
     rows: Rows
 
+    @property
+    def figures(self) -> goals.Figures:
+        """The figures by row and column."""
+        return {row: dict(zip(self.table.columns, values, strict=True)) for row, values in self.rows.items()}
+
     def markdown(self) -> str:
-        formats = self.table.columns.values()
-        shown = [
-            (name, *(_shown(value, form) for value, form in zip(figures, formats, strict=True)))
-            for name, figures in self.rows.items()
+        """Return the caption and the table."""
+        formats, figures = self.table.columns.values(), self.figures
+        rows = [
+            [name, *(_shown(value, form) for value, form in zip(values, formats, strict=True))]
+            for name, values in self.rows.items()
         ]
-        lines = (self.table.headings, ["---"] * len(self.table.headings), *shown)
-        return f"{self.caption}\n\n" + "".join(f"| {' | '.join(line)} |\n" for line in lines)
+        if goals.goals_of(self.table.name):
+            rows = [[*row, goals.cell(self.table.name, figures, row[0])] for row in rows]
+        caption = f"{self.caption}\n\n" if self.caption else ""
+        return caption + markdown_table(self.table.headings, rows)
 
     def column(self, heading: str) -> dict[str, float]:
         """Return the figures under a heading, by row, without missing ones."""
@@ -85,6 +107,17 @@ class Report:
         """Print and keep a table; the caption says what was measured, and on how much."""
         filled = FilledTable(table, caption, rows)
         self._show(table.section, filled, filled.markdown())
+
+    def notes(self, table: Table) -> list[str]:
+        """Return the sentences that follow a table, up to the next table of its section."""
+        found: list[str] = []
+        last = None
+        for section, each in self.said:
+            if isinstance(each, FilledTable):
+                last = each.table if section == table.section else last
+            elif section == table.section and last == table:
+                found.append(each)
+        return found
 
     def note(self, section: str, sentence: str) -> None:
         """Print and keep a sentence that belongs to a heading."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import platform
+import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -19,6 +20,7 @@ def machine() -> dict[str, str]:
         "processor": _processor(),
         "system": f"{platform.system()} {platform.release()}",
         "Python": f"{platform.python_implementation()} {platform.python_version()}",
+        "bytecode": "compiled at every start" if sys.dont_write_bytecode else "cached",
         # Shows other load on the machine before the benchmark starts.
         "load at the start": f"{os.getloadavg()[0]:.1f}",
     }
@@ -67,9 +69,7 @@ def figures(report: Report, facts: dict[str, str], asked: RunOptions) -> str:
         name: {
             "section": each.table.section,
             "caption": each.caption,
-            "figures": {
-                row: dict(zip(each.table.columns, values, strict=True)) for row, values in each.rows.items()
-            },
+            "figures": each.figures,
         }
         for name, each in report.tables.items()
     }

@@ -37,6 +37,7 @@ expect.set_options(timeout=TIMEOUT_MS)
 ALLOW = (
     "con-*",
     "jackfield-console",
+    "jackfield-mcp",
     "jackfield-policies",
     "jackfield-observability",
     "jackfield-store-sqlite",
@@ -139,6 +140,9 @@ class Deployment:
     """The provider of the host."""
     program: tuple[str, ...] = ("-m", "jackfield_cli")
     """The arguments with which Python runs `jackfield`."""
+    command: str = "serve"
+    """The command that serves the host."""
+    allow: Sequence[str] = ALLOW
     _process: asyncio.subprocess.Process | None = None
 
     @property
@@ -159,7 +163,7 @@ class Deployment:
         self.port = self.port or free_port()
         # Not jackfield.toml, so that its `allow` does not apply to other commands.
         (self.folder / "console.toml").write_text(
-            f'provider = "{self.uses}"\nallow = {json.dumps(ALLOW)}\n'
+            f'provider = "{self.uses}"\nallow = {json.dumps(list(self.allow))}\n'
             f'registry = "{self.site / "tool_registry.json"}"\n'
             f'[transports.openai]\nbase_url = "{server.base_url}"\n'
             f'api_key_env = "CON_KEY"\nretries = 0\n{provider}\n'
@@ -171,7 +175,7 @@ class Deployment:
         """Start the host and wait until it listens."""
         with (self.folder / "host.log").open("a") as log:
             self._process = await asyncio.create_subprocess_exec(
-                sys.executable, *self.program, "serve", "--config", "console.toml",
+                sys.executable, *self.program, self.command, "--config", "console.toml",
                 cwd=self.folder, env=self.environ, stdout=log, stderr=log,
             )  # fmt: skip
         async with asyncio.timeout(90):

@@ -46,7 +46,7 @@ def test_an_empty_page_suggests_messages_and_explains_how_to_add_a_tool(deployme
         page = console.page
         await expect(page.get_by_role("heading", name="What can I do for you?")).to_be_visible()
         provider = page.get_by_test_id("provider")
-        await expect(provider).to_contain_text("Provider: openai (the setting `provider` names it)")
+        await expect(provider).to_contain_text("Provider: openai (the `provider` setting names it)")
         await page.get_by_text("How to add a tool").click()
         for command in ("pip install NAME", "jackfield new-tool my_tool", "pip install -e my-tool"):
             await expect(page.get_by_text(command)).to_be_visible()

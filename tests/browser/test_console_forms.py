@@ -102,7 +102,7 @@ def test_invalid_values_are_reported_at_their_fields(deployment: Deployment) -> 
         await card.get_by_role("button", name="Send").click()
         await expect(day).to_have_attribute("aria-invalid", "true")
         await expect(room).to_have_attribute("aria-invalid", "true")
-        await expect(card.get_by_text("This is required.")).to_be_visible()
+        await expect(card.get_by_text("This field is required.")).to_be_visible()
         await expect(day).to_be_focused()
         await expect(page.locator(".tool")).to_have_count(0)
         await console.check_accessibility()

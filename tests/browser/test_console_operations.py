@@ -52,6 +52,9 @@ def test_metrics_are_updated_live(deployment: Deployment) -> None:
             await console.open("operations")
             await expect(figure(console, "Calls")).to_have_text("0")
             await expect(section(console, "Tools")).to_contain_text("No tool has been called yet")
+            hosts = section(console, "Hosts")
+            await expect(hosts).to_contain_text("1 host,")
+            await expect(hosts.get_by_role("row").nth(1)).to_contain_text("serving")
 
             await execute(console, "format_datetime", nonsense=1)
             await expect(page.get_by_text(re.compile("1 session and 1 turn since"))).to_be_visible()

@@ -26,12 +26,12 @@ This page shows which functions run when a client sends a message, speaks, inter
 call, and when `jackfield build` writes a registry. `nox -s call_path` traces a real host and writes the page:
 a WebSocket client, the host, the session, the OpenAI transport with a scripted provider, the standard
 policies and observers, and the SQLite store. Read it with the code at hand: each link leads to the file, and
-[Architecture](../kernel/docs/architecture.md) explains why the parts are cut this way.
+[Architecture](../kernel/docs/architecture.md) explains why the code is divided this way.
 
 A function counts once, however often it runs. A crossing is a step from the code of one distribution to that
-of another; a coroutine that continues after a wait counts again. Threads are not traced: the writer of the
-store and the observers work there. The ceilings are in `tests/call_path/ceilings.py`, and a test fails when a
-path exceeds its ceiling or this page is out of date. The numbers vary a little with the load of the machine.
+of another; a coroutine that continues after a wait counts again. Threads are not traced, so the store's
+writer and the observers do not appear. The ceilings are in `tests/call_path/ceilings.py`, and a test fails
+when a path exceeds its ceiling or this page is out of date. The numbers vary slightly with the load.
 
 Start at *The host receives the message* if you want to read the code from the socket to the answer. If you
 change a function on this page, run `nox -s call_path` and look at the difference: it shows what your change
@@ -65,7 +65,7 @@ DESCRIPTIONS = {
 }
 
 STAGES = {
-    "MessageReceiver.run": "The host receives the message",
+    "BoundedWebSocketProtocol.data_received": "The host receives the message",
     "LiveSession.send_text": "The session begins a turn",
     "ChatConnection.send_text": "The transport asks the model",
     "ToolRunner.start": "The session saves and starts the call",
@@ -90,7 +90,7 @@ def render(paths: Mapping[str, CallPath]) -> str:
     text = paths["text_message"]
     for name, path in ((name, paths[name]) for name in TITLES):
         parts.append(f"## {TITLES[name]}\n\n{DESCRIPTIONS[name]}\n")
-        parts.append(f"Distributions, in the order of the first entry: {_listed(path.distributions)}.\n")
+        parts.append(f"Distributions, in order of first appearance: {_listed(path.distributions)}.\n")
         if name == "text_message":
             parts += [f"### {title}\n\n{_table(_each(hops))}" for title, hops in _stages(path.hops)]
         elif name == "confirmation":

@@ -20,7 +20,7 @@ from typing import Any
 from faults import client
 from faults.checks import DOUBTS, EVENTS, UNSETTLED, UNTOLD, Fault, check_call
 from faults.client import SessionSocket
-from faults.deployment import BOOK, NOTE, Deployment, Host
+from faults.deployment import BOOK, NOTE, Deployment, Host, Store
 from faults.effect_log import EffectLog
 from faults.record import FINAL, CallRecord, Statement
 
@@ -79,16 +79,16 @@ class Result:
         return (each for call in self.calls for each in call.statements)
 
 
-async def run(folder: Path, scale: Scale, tell: Tell) -> Result:
-    """Run the campaign in an empty folder."""
-    return await _Campaign(folder, scale, tell).run()
+async def run(folder: Path, scale: Scale, tell: Tell, store: Store | None = None) -> Result:
+    """Run the campaign in an empty folder; without `store`, on a SQLite file in it."""
+    return await _Campaign(folder, scale, tell, store).run()
 
 
 class _Campaign:
-    def __init__(self, folder: Path, scale: Scale, tell: Tell) -> None:
+    def __init__(self, folder: Path, scale: Scale, tell: Tell, store: Store | None) -> None:
         self._scale = scale
         self._tell = tell
-        self._deployment = Deployment(folder, expiry=scale.expiry)
+        self._deployment = Deployment(folder, expiry=scale.expiry, store=store)
         self._hosts = [Host(self._deployment, number + 1) for number in range(scale.hosts)]
         self._idle = list(self._hosts)
         """The hosts that no round is striking."""
@@ -100,7 +100,9 @@ class _Campaign:
         scale, result = self._scale, self._result
         following = asyncio.create_task(self._log.follow())
         try:
-            await asyncio.gather(*(host.start() for host in self._hosts))
+            first, *others = self._hosts
+            await first.start()
+            await asyncio.gather(*(host.start() for host in others))
             self._say(f"{len(self._hosts)} hosts are up")
             await self._rounds("kill", scale.kills, self._kill)
             await self._restart(scale.lease if scale.pauses else None)

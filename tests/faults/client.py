@@ -191,9 +191,10 @@ class SessionSocket:
         """Resume a session at a host; None if the host died."""
         try:
             socket = await websockets.connect(
-                f"ws://127.0.0.1:{host.port}/ws/text",
-                origin=Origin(f"http://127.0.0.1:{host.port}"),
+                f"ws://{host.address}:{host.port}/ws/text",
+                origin=Origin(f"http://{host.address}:{host.port}"),
                 subprotocols=[Subprotocol("jackfield.1")],
+                additional_headers=host.headers,
                 compression=None,
                 open_timeout=ANSWER_SECONDS,
             )

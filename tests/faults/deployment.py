@@ -14,7 +14,7 @@ import socket
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import httpx
 from jackfield_testkit.sites import Site
@@ -23,7 +23,7 @@ ALLOW = (
     "fault-*",
     "jackfield-policies",
     "jackfield-observability",
-    "jackfield-store-sqlite",
+    "jackfield-store-*",
     "jackfield-transport-local",
 )
 
@@ -85,6 +85,13 @@ TOOLS: dict[str, dict[str, Any]] = {
 }
 
 
+class Store(NamedTuple):
+    """The store that the hosts share."""
+
+    name: str
+    settings: Mapping[str, Any]
+
+
 class Deployment:
     """A folder with the registry, the store, the settings and the effect log."""
 
@@ -92,11 +99,17 @@ class Deployment:
     """The distributions and tools that the hosts load."""
     tables: Mapping[str, Mapping[str, Any]] = {}
     """Further tables of the settings."""
+    headers: Mapping[str, str] = {}
+    """The headers of every request to the hosts."""
 
-    def __init__(self, folder: Path, *, expiry: float) -> None:
-        """Create the folder; `expiry` is how long a call waits for its user, in seconds."""
+    def __init__(self, folder: Path, *, expiry: float, store: Store | None = None) -> None:
+        """Create the folder; `expiry` is how long a call waits for its user, in seconds.
+
+        Without `store`, the hosts share a SQLite file in the folder.
+        """
         self.folder = folder
         self.expiry = expiry
+        self.store = store or Store("sqlite", {"path": str(folder / "jackfield.db")})
         self.registry = self.freeze()
         self._operator = self.write_settings("operator", lease=None)
 
@@ -125,15 +138,20 @@ class Deployment:
 
     def write_settings(self, name: str, *, lease: float | None, **host: Any) -> Path:
         """Write a settings file; without `lease` the store has its own default."""
-        store: dict[str, Any] = {"path": str(self.folder / "jackfield.db")}
+        store = {**self.store.settings, **({} if lease is None else {"lease": lease})}
         tables: dict[str, Mapping[str, Any]] = {
-            "stores.sqlite": store if lease is None else {**store, "lease": lease},
+            **({f"stores.{self.store.name}": store} if store else {}),
             "observers.audit": {"path": str(self.folder / "audit.jsonl")},
             "policies.confirmation": {"expiry_seconds": self.expiry},
             "host": {"requests_per_minute": 1_000_000, "sessions_per_user": 1000, "grace_seconds": 2, **host},
             **self.tables,
         }
-        top = {"provider": "local", "registry": str(self.registry), "allow": list(self.allow)}
+        top = {
+            "provider": "local",
+            "store": self.store.name,
+            "registry": str(self.registry),
+            "allow": list(self.allow),
+        }
         path = self.folder / f"{name}.toml"
         text = _lines(top) + "".join(f"[{table}]\n{_lines(values)}" for table, values in tables.items())
         path.write_text(text, "utf-8")
@@ -159,8 +177,18 @@ def _lines(values: Mapping[str, Any]) -> str:
 class Host:
     """A host process of this campaign."""
 
-    def __init__(self, deployment: Deployment, number: int) -> None:
+    def __init__(
+        self,
+        deployment: Deployment,
+        number: int,
+        *,
+        address: str = "127.0.0.1",
+        prefix: tuple[str, ...] = (),
+    ) -> None:
+        """`address` is where it listens; `prefix` is a command that runs it, for example elsewhere."""
         self.number = number
+        self.address = address
+        self._prefix = prefix
         self.port = _free_port()
         self.lease: float | None = None
         """The lease for the next start; None keeps the default."""
@@ -168,11 +196,24 @@ class Host:
         self._process: asyncio.subprocess.Process | None = None
         self._answers_requests = False
         self.http = httpx.AsyncClient(
-            base_url=f"http://127.0.0.1:{self.port}",
+            base_url=f"http://{address}:{self.port}",
             timeout=httpx.Timeout(ANSWER_SECONDS, connect=5.0),
             limits=httpx.Limits(max_keepalive_connections=0),
+            headers=dict(deployment.headers),
             trust_env=False,
         )
+
+    @property
+    def pid(self) -> int:
+        """The process id of the running host."""
+        if self._process is None:
+            raise RuntimeError("the host is not running")
+        return self._process.pid
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """The headers of every request to it."""
+        return dict(self._deployment.headers)
 
     @property
     def is_up(self) -> bool:
@@ -186,16 +227,18 @@ class Host:
 
     async def start(self) -> None:
         """Start it, and wait until it accepts connections."""
-        config = self._deployment.write_settings(f"host-{self.number}", lease=self.lease, port=self.port)
+        config = self._deployment.write_settings(
+            f"host-{self.number}", lease=self.lease, port=self.port, address=self.address
+        )
         with self.log.open("ab") as output:
             self._process = await asyncio.create_subprocess_exec(
-                sys.executable, "-m", "jackfield_cli", "serve", "--config", str(config),
+                *self._prefix, sys.executable, "-m", "jackfield_cli", "serve", "--config", str(config),
                 cwd=self._deployment.folder, env=self._deployment.environment, stdout=output, stderr=output,
             )  # fmt: skip
         async with asyncio.timeout(START_SECONDS):
             while True:
                 with contextlib.suppress(OSError):
-                    _, writer = await asyncio.open_connection("127.0.0.1", self.port)
+                    _, writer = await asyncio.open_connection(self.address, self.port)
                     writer.close()
                     break
                 if self._process.returncode is not None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import platform
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from faults.campaign import Result
-from faults.checks import KINDS
+from faults.checks import KINDS, Fault
 
 BEGIN, END = "<!-- campaign: begin -->", "<!-- campaign: end -->"
 """The markers of the section that `--write` replaces."""
@@ -23,7 +23,7 @@ def report(result: Result) -> str:
     states = Counter(each.state for each in result.statements)
     broken = Counter(each.kind for each in result.faults)
     parts = [
-        _table(
+        table(
             ("campaign", ""),
             [
                 ("kills", result.kills.total()),
@@ -40,8 +40,8 @@ def report(result: Result) -> str:
                 ("Python", platform.python_version()),
             ],
         ),
-        _table(("must be zero", "found"), [(kind, broken[kind]) for kind in KINDS]),
-        _table(
+        table(("must be zero", "found"), [(kind, broken[kind]) for kind in KINDS]),
+        table(
             ("outcome of a call", "calls"),
             [
                 *_counted(Counter(call.last_state() for call in result.calls)),
@@ -49,34 +49,39 @@ def report(result: Result) -> str:
                 ("of these, settled from doubt as never run", result.settled["never run"]),
             ],
         ),
-        _table(("answer", "times"), _counted(states)),
-        _table(("the call when its host was killed or paused", "calls"), _counted(result.struck)),
+        table(("answer", "times"), _counted(states)),
+        table(("the call when its host was killed or paused", "calls"), _counted(result.struck)),
     ]
     return "\n\n".join(parts)
 
 
-def broken(result: Result) -> str:
+def broken(faults: Sequence[Fault]) -> str:
     """Return the faults, one per line."""
-    lines = [f"{each.kind}: {each.call}: {each.message}" for each in result.faults[:SHOWN]]
-    if len(result.faults) > SHOWN:
-        lines.append(f"... and {len(result.faults) - SHOWN} more")
+    lines = [f"{each.kind}: {each.call}: {each.message}" for each in faults[:SHOWN]]
+    if len(faults) > SHOWN:
+        lines.append(f"... and {len(faults) - SHOWN} more")
     return "\n".join(lines)
 
 
 def write(result: Result, page: Path) -> None:
     """Replace the marked section of a page."""
-    text = page.read_text("utf-8")
-    before, begin, rest = text.partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not begin or not end:
-        raise ValueError(f"{page} has no section between {BEGIN} and {END}")
-    page.write_text(f"{before}{BEGIN}\n\n{report(result)}\n\n{END}{after}", "utf-8")
+    replace_section(page, BEGIN, END, report(result))
+
+
+def replace_section(page: Path, begin: str, end: str, content: str) -> None:
+    """Replace what a page has between two markers."""
+    before, found, rest = page.read_text("utf-8").partition(begin)
+    _, found_end, after = rest.partition(end)
+    if not found or not found_end:
+        raise ValueError(f"{page} has no section between {begin} and {end}")
+    page.write_text(f"{before}{begin}\n\n{content}\n\n{end}{after}", "utf-8")
 
 
 def _counted(counter: Counter[str]) -> list[tuple[str, int]]:
     return [(name.replace("_", " "), count) for name, count in counter.most_common()]
 
 
-def _table(head: tuple[str, str], rows: Iterable[tuple[str, object]]) -> str:
+def table(head: tuple[str, str], rows: Iterable[tuple[str, object]]) -> str:
+    """Return a Markdown table."""
     lines = [f"| {head[0]} | {head[1]} |", "|---|---|", *(f"| {name} | {value} |" for name, value in rows)]
     return "\n".join(lines)

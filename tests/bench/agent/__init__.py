@@ -129,7 +129,7 @@ def decisions(report: Report, asked: RunOptions) -> None:
             found: Any = run_module("agent", arguments=arguments, patience=PATIENCE)
             filled |= {f"{kind}: {name}": figures for kind, figures in found.items()}
     for table, caption, own in (
-        (DECISIONS, "Held-out requests, each in a session of its own.", "requests"),
+        (DECISIONS, "Held-out requests, each in its own session.", "requests"),
         (COMPLETION, "Every held-out request for a third-party tool, until a tool is called.", "valid"),
         (CONVERSATIONS, "Held-out conversations.", "turns"),
     ):
@@ -140,7 +140,7 @@ def decisions(report: Report, asked: RunOptions) -> None:
         }
         report.table(table, caption, rows)
     if not os.environ.get(UTTERANCES):
-        report.note(SECTION, f"Public requests are left out: {UTTERANCES} names their file.")
+        report.note(SECTION, f"Public requests are left out: set {UTTERANCES} to the path of their file.")
 
 
 def _lacking() -> str:
@@ -158,10 +158,11 @@ def voice(report: Report) -> None:
         return
     found = run_module("agent.voice")
     rows: Rows = {
-        "recognition, of a human reading": [found["hearing"], found["wrong"], found["words"]],
-        "speaking": [found["speaking"], None, None],
+        "recognition of a human voice": [found["hearing"], found["wrong"], found["words"]],
+        "synthesis": [found["speaking"], None, None],
     }
     caption = (
-        f"The speech models, on {found['heard']:.0f} seconds of a reader and {found['said']:.0f} of speech."
+        f"The speech models, with {found['heard']:.0f} seconds of a human voice and "
+        f"{found['said']:.0f} of synthesis."
     )
     report.table(VOICE, caption, rows)

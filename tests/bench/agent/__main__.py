@@ -154,10 +154,12 @@ def main() -> None:
         "--part",
         choices=("development", "held-out"),
         default="development",
-        help="`development` shows every failure, `held-out` only counts (default: development)",
+        help="`development` lists every failure, `held-out` shows only counts (default: development)",
     )
-    parser.add_argument("--most", type=int, default=0, help="at most so many rows of a set (default: all)")
-    parser.add_argument("--first", type=int, default=0, help="leave out so many rows before these")
+    parser.add_argument(
+        "--most", type=int, default=0, help="use at most this many rows of each set (default: all)"
+    )
+    parser.add_argument("--first", type=int, default=0, help="skip this many rows first")
     options = parser.parse_args()
     options.sets = options.sets or list(SETS)
     if unknown := set(options.sets) - set(SETS):

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from bench.host import audio, idle_sessions, idle_sockets, text_latency
+from bench.host import audio, endpoints, execute, idle_sessions, idle_sockets, text_latency
 from bench.report import Report, RunOptions
 
 TABLES = (
     audio.HOST,
     audio.MANY,
+    audio.LOAD,
+    endpoints.ENDPOINTS,
+    execute.EXECUTE,
+    execute.EXECUTE_MEMORY,
     text_latency.WAITS,
     idle_sessions.MEMORY,
     idle_sessions.CHURNED,
@@ -17,6 +21,8 @@ TABLES = (
 
 def run(report: Report, asked: RunOptions) -> None:
     audio.run(report, asked)
+    endpoints.run(report, asked)
+    execute.run(report, asked)
     text_latency.run(report, asked)
     idle_sessions.run(report, asked)
     idle_sockets.run(report, asked)

@@ -33,10 +33,12 @@ def run(report: Report, asked: RunOptions) -> None:
                 ours, "/ws/text", start=True
             )
             left = churned(ours, CHURN_FULL if asked.full else CHURN)
-    caption = f"Memory of the host, its own pages, over {SESSIONS} connections each."
+    caption = f"Private memory of the host per connection, measured with {SESSIONS:,} connections."
     report.table(MEMORY, caption, {name: (size / 1024,) for name, size in kept.items()})
     rows = {f"{count:,}": (size / 1e6,) for count, size in left.items()}
-    report.table(CHURNED, "What the host holds after so many, one after the other.", rows)
+    report.table(
+        CHURNED, "Memory of the host after this many sessions, opened and closed one after the other.", rows
+    )
 
 
 def held(program: Program, path: str, *, start: bool) -> float:

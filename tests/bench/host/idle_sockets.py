@@ -23,14 +23,15 @@ def run(report: Report, asked: RunOptions) -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     if most <= SOCKETS:
         report.note(
-            IDLE_SOCKETS.section, f"This machine opens {most} files at most, too few for {SOCKETS} sockets."
+            IDLE_SOCKETS.section,
+            f"This machine can open at most {most} files, too few for {SOCKETS} sockets.",
         )
     count = min(SOCKETS, most // 2)
     with tempfile.TemporaryDirectory() as folder, running("bench.host.provider") as provider:
         env = {"BENCH_PORT": str(provider.port), "OPENAI_API_KEY": "none"}
         with running("bench.host.jackfield_host", Path(folder), env) as ours:
             rows = asyncio.run(_measured(ours, count))
-    report.table(IDLE_SOCKETS, "Memory of the host, and how long one who speaks waits.", rows)
+    report.table(IDLE_SOCKETS, "Memory of the host, and how long the active client waits.", rows)
 
 
 async def _measured(host: Program, count: int) -> dict[str, tuple[float, float]]:

@@ -3,26 +3,41 @@
 from __future__ import annotations
 
 import os
+import sys
+from dataclasses import replace
 from pathlib import Path
 
 import uvloop
 from jackfield.settings import Settings
 from jackfield_builder.pipeline import build
 from jackfield_builder.snapshot import write_snapshot
-from jackfield_host.app import create_app, open_host
-from jackfield_host.server import Server, bind_socket, uvicorn_config
+from jackfield_host.server import serve
 from jackfield_host.settings import HostSettings
+from jackfield_testkit.sites import Site
+
+
+def install_tool() -> None:
+    """Install a tool that costs nothing, so that the cost of a call is the host's."""
+    made = Site(Path("site").absolute())
+    made.tool("echo")
+    sys.path.insert(0, str(made.folder))
 
 
 async def main() -> None:
     # It runs in its own folder, which holds the store and the registry.
-    settings = Settings(provider="local")
+    store = os.environ.get("BENCH_STORE", "")
+    settings = Settings(provider="local", store=store)
     if port := os.environ.get("BENCH_PORT"):
         table = {"base_url": f"http://127.0.0.1:{port}/v1", "retries": 0}
-        settings = Settings(provider="openai", tables={"transports": {"openai": table}})
-    built = build(settings, import_handlers=False)
-    assert built.snapshot, built.findings
-    write_snapshot(built.snapshot, settings.registry)
+        settings = Settings(provider="openai", store=store, tables={"transports": {"openai": table}})
+    if registry := os.environ.get("JACKFIELD_REGISTRY"):
+        settings = replace(settings, registry=Path(registry))
+    else:
+        if store:
+            install_tool()
+        built = build(settings, import_handlers=False)
+        assert built.snapshot, built.findings
+        write_snapshot(built.snapshot, settings.registry)
     # The benchmark measures the cost of a session, not the number of sessions of a user.
     many = {
         "max_sessions": 20_000,
@@ -31,11 +46,7 @@ async def main() -> None:
         "start_seconds": 600,
     }
     options = HostSettings.load({"port": 0, **many})
-    async with open_host(settings, options) as host:
-        listener = bind_socket(options)
-        listener.listen(1024)
-        print(listener.getsockname()[1], flush=True)
-        await Server(uvicorn_config(create_app(host), options), host).serve(sockets=[listener])
+    await serve(settings, options, lambda _, port: print(port, flush=True))
 
 
 if __name__ == "__main__":

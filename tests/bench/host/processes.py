@@ -13,6 +13,8 @@ from typing import NamedTuple
 
 import uvicorn
 
+from bench.subprocesses import ProgramError
+
 _TICKS = os.sysconf("SC_CLK_TCK")
 
 
@@ -59,6 +61,9 @@ def running(
     ) as process:
         assert process.stdout is not None
         try:
-            yield Program(process.pid, int(process.stdout.readline()))
+            port = process.stdout.readline()
+            if not port:
+                raise ProgramError(f"{module} ended before it served")
+            yield Program(process.pid, int(port))
         finally:
             process.terminate()

@@ -15,9 +15,9 @@ from pathlib import Path
 from websockets.asyncio.client import ClientConnection, connect
 
 from bench.host.processes import running
-from bench.report import Report, RunOptions, Table
+from bench.report import Report, RunOptions, Table, rounds_text
 
-WAITS = Table("waits", "The host", "what", {"ms": ".2f", "the echo's = 1": ".1f"})
+WAITS = Table("waits", "The host", "what", {"ms": ".2f", "echo = 1": ".1f"})
 TIMES = 20
 MOST_ROUNDS = 3
 
@@ -40,14 +40,16 @@ def run(report: Report, asked: RunOptions) -> None:
     for name, base in BASES.items():
         ratios = [each / plain for each, plain in zip(taken[name], taken[base], strict=True)]
         rows[name] = (statistics.median(taken[name]), statistics.median(ratios))
-    report.table(WAITS, f"What a client waits for; medians of {rounds} rounds of {TIMES}.", rows)
+    report.table(
+        WAITS, f"How long a client waits; medians of {rounds_text(rounds)} of {TIMES} measurements.", rows
+    )
 
 
-CONNECT, ECHO = "an echo: connect, say, hear", "an echo: say, hear"
+CONNECT, ECHO = "an echo: connect, send, receive", "an echo: send, receive"
 SESSION = "**session**: connect, `start`, `session`"
 ASKED = "the same request through the SDK alone, to the first word"
-WORD = "**first word**: `text` to `text_delta`, the provider's time in it"
-TOOL = "**tool**: `text` to the answer after a tool, two answers of the provider in it"
+WORD = "**first word**: `text` to `text_delta`, including the provider's time"
+TOOL = "**tool**: `text` to the answer after a tool call, including two answers from the provider"
 BASES = {CONNECT: CONNECT, SESSION: CONNECT, ECHO: ECHO, ASKED: ECHO, WORD: ECHO, TOOL: ECHO}
 
 

@@ -59,7 +59,7 @@ def main() -> None:
     imported = milliseconds(import_handlers)
     loaded = milliseconds(lambda: Registry.load(path, deployment))
     registry = Registry.load(path, deployment)
-    compiled = milliseconds(lambda: [tool.arguments for tool in registry.tools.values()])
+    compiled = milliseconds(lambda: [tool.arguments.compile() for tool in registry.tools.values()])
     taken = {
         "importing the handlers": imported,
         "**loading beyond importing the handlers**": loaded,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import zlib
 from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -12,16 +11,25 @@ from typing import NamedTuple
 from jackfield_capability_types.knowledge import Record
 
 DATA = Path(__file__).parents[3].parent / "shared" / "data" / "retrieval"
-TITLES = {"cranfield": "Cranfield", "stackfaq": "StackFAQ"}
+TITLES = {
+    "xquad_en": "XQuAD",
+    "covidfaq_quebec": "CovidFAQ",
+    "stackfaq": "StackFAQ",
+    "cranfield": "Cranfield",
+    "med": "Medline",
+    "cacm": "CACM",
+    "scifact": "SciFact",
+}
 NAMES = tuple(TITLES)
+SHORT = NAMES[:4]
+"""Those that are embedded in about two minutes; all take ten."""
 
 
 class Question(NamedTuple):
-    """A question, its right answers, and its half of the collection."""
+    """A question and its right answers."""
 
     text: str
     right: frozenset[str]
-    half: int
 
 
 class Collected(NamedTuple):
@@ -49,16 +57,11 @@ def load(name: str) -> Collected:
         for each in _lines(folder / "corpus.jsonl")
     ]
     questions = [
-        Question(each["text"], frozenset(right[each["_id"]]), _half(each["_id"]))
+        Question(each["text"], frozenset(right[each["_id"]]))
         for each in _lines(folder / "queries.jsonl")
         if each["_id"] in right
     ]
     return Collected(name, records, questions)
-
-
-def _half(question: str) -> int:
-    """Assign halves by thread, so that no answer is right in both halves."""
-    return zlib.crc32(question.partition("q")[0].encode()) % 2
 
 
 def _lines(path: Path) -> list[dict[str, str]]:

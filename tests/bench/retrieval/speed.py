@@ -21,7 +21,7 @@ from jackfield_kb.library import Access, Library
 from jackfield_kb.vectors.index import VectorIndex
 from jackfield_kb.vectors.search import VectorReader
 
-from bench.report import Report, RunOptions, Table
+from bench.report import Report, RunOptions, Table, rounds_text
 from bench.retrieval.synthetic import Corpus, SyntheticModel
 
 SPEED = Table(
@@ -84,11 +84,15 @@ def run(report: Report, asked: RunOptions) -> None:
             found, libraries[f"{count:,}"] = _apart(Path(name) / "knowledge", count, rounds)
         searched |= {f"{count:,}: {kind}": row for kind, row in found.items()}
     caption = (
-        "Top 10 of both searches with snippets, beyond embedding the query; made-up texts and vectors of 384 "
-        f"dimensions; {rounds} rounds of {_QUERIES} searches, alone and with another process busy."
+        "Top 10 of both searches with snippets, without embedding the query; synthetic texts and vectors "
+        f"with 384 dimensions; {rounds_text(rounds)} of {_QUERIES} searches, on an idle machine and "
+        "under load."
     )
     report.table(SPEED, caption, searched)
-    caption = f"The libraries; while loading: another process adds {_WHILE_LOADING:,} records, 500 at a time."
+    caption = (
+        f"The libraries; *while loading* means that another process adds {_WHILE_LOADING:,} records, 500 at "
+        "a time."
+    )
     report.table(LIBRARY, caption, libraries)
 
 
