@@ -35,7 +35,7 @@ def test_the_preview_shows_everything_that_will_be_written() -> None:
     assert render(MANIFEST.preview, "edit_file", ASKED).splitlines() == [
         "Change a.txt?",
         "Replace: one\\ntwo",
-        "By: private",
+        "With: private",
         "Everywhere in the file: no",
     ]
 

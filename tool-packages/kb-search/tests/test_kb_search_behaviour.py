@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from jackfield import ErrorType, Mode, ToolError, ToolResponse
-from jackfield_capability_types.knowledge import Evidence, KnowledgeBase, Record
+from jackfield_capability_types.knowledge import Evidence, KnowledgeBase, Record, SearchResults
 from jackfield_testkit import MemoryKnowledgeBase, ToolTestContext
 from jackfield_tool_kb_search.handler import execute
 
@@ -104,6 +104,24 @@ def test_a_result_can_be_cited(opened: Open) -> None:
     assert (found["last_updated"], found["url"]) == ("2026-03-14T12:00:00Z", "https://kb.example/vacation")
     assert found["metadata"] == {"owner": "people team", "steps": [{"n": 1}]}
     assert 0 < found["score"] <= 1
+
+
+def test_an_answer_says_that_the_index_is_not_complete() -> None:
+    class Half:
+        async def search(self, query: str, **options: Any) -> SearchResults:
+            return SearchResults([Evidence(RECORDS[0], 0.5)], "The index is being built.")
+
+    async def run() -> ToolResponse:
+        context = ToolTestContext("text", user="ann", kb=Half())
+        return await execute({**DEFAULTS, "query": "vacation"}, context)
+
+    response = asyncio.run(run())
+    assert first(response)["id"] == "process:vacation"
+    assert response.meta["incomplete"] == "The index is being built."
+
+
+def test_a_complete_answer_has_no_note(opened: Open) -> None:
+    assert "incomplete" not in search(opened, "vacation").meta
 
 
 def test_only_requested_fields_are_returned(opened: Open) -> None:

@@ -34,7 +34,7 @@ def test_the_manifest_matches_the_tool_table() -> None:
 def test_the_preview_shows_everything_that_will_be_written() -> None:
     assert render(MANIFEST.preview, "write_file", ASKED).splitlines() == [
         "Write a.txt?",
-        "Replace a file of that name: yes",
+        "Replace an existing file: yes",
         "Content: private\\nlines\\n",
     ]
 

@@ -11,7 +11,7 @@ _UNSPACED = (
     "\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff"
 )
 _AFTER_UNSPACED = re.compile(f"[{_UNSPACED}]([!-~]+)$")
-_BEFORE_LINK = re.compile(f"[{_UNSPACED}](?=https?://|www\\.)", re.IGNORECASE)
+_BEFORE_LINK = re.compile(f"[{_UNSPACED}](?=(?i:https?://|www\\.))")
 _LATIN_END = re.compile(f"\\.[A-Za-z]{{2,}}(?=[{_UNSPACED}][^.]*$)")
 
 

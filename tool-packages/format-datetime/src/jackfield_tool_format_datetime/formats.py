@@ -1,18 +1,10 @@
-"""Dates and times formatted for a locale with Babel."""
+"""Dates and times formatted for a locale with Babel, which the first call imports."""
 
 from __future__ import annotations
 
 import math
 from datetime import date, datetime, timedelta, tzinfo
 from typing import TYPE_CHECKING, Literal, cast
-
-from babel.dates import (
-    format_date,
-    format_time,
-    format_timedelta,
-    get_datetime_format,
-    get_timezone_name,
-)
 
 if TYPE_CHECKING:
     from zoneinfo import ZoneInfo
@@ -70,6 +62,8 @@ def _is_summer_time(moment: datetime, zone: ZoneInfo) -> bool:
 
 def format_datetime(moment: datetime, zone: ZoneInfo, style: str, part: Part, locale: Locale) -> str:
     """Format a date-time in a style other than relative."""
+    from babel.dates import format_date, format_time, get_datetime_format
+
     if style == "iso":
         return {"both": iso(moment), "date": moment.date().isoformat(), "time": iso(moment)[11:]}[part]
     date_style = cast("_LocaleStyle", "full" if style == "spoken" else style)
@@ -85,6 +79,8 @@ def format_datetime(moment: datetime, zone: ZoneInfo, style: str, part: Part, lo
 
 def format_day(day: date, style: str, locale: Locale) -> str:
     """Format a date in a style other than relative."""
+    from babel.dates import format_date
+
     if style == "iso":
         return day.isoformat()
     return plain(
@@ -106,6 +102,8 @@ def format_days_away(days_away: int, locale: Locale) -> str:
 
 
 def _format_delta(delta: timedelta, unit: _Unit, locale: Locale) -> str:
+    from babel.dates import format_timedelta
+
     # An infinite threshold prevents Babel from choosing a larger unit than the given one.
     return plain(
         format_timedelta(delta, granularity=unit, threshold=math.inf, add_direction=True, locale=locale)
@@ -114,11 +112,15 @@ def _format_delta(delta: timedelta, unit: _Unit, locale: Locale) -> str:
 
 def weekday(day: date, locale: Locale) -> str:
     """Return the name of the weekday in a locale."""
+    from babel.dates import format_date
+
     return format_date(day, "EEEE", locale=locale)
 
 
 def zone_name(moment: datetime, zone: ZoneInfo, locale: Locale) -> str:
     """Return the name of a zone in a locale at that time, with daylight saving."""
+    from babel.dates import get_timezone_name
+
     return plain(get_timezone_name(moment.replace(tzinfo=_NamedOffset(moment, zone)), locale=locale))
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from difflib import get_close_matches
 from functools import cache
-
-from babel import Locale, UnknownLocaleError
-from babel.localedata import locale_identifiers
+from typing import TYPE_CHECKING
 
 from jackfield_tool_format_datetime.errors import ArgumentError
+
+if TYPE_CHECKING:
+    from babel import Locale
 
 _TAG = re.compile(r"[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*")
 _ADVICE = "Give a BCP 47 tag, such as en-GB, de or pt-BR."
@@ -53,6 +54,8 @@ def _subtags(tag: str) -> list[str]:
 
 
 def _parse(identifier: str) -> Locale | None:
+    from babel import Locale, UnknownLocaleError
+
     try:
         return Locale.parse(identifier)
     except (UnknownLocaleError, ValueError):
@@ -69,5 +72,8 @@ def _alternatives(tag: str) -> list[str]:
 
 @cache
 def _language_names() -> dict[str, str]:
+    from babel import Locale
+    from babel.localedata import locale_identifiers
+
     known = set(locale_identifiers())
     return {name.casefold(): code for code, name in sorted(Locale("en").languages.items()) if code in known}

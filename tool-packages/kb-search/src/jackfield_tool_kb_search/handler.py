@@ -37,7 +37,9 @@ async def execute(args: dict[str, Any], ctx: ToolContext) -> ToolResponse:
     if results and voice and "full_text" in asked:
         data["left_out"] = ["full_text"]
     ctx.audit("kb_searched", namespace=args["namespace"], found=len(results))
-    return ok(data)
+    # Another implementation of the capability may return a plain list.
+    incomplete = getattr(found, "incomplete", None)
+    return ok(data).with_meta(incomplete=incomplete) if incomplete else ok(data)
 
 
 def _filters(given: dict[str, Any]) -> Filters:

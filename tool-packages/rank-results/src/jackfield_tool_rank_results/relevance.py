@@ -10,8 +10,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rapidfuzz import fuzz, process
-
 from jackfield_tool_rank_results.tokens import tokenize
 
 if TYPE_CHECKING:
@@ -65,6 +63,8 @@ def _has_other_spellings(word: str) -> bool:
 def _similar(word: str, others: Collection[str]) -> dict[str, float]:
     if not _has_other_spellings(word):
         return {word: 1.0}
+    from rapidfuzz import fuzz, process
+
     close = process.extract(word, others, scorer=fuzz.ratio, score_cutoff=SAME_WORD, limit=None)
     return {found: similarity / 100 for found, similarity, _ in close}
 
