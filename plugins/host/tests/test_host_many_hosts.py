@@ -214,7 +214,9 @@ def test_event_streams_count_against_one_limit_on_all_hosts(host_folder: HostFol
             made = (await one.post("/execute/hst_look", json={"arguments": {"text": "a"}})).json()
             named = {SESSION: made["token"]}
             async with one.stream("GET", "/events", headers=named) as response:
-                await anext(stream_events(response))
+                # Kept: a generator that is collected closes its stream.
+                following = stream_events(response)
+                await anext(following)
                 refused = await other.get("/events", headers=named)
                 assert (refused.status_code, refused.json()["error"]["code"]) == (429, "too_many_streams")
 
