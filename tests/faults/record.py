@@ -11,8 +11,8 @@ FINAL = frozenset({"done", "failed", "declined", "expired", "never_run"})
 NOTHING_RAN = frozenset({"declined", "expired", "never_run", "waiting", "unheard"})
 """The states that deny an effect. `unheard` is the 404 of an unknown call."""
 
-NO_ANSWER = frozenset({"unavailable", "refused"})
-"""Answers without information about a call: try again, or an error of the request."""
+NO_ANSWER = frozenset({"unavailable", "unknown", "refused"})
+"""Answers without information about a call: the host or its store is unavailable, or the request is wrong."""
 
 
 class Statement(NamedTuple):

@@ -540,4 +540,4 @@ def _policy_error(call: Call, error: BaseException) -> ToolResponse:
         _log.error("a policy failed in a call to %s", call.tool.id, exc_info=error)
         return policy_failed(writes=not call.tool.reads)
     _log.error("call to %s rejected: the store is unavailable: %s", call.tool.id, error)
-    return not_claimed()
+    return not_claimed(writes=not call.tool.reads)

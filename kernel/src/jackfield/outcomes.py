@@ -114,16 +114,17 @@ def unknown() -> ToolResponse:
     return answer.with_meta(state="unknown")
 
 
-def not_claimed() -> ToolResponse:
+def not_claimed(*, writes: bool) -> ToolResponse:
     """Return the response to a delivery that ran nothing because the store is unavailable.
 
-    Only the store knows whether the call was delivered before.
+    Only the store knows whether the call was delivered before, so a write may already have taken effect.
     """
     answer = fail(
         ErrorType.TRANSIENT,
         "The session store is unavailable, so the call was not run. If the call was made before, its "
         "outcome is unaffected.",
         retryable=True,
+        partial_side_effects=writes,
         suggestion="Try again in a few seconds, with the same call id.",
     )
     return answer.with_meta(state="unknown")
