@@ -268,8 +268,8 @@ class _Report:
         same = self._totals()["same"]
         skipped = f", {_number(self.skipped, 'line')} skipped" if self.skipped else ""
         bad = f", {_number(self.bad_lines, 'line')} not readable" if self.bad_lines else ""
-        counts = f"{same} unchanged, {self.calls - same} reported{skipped}{bad}"
-        echo(f"{_number(self.calls, 'call')} replayed against {version}: {counts}")
+        summary = f"{same} unchanged, {self.calls - same} reported{skipped}{bad}"
+        echo(f"{_number(self.calls, 'call')} replayed against {version}: {summary}")
 
     def _print_examples(self, tool: str, verdict: str, count: int) -> None:
         examples = self._examples.get((tool, verdict), [])
