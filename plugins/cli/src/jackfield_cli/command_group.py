@@ -65,6 +65,9 @@ BUILTIN_COMMANDS = {
     "plugins": BuiltinCommand(
         "show", "plugins", "Show what the installed plugins offer, and the order of the policies."
     ),
+    "replay": BuiltinCommand(
+        "replay", "replay", "Check recorded calls against another registry, and report what would change."
+    ),
     "schema": BuiltinCommand(
         "schema", "schema", "Print the schema for schema.json, or compare schema.json with typed handlers."
     ),
