@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -11,11 +10,10 @@ from agent_tools import TOOLS
 from jackfield.transport.protocol import ConnectionConfig
 from jackfield_local.agent.agent import embed_phrases
 from jackfield_local.agent.grounding import GroundedArguments, ground
+from jackfield_local.agent.mentions import zone_of_place
 from jackfield_local.agent.message import UserMessage
 from jackfield_local.agent.prompt import BUDGET, static_prefix
 from jackfield_local.agent.tools import Tool, ValueType, tools_of
-from jackfield_local.language.numbers import TimeChange, time_change
-from jackfield_local.language.questions import refers_back
 from local_requests import NOW
 
 
@@ -90,19 +88,6 @@ def test_an_optional_choice_has_to_be_in_the_last_message() -> None:
     assert "repeat" not in ground(_tools()["set_reminder"], raw, said).args
 
 
-@pytest.mark.parametrize(
-    ("said", "back"),
-    [
-        ("are there any on the second floor?", True),
-        ("do you have some?", True),
-        ("do you have some paper?", False),
-        ("which of them is late?", True),
-    ],
-)
-def test_a_pronoun_refers_to_what_was_named_before(said: str, back: bool) -> None:
-    assert refers_back(said) is back
-
-
 def test_numbers_keep_to_the_limits_of_the_schema() -> None:
     found = _ground("set_thermostat", "set the bedroom to 80 degrees", room="bedroom", celsius=80)
     assert found.missing is not None
@@ -128,26 +113,6 @@ def test_texts_are_copied_as_the_user_wrote_them() -> None:
         language="da",
     )
     assert found.args == {"text": "Where is Anna\u2019s hat", "language": "da"}
-
-
-@pytest.mark.parametrize(
-    ("text", "hours"),
-    [
-        ("make it an hour later", 1),
-        ("half an hour earlier please", -0.5),
-        ("push it back by two hours", 2),
-        ("bring it forward by 30 minutes", -0.5),
-        ("a day later", 24),
-        ("two and a half hours later", 2.5),
-    ],
-)
-def test_relative_changes(text: str, hours: float) -> None:
-    assert time_change(text) == TimeChange(timedelta(hours=hours), ends_only=False)
-
-
-def test_nothing_is_shifted_without_a_length_and_a_direction() -> None:
-    assert time_change("see you later") is None
-    assert time_change("it takes an hour") is None
 
 
 @pytest.mark.parametrize(
@@ -189,3 +154,17 @@ def test_examples_show_times_as_said_and_leave_out_what_was_not() -> None:
         '{"book_table": {"date": "4 March", "time": "at half past seven", "party_size": 2, "name": "Keller"}}'
         in shown
     )
+
+
+@pytest.mark.parametrize(
+    ("said", "zone"),
+    [
+        ("what time is it in New York", "America/New_York"),
+        ("the time in tokyo", "Asia/Tokyo"),
+        ("what time is it in Germany now", "Europe/Berlin"),
+        ("in the United States", None),
+        ("let us wake up after christmas", None),
+    ],
+)
+def test_a_city_or_a_country_with_one_time_has_a_time_zone(said: str, zone: str | None) -> None:
+    assert zone_of_place(said) == zone

@@ -13,9 +13,6 @@ from jackfield_local.agent.agent import embed_phrases
 from jackfield_local.agent.grounding import ground
 from jackfield_local.agent.message import UserMessage
 from jackfield_local.agent.tools import tools_of
-from jackfield_local.language.datetimes import read_time
-from jackfield_local.language.numbers import duration, time_change
-from jackfield_local.language.questions import agrees, refuses
 from local_requests import NOW
 from local_session import Session, talk_over
 
@@ -89,20 +86,12 @@ def test_a_tool_that_writes_is_no_search_even_if_its_examples_are_questions() ->
     "said", ["incorrect", "not correct", "not yes", "no yes", "yes and no", "nah", "n", "maybe"]
 )
 def test_consent_is_never_guessed(said: str) -> None:
-    assert not agrees(said)
-
     async def steps(talk: Session) -> None:
         await talk.says("reserve a table for two tomorrow at 8 pm for Kim")
         await talk.says(said)
         assert talk.calls == []
 
     talk_over(TOOLS, steps, writers=WRITERS)
-
-
-def test_only_clear_words_count_as_yes_or_no() -> None:
-    assert all(map(agrees, ("yes", "Yes, please.", "ok", "y", "sure, go ahead", "yes do that")))
-    assert all(map(refuses, ("no", "No, thanks.", "n", "nope", "don't")))
-    assert not refuses("")
 
 
 def test_words_after_an_offer_select_no_tool_by_accident() -> None:
@@ -178,13 +167,6 @@ def test_a_reference_and_an_optional_number_are_filled() -> None:
     (tool,) = tools_of(ConnectionConfig("text", "", _declared(odd=("Do it.", schema, ""))))
     found = ground(tool, None, UserMessage("tomorrow with 7 guests", NOW, embed_phrases))
     assert found.args == {"a": "2026-11-17", "b": 7}
-
-
-@pytest.mark.parametrize("said", ["in 99999999999 hours", "9999999999 weeks later", "for 9999999999 weeks"])
-def test_lengths_beyond_the_calendar_cause_no_error(said: str) -> None:
-    read_time(said, NOW)
-    time_change(said)
-    duration(said)
 
 
 def test_a_text_composed_by_the_model_needs_consent_before_a_write() -> None:

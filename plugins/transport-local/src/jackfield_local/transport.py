@@ -21,8 +21,7 @@ class LocalTransport:
 
     def __init__(self, settings: LocalSettings, agent: LocalAgent | None = None) -> None:
         self._settings = settings
-        self._given = agent
-        self._agents: dict[bool, LocalAgent] = {}
+        self._agents = {} if agent is None else dict.fromkeys((False, True), agent)
         self.modes: frozenset[Mode] = frozenset(("text",) if missing_packages() else ("text", "voice"))
 
     def adapter(self, mode: Mode) -> str:  # noqa: ARG002 - tools are the same in both
@@ -35,7 +34,7 @@ class LocalTransport:
             raise TransportError(
                 "invalid_request_error", f"the local agent has no voice here; run: {INSTALL}"
             )
-        dialogue = await (self._given or self._agent()).open(opening)
+        dialogue = await self._agent().open(opening)
         if opening.mode == "voice":
             from jackfield_local.voice.connection import VoiceConnection
 
@@ -48,10 +47,8 @@ class LocalTransport:
 
     async def close(self) -> None:
         """Release the resources that all connections share."""
-        for agent in (self._given, *self._agents.values()):
-            if agent is not None:
-                await agent.close()
-        self._given = None
+        for agent in {*self._agents.values()}:
+            await agent.close()
         self._agents.clear()
 
     def _uses_model(self) -> bool:

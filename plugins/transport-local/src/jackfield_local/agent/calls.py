@@ -12,6 +12,9 @@ import orjson
 from jackfield.contract.tool import ToolCall
 from jackfield.transport.events import FormRequest, TextDelta, ToolCalls
 from jackfield.transport.protocol import ToolResult
+from jackfield_language.numbers import time_change
+from jackfield_language.questions import asks_for_facts, is_question, refers_back
+from jackfield_language.text import stems
 
 from jackfield_local.agent import results
 from jackfield_local.agent.grounding import GroundedArguments, ground
@@ -31,9 +34,6 @@ from jackfield_local.agent.texts import is_brief, is_search, unexplained, untype
 from jackfield_local.agent.times import day_of
 from jackfield_local.agent.tools import Tool, ValueType, nest
 from jackfield_local.connection import AnswerPart
-from jackfield_local.language.numbers import time_change
-from jackfield_local.language.questions import asks_for_facts, is_question, refers_back
-from jackfield_local.language.text import stems
 
 _ATTEMPTS = 2
 _OPTIONS = 3  # The number of tools offered to the user if none is close enough.

@@ -11,6 +11,16 @@ from typing import Any
 
 from jackfield.transport.events import TextDelta
 from jackfield.transport.protocol import ConnectionConfig, ToolResult, TransportError
+from jackfield_language.numbers import ORDINALS, WORDS, amounts, time_change
+from jackfield_language.questions import (
+    agrees,
+    asks_for_facts,
+    is_continuation,
+    is_question,
+    refers_to_person,
+    refuses,
+)
+from jackfield_language.text import stem, stems, words
 
 from jackfield_local.agent.calls import CHANGE, NO_TOOL, STOPPED, AgentContext, CallPlanner
 from jackfield_local.agent.grounding import ground
@@ -28,16 +38,6 @@ from jackfield_local.agent.state import (
 from jackfield_local.agent.texts import is_search, reply, unexplained
 from jackfield_local.agent.tools import Tool, ValueType, flatten
 from jackfield_local.connection import AnswerPart
-from jackfield_local.language.numbers import ORDINALS, WORDS, amounts, time_change
-from jackfield_local.language.questions import (
-    agrees,
-    asks_for_facts,
-    is_continuation,
-    is_question,
-    refers_to_person,
-    refuses,
-)
-from jackfield_local.language.text import stem, stems, words
 
 _log = logging.getLogger(__name__)
 

@@ -8,15 +8,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import jsonschema_rs
+from jackfield_language.datetimes import read_time
+from jackfield_language.questions import asks_for_facts, is_continuation, refers_back, refers_to_person
+from jackfield_language.text import GAP, blanked, content, stem, stems
 
 from jackfield_local.agent.message import UserMessage
 from jackfield_local.agent.texts import check_text, guess_texts, introduced, is_brief, is_search, unexplained
 from jackfield_local.agent.times import ground_times
 from jackfield_local.agent.tools import TEMPORAL, Tool, ToolParameter, ValueType
 from jackfield_local.agent.values import assign_values, find_all, find_value, named_choices
-from jackfield_local.language.datetimes import read_time
-from jackfield_local.language.questions import asks_for_facts, is_continuation, refers_back, refers_to_person
-from jackfield_local.language.text import GAP, blanked, content, stem, stems
 
 _COPIED = 0.6  # The minimum share of the user's own words in a text that counts as said.
 _LONGEST_QUERY = 1000

@@ -14,10 +14,10 @@ from babel import Locale
 from babel.core import get_global
 from babel.numbers import get_currency_name, get_currency_symbol
 from jackfield.datetimes import is_zone
+from jackfield_language.numbers import amounts, forms
+from jackfield_language.text import EMAIL, ID, URL, Span
 
 from jackfield_local.agent.tools import ValueType
-from jackfield_local.language.numbers import amounts, forms
-from jackfield_local.language.text import EMAIL, ID, URL, Span
 
 _ENGLISH = Locale("en")
 _SEASONS = (datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 7, 1, tzinfo=UTC))

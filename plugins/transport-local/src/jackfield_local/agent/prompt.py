@@ -10,13 +10,14 @@ from datetime import datetime
 from itertools import zip_longest
 from typing import Any, NamedTuple
 
+from jackfield_language.datetimes import TimeExpression, read_time
+from jackfield_language.numbers import amounts, duration, forms
+from jackfield_language.text import content, stem, words
+
 from jackfield_local.agent.llama import LlamaModel, Prefix, PromptMessage
 from jackfield_local.agent.results import ask_for
 from jackfield_local.agent.texts import is_handed_over, is_search
 from jackfield_local.agent.tools import CODES, TEMPORAL, Tool, ToolParameter, ValueType, first_sentence
-from jackfield_local.language.datetimes import TimeExpression, read_time
-from jackfield_local.language.numbers import amounts, duration, forms
-from jackfield_local.language.text import content, stem, words
 
 SAY = "say"
 CANNOT = "cannot"

@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 from jackfield.speech import plain
+from jackfield_language.datetimes import readable, span
+from jackfield_language.questions import asks_for_facts
+from jackfield_language.text import content, name_words, sentences, spoken_name, stems, untitled
 
 from jackfield_local.agent.message import Embed
 from jackfield_local.agent.tools import CODES, Tool, ToolParameter, ValueType
 from jackfield_local.agent.values import named_choices
-from jackfield_local.language.datetimes import readable, span
-from jackfield_local.language.questions import asks_for_facts
-from jackfield_local.language.text import content, name_words, sentences, spoken_name, stems, untitled
 
 _EVIDENCE = 12  # Number of records that are searched for the sentence that answers.
 _WORDS, _RANK, _KIND = 0.5, 0.5, 0.3

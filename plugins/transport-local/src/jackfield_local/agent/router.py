@@ -7,14 +7,14 @@ from typing import NamedTuple
 
 import numpy as np
 from jackfield_embeddings import Vectors
+from jackfield_language.questions import asks_for_facts, may_ask_for_action
+from jackfield_language.text import content, words
 
 from jackfield_local.agent.grounding import GroundedArguments, ground
 from jackfield_local.agent.message import Embed, UserMessage
 from jackfield_local.agent.prompt import Decision
 from jackfield_local.agent.texts import is_handed_over, is_search, unexplained, untyped
 from jackfield_local.agent.tools import Tool, ValueType
-from jackfield_local.language.questions import asks_for_facts, may_ask_for_action
-from jackfield_local.language.text import content, words
 
 _NEAREST = 2  # How many of a tool's texts are averaged, so that one accidental match does not decide alone.
 _WORDS, _VALUES = 0.1, 0.1

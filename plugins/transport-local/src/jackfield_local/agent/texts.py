@@ -7,12 +7,8 @@ from collections.abc import Iterable
 from statistics import fmean
 from typing import Any
 
-from jackfield_local.agent.mentions import mentions
-from jackfield_local.agent.message import UserMessage
-from jackfield_local.agent.tools import Tool, ToolParameter, ValueType
-from jackfield_local.agent.values import leads, time_spans, word_before
-from jackfield_local.language.questions import asks_for_facts, refers_back
-from jackfield_local.language.text import (
+from jackfield_language.questions import asks_for_facts, refers_back
+from jackfield_language.text import (
     GAP,
     blanked,
     content,
@@ -23,6 +19,11 @@ from jackfield_local.language.text import (
     stems,
     words,
 )
+
+from jackfield_local.agent.mentions import mentions
+from jackfield_local.agent.message import UserMessage
+from jackfield_local.agent.tools import Tool, ToolParameter, ValueType
+from jackfield_local.agent.values import leads, time_spans, word_before
 
 _MOSTLY, _NEARLY_ALL = 0.6, 0.8
 """Minimum share of a required and of an optional text that must be in the user's words."""

@@ -9,11 +9,12 @@ from functools import cached_property
 from statistics import median
 from typing import Any
 
+from jackfield_language.datetimes import TimeExpression, read_time
+from jackfield_language.numbers import duration, time_change
+from jackfield_language.text import words
+
 from jackfield_local.agent.message import UserMessage
 from jackfield_local.agent.tools import TEMPORAL, Tool, ToolParameter, ValueType
-from jackfield_local.language.datetimes import TimeExpression, read_time
-from jackfield_local.language.numbers import duration, time_change
-from jackfield_local.language.text import words
 
 
 def ground_times(

@@ -12,13 +12,13 @@ from typing import Any
 
 import jsonschema_rs
 from jackfield.datetimes import is_zone
+from jackfield_language.datetimes import read_time
+from jackfield_language.numbers import ORDINALS, amounts, duration
+from jackfield_language.text import Span, blanked, content, stems, words
 
 from jackfield_local.agent.mentions import Mention, is_used_in_named_country, mentions, zone_of_place
 from jackfield_local.agent.message import UserMessage
 from jackfield_local.agent.tools import CODES, TEMPORAL, Tool, ToolParameter, ValueType
-from jackfield_local.language.datetimes import read_time
-from jackfield_local.language.numbers import ORDINALS, amounts, duration
-from jackfield_local.language.text import Span, blanked, content, stems, words
 
 _LONGEST_TOKEN, _MOST_WORDS = 64, 4
 _ALIKE = 0.55  # Minimum similarity of sentence embeddings between a word and a choice with the same meaning.

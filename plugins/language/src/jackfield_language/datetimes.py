@@ -12,8 +12,8 @@ from zoneinfo import ZoneInfo
 from dateutil.relativedelta import relativedelta  # type: ignore[import-untyped]
 from jackfield.datetimes import is_zone
 
-from jackfield_local.language.numbers import NUMBER, WORDS, distance, number
-from jackfield_local.language.text import Span, blanked
+from jackfield_language.numbers import NUMBER, WORDS, distance, number
+from jackfield_language.text import Span, blanked
 
 # Days.
 

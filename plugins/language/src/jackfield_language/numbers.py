@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from datetime import timedelta
 from typing import NamedTuple
 
-from jackfield_local.language.text import Span
+from jackfield_language.text import Span
 
 _ONES = "zero one two three four five six seven eight nine"
 _TEENS = "ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen"

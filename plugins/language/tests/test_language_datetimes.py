@@ -1,16 +1,19 @@
-"""Times, time zones, lengths and numbers as people write them."""
+"""Times, durations and numbers as people write them."""
 
 from __future__ import annotations
 
 from datetime import date, datetime, timedelta
+from zoneinfo import ZoneInfo
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from jackfield_local.agent.mentions import zone_of_place
-from jackfield_local.language.datetimes import read_time
-from jackfield_local.language.numbers import amounts, duration
-from local_requests import NOW, ZONE
+from jackfield_language.datetimes import read_time
+from jackfield_language.numbers import TimeChange, amounts, duration, time_change
+
+ZONE = ZoneInfo("Europe/Berlin")
+NOW = datetime(2026, 11, 16, 10, 0, tzinfo=ZONE)
+"""A Monday."""
 
 TIMES = [
     ("tomorrow afternoon", "2026-11-17T12:00", "2026-11-17T17:00"),
@@ -88,25 +91,6 @@ def test_lengths(said: str, minutes: int | None) -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "zone"),
-    [
-        ("what time is it in New York", "America/New_York"),
-        ("the time in tokyo", "Asia/Tokyo"),
-        ("what time is it in Germany now", "Europe/Berlin"),
-        ("in the United States", None),
-        ("let us wake up after christmas", None),
-    ],
-)
-def test_a_city_or_a_country_with_one_time_has_a_time_zone(said: str, zone: str | None) -> None:
-    assert zone_of_place(said) == zone
-
-
-def test_one_is_a_number_only_if_it_counts_something() -> None:
-    assert [each.value for each in amounts("one prompt for two people")] == [1, 2]
-    assert amounts("the second one, or that one") == []
-
-
-@pytest.mark.parametrize(
     ("said", "begin"),
     [
         ("tomorrow at 15:00 UTC", "2026-11-17T16:00"),
@@ -137,3 +121,30 @@ def test_a_time_zone_after_the_hours_is_honoured(said: str, begin: str) -> None:
 def test_days(said: str, day: str | None) -> None:
     when = read_time(said, NOW)
     assert (f"{when.starts(NOW.date(), ZONE):%Y-%m-%d}" if when else None) == day
+
+
+@pytest.mark.parametrize(
+    ("text", "hours"),
+    [
+        ("make it an hour later", 1),
+        ("half an hour earlier please", -0.5),
+        ("push it back by two hours", 2),
+        ("bring it forward by 30 minutes", -0.5),
+        ("a day later", 24),
+        ("two and a half hours later", 2.5),
+    ],
+)
+def test_relative_changes(text: str, hours: float) -> None:
+    assert time_change(text) == TimeChange(timedelta(hours=hours), ends_only=False)
+
+
+def test_nothing_is_shifted_without_a_length_and_a_direction() -> None:
+    assert time_change("see you later") is None
+    assert time_change("it takes an hour") is None
+
+
+@pytest.mark.parametrize("said", ["in 99999999999 hours", "9999999999 weeks later", "for 9999999999 weeks"])
+def test_lengths_beyond_the_calendar_cause_no_error(said: str) -> None:
+    read_time(said, NOW)
+    time_change(said)
+    duration(said)
