@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from jackfield_language.text import words
+from jackfield_language.words import words
 
 _INTERROGATIVE = r"(?:who|whom|whose|what|which|when|where|why|how)(?:['\u2019]?(?:s|re|ve|d|ll))?"
 _QUESTION = re.compile(

@@ -14,7 +14,7 @@ from jackfield.transport.events import FormRequest, TextDelta, ToolCalls
 from jackfield.transport.protocol import ToolResult
 from jackfield_language.numbers import time_change
 from jackfield_language.questions import asks_for_facts, is_question, refers_back
-from jackfield_language.text import stems
+from jackfield_language.words import stems
 
 from jackfield_local.agent import results
 from jackfield_local.agent.grounding import GroundedArguments, ground

@@ -20,7 +20,7 @@ from jackfield_language.questions import (
     refers_to_person,
     refuses,
 )
-from jackfield_language.text import stem, stems, words
+from jackfield_language.words import stem, stems, words
 
 from jackfield_local.agent.calls import CHANGE, NO_TOOL, STOPPED, AgentContext, CallPlanner
 from jackfield_local.agent.grounding import ground

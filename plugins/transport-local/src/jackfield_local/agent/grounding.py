@@ -10,7 +10,8 @@ from typing import Any
 import jsonschema_rs
 from jackfield_language.datetimes import read_time
 from jackfield_language.questions import asks_for_facts, is_continuation, refers_back, refers_to_person
-from jackfield_language.text import GAP, blanked, content, stem, stems
+from jackfield_language.text import GAP, blanked
+from jackfield_language.words import content, stem, stems
 
 from jackfield_local.agent.message import UserMessage
 from jackfield_local.agent.texts import check_text, guess_texts, introduced, is_brief, is_search, unexplained

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from jackfield_embeddings import Vectors
-from jackfield_language.text import WORD, content, stem, stems, words
+from jackfield_language.words import WORD, content, stem, stems, words
 
 _READ = 1_000  # Maximum characters of a message that are searched for values; the rest is a text to pass on.
 

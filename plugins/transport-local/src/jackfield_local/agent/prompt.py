@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from jackfield_language.datetimes import TimeExpression, read_time
 from jackfield_language.numbers import amounts, duration, forms
-from jackfield_language.text import content, stem, words
+from jackfield_language.words import content, stem, words
 
 from jackfield_local.agent.llama import LlamaModel, Prefix, PromptMessage
 from jackfield_local.agent.results import ask_for

@@ -12,7 +12,8 @@ import numpy as np
 from jackfield.speech import plain
 from jackfield_language.datetimes import readable, span
 from jackfield_language.questions import asks_for_facts
-from jackfield_language.text import content, name_words, sentences, spoken_name, stems, untitled
+from jackfield_language.text import sentences, untitled
+from jackfield_language.words import content, name_words, spoken_name, stems
 
 from jackfield_local.agent.message import Embed
 from jackfield_local.agent.tools import CODES, Tool, ToolParameter, ValueType

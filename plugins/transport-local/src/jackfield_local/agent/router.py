@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from jackfield_embeddings import Vectors
 from jackfield_language.questions import asks_for_facts, may_ask_for_action
-from jackfield_language.text import content, words
+from jackfield_language.words import content, words
 
 from jackfield_local.agent.grounding import GroundedArguments, ground
 from jackfield_local.agent.message import Embed, UserMessage

@@ -8,17 +8,8 @@ from statistics import fmean
 from typing import Any
 
 from jackfield_language.questions import asks_for_facts, refers_back
-from jackfield_language.text import (
-    GAP,
-    blanked,
-    content,
-    named_texts,
-    quoted,
-    spoken_name,
-    stem,
-    stems,
-    words,
-)
+from jackfield_language.text import GAP, blanked, named_texts, quoted
+from jackfield_language.words import content, spoken_name, stem, stems, words
 
 from jackfield_local.agent.mentions import mentions
 from jackfield_local.agent.message import UserMessage

@@ -11,7 +11,7 @@ from typing import Any
 
 from jackfield_language.datetimes import TimeExpression, read_time
 from jackfield_language.numbers import duration, time_change
-from jackfield_language.text import words
+from jackfield_language.words import words
 
 from jackfield_local.agent.message import UserMessage
 from jackfield_local.agent.tools import TEMPORAL, Tool, ToolParameter, ValueType

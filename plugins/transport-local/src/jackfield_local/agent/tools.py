@@ -14,7 +14,8 @@ from typing import Any, NamedTuple
 from jackfield.registry.arguments import resolve
 from jackfield.transport.protocol import ConnectionConfig
 from jackfield_language.numbers import UNITS
-from jackfield_language.text import MARKDOWN, content, name_words, spoken_name
+from jackfield_language.text import MARKDOWN
+from jackfield_language.words import content, name_words, spoken_name
 
 _LONGEST_GUIDE = 100_000
 

@@ -14,7 +14,8 @@ import jsonschema_rs
 from jackfield.datetimes import is_zone
 from jackfield_language.datetimes import read_time
 from jackfield_language.numbers import ORDINALS, amounts, duration
-from jackfield_language.text import Span, blanked, content, stems, words
+from jackfield_language.text import Span, blanked
+from jackfield_language.words import content, stems, words
 
 from jackfield_local.agent.mentions import Mention, is_used_in_named_country, mentions, zone_of_place
 from jackfield_local.agent.message import UserMessage
