@@ -13,6 +13,8 @@ from process_environment import clean_environ
 LIBRARIES = {
     "PIL",
     "babel",
+    "cryptography",
+    "cyclonedx",
     "email_validator",
     "google.genai",
     "httpx",

@@ -34,6 +34,7 @@ from jackfield.settings import (
     merge_tables,
     read_offer,
 )
+from jackfield.signatures.requirement import load_snapshot
 from jackfield.store import MemoryStore, Store, StoreUnavailableError
 from jackfield.transport.no_provider import NoProvider
 from jackfield.transport.protocol import Transport, is_described
@@ -480,7 +481,7 @@ class PluginComponents:
 def add_table_faults(settings: Settings, faults: SettingsFaults) -> None:
     """Add the faults in the tables of the registry's plugins, if the registry can be loaded."""
     try:
-        PluginComponents.of(Snapshot.load(settings.registry), settings, faults=faults)
+        PluginComponents.of(load_snapshot(settings), settings, faults=faults)
     except (SnapshotError, RegistryError):
         # The setting that names the registry may itself be faulty.
         return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -15,10 +16,13 @@ from jackfield.hosts import HostDirectory
 from jackfield.ledger import CallLedger
 from jackfield.offers import Services
 from jackfield.orchestrator import CallResult, Observer, Orchestrator
-from jackfield.registry.registry import Deployment, Registry, RegistryError
+from jackfield.registry.registry import Deployment, Registry, RegistryError, UntrustedRegistryError
 from jackfield.session.session import Publish, Session, SessionFormatError, State
 from jackfield.settings import Settings, SettingsError, SettingsFaults
+from jackfield.signatures.envelope import SignatureError
+from jackfield.signatures.requirement import RequiredSignatures
 from jackfield.store import Store
+from jackfield.toolsets import Toolsets
 from jackfield.transport.protocol import Transport
 
 _log = logging.getLogger(__name__)
@@ -36,6 +40,7 @@ class Runtime:
     capabilities: Mapping[str, Any]
     components: PluginComponents
     hosts: HostDirectory
+    toolsets: Toolsets
 
     @classmethod
     async def start(
@@ -50,7 +55,9 @@ class Runtime:
         Faults in settings are added to `faults`. One `SettingsError` reports all of them before anything is
         created.
         """
-        registry = Registry.load(settings.registry, Deployment(settings.deployment))
+        registry = Registry.load(
+            settings.registry, Deployment(settings.deployment), RequiredSignatures.of(settings)
+        )
         components = PluginComponents.of(registry.snapshot(), settings, registry.drift, faults)
         return await cls.assemble(registry, components, settings, observers)
 
@@ -72,9 +79,12 @@ class Runtime:
         """
         faults = components.faults
         try:
-            for tool in list(registry.tools.values()):
+            for tool in [*registry.tools.values(), *registry.variants.values()]:
                 if reason := components.withheld_reason(tool.frozen):
-                    registry.withhold(tool.id, reason)
+                    registry.withhold(tool.frozen.name, reason)
+            toolsets = Toolsets(settings.toolsets, registry.snapshot())
+            for fault in toolsets.faults():
+                faults.add(fault)
             components.check_store()
             faults.check()
             try:
@@ -82,6 +92,7 @@ class Runtime:
                     registry,
                     components,
                     observers,
+                    toolsets,
                     enforce_returns=settings.returns == "enforce",
                     host_name=host_name,
                 )
@@ -105,6 +116,7 @@ class Runtime:
         registry: Registry,
         components: PluginComponents,
         observers: Sequence[Observer],
+        toolsets: Toolsets,
         *,
         enforce_returns: bool,
         host_name: str | None,
@@ -131,7 +143,9 @@ class Runtime:
         )
         confirmations, ledger = Confirmations(store), CallLedger(store, capabilities=capabilities)
         hosts = HostDirectory(store, host_name)
-        return cls(registry, store, orchestrator, confirmations, ledger, capabilities, components, hosts)
+        return cls(
+            registry, store, orchestrator, confirmations, ledger, capabilities, components, hosts, toolsets
+        )
 
     def transport(self) -> Transport:
         """Create the transport of the configured provider; the caller closes it."""
@@ -153,8 +167,17 @@ class Runtime:
         return session
 
     def create_session(self, mode: Mode, **fields: Any) -> Session:
-        """Create a session on this registry; the caller saves and announces it."""
-        return Session(mode, self.registry.version, opened_at=self.store.now(), **fields)
+        """Create a session on this registry; the caller saves and announces it.
+
+        The settings decide on its toolset. A `toolset` in `fields` replaces that decision, and its name may
+        stand for it.
+        """
+        toolset = fields.pop("toolset", None)
+        if toolset is None or isinstance(toolset, str):
+            organisation = fields.get("organisation")
+            roles = fields.get("roles", ())
+            toolset = self.toolsets.choose(fields.get("user"), roles, organisation, toolset)
+        return Session(mode, self.registry.version, opened_at=self.store.now(), toolset=toolset, **fields)
 
     def announce_session(
         self, session: Session, *, prompt_tokens: int = 0, declaration_tokens: int = 0
@@ -175,8 +198,10 @@ class Runtime:
         """Load a saved session; returns None if there is none.
 
         Raises `RegistryError` if another version of Jackfield saved it, and in development also if it is
-        pinned to another registry, unless this host reloads its registry.
+        pinned to another registry, unless this host reloads its registry. In production with trusted keys,
+        it raises `UntrustedRegistryError` if the registry's signatures no longer hold.
         """
+        await self.check_signatures()
         try:
             session = await Session.resume(session_id, self.store, publish)
         except SessionFormatError as error:
@@ -187,6 +212,21 @@ class Runtime:
                 raise RegistryError(f"{message}, but this host serves {self.registry.version}")
             _log.error("%s; it continues with the unchanged tools of %s", message, self.registry.version)
         return session
+
+    async def check_signatures(self) -> None:
+        """Raise `UntrustedRegistryError` if signatures that the deployment requires no longer hold."""
+        required = self.registry.signatures
+        if required is None or required.is_current():
+            return
+        try:
+            await asyncio.to_thread(required.check_again)
+        except SignatureError as error:
+            _log.error("no session is resumed: %s", error)
+            # Users see this message, and paths and keys are none of their business.
+            raise UntrustedRegistryError(
+                "the signatures of this host's registry no longer hold, so it resumes no sessions; its log "
+                "and `jackfield verify` say why"
+            ) from None
 
     def _is_pinned_here(self, session: Session) -> bool:
         return session.registry_version == self.registry.version
@@ -205,6 +245,7 @@ class Runtime:
         Raises `RegistryError` or `SnapshotError` if the file cannot be served; the registry stays as it was.
         """
         self.registry.reload(self.components.withheld_reason)
+        self.toolsets.adopt(self.registry.snapshot())
 
     async def begin_turn(self, session: Session, user_text: str = "") -> None:
         """Begin a user turn and save the session, so that a reconnect does not reset the turn."""

@@ -45,6 +45,8 @@ class ToolManifest(NamedTuple):
     availability: Mapping[str, Any] | None = None
     preview: str | None = None
     returns: Mapping[str, Any] | None = None
+    variant: str | None = None
+    """The name of this implementation, if it is a variant of another distribution's tool."""
 
     @classmethod
     def from_wire(cls, wire: Mapping[str, Any], parameters: Mapping[str, Any] | None = None) -> ToolManifest:
@@ -68,6 +70,7 @@ class ToolManifest(NamedTuple):
             availability=wire.get("availability"),
             preview=wire.get("preview"),
             returns=wire.get("returns"),
+            variant=wire.get("variant"),
         )
 
     def metadata(self) -> dict[str, Any]:
@@ -89,6 +92,8 @@ class ToolManifest(NamedTuple):
             "availability": self.availability,
             "preview": self.preview,
             "returns": self.returns,
+            # Only if it is set, so that a registry without variants has the same bytes as ever.
+            **({"variant": self.variant} if self.variant else {}),
         }
 
     @property

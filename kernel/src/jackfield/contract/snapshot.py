@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import orjson
@@ -34,6 +35,11 @@ def stored_texts(folders: Iterable[str]) -> tuple[str, ...]:
     `folders` are those of the family's tools that have a folder of their own, relative to the package.
     """
     return (*NOT_CODE, *(f"{folder}/{name}" for folder in sorted(folders) for name in NOT_CODE))
+
+
+def implementation_name(tool_id: str, variant: str | None) -> str:
+    """Return the name of one implementation of a tool: `TOOL`, or `TOOL:VARIANT`."""
+    return f"{tool_id}:{variant}" if variant else tool_id
 
 
 class FrozenTool(NamedTuple):
@@ -74,6 +80,11 @@ class FrozenTool(NamedTuple):
         )
 
     @property
+    def name(self) -> str:
+        """The tool's id; for a variant `TOOL:VARIANT`, which no id can be."""
+        return implementation_name(self.manifest.tool_id, self.manifest.variant)
+
+    @property
     def package(self) -> str:
         """The import package that the tool's hashes cover: its family's, or its own."""
         return self.family_package or self.handler.partition(":")[0].rpartition(".")[0]
@@ -92,22 +103,27 @@ class Snapshot(NamedTuple):
     content_hash: str
     tools: Mapping[str, FrozenTool]
     wire: Mapping[str, Any]
+    variants: Mapping[str, FrozenTool] = MappingProxyType({})
+    """The variants of tools by `FrozenTool.name`."""
 
     @classmethod
     def from_wire(cls, wire: Mapping[str, Any]) -> Snapshot:
         """Create a snapshot from a document that `seal` returned."""
         tools = {tool["toolId"]: FrozenTool.from_wire(tool) for tool in wire["tools"]}
-        return cls(wire["version"], wire["contentHash"], tools, wire)
+        variants = [FrozenTool.from_wire(each) for each in wire.get("variants", ())]
+        named = {each.name: each for each in variants}
+        return cls(wire["version"], wire["contentHash"], tools, wire, named)
 
     @classmethod
     def load(cls, path: Path) -> Snapshot:
         """Read a registry file; raises `SnapshotError` if it is missing, edited or damaged."""
+        return cls.parse(read_registry(path), path)
+
+    @classmethod
+    def parse(cls, data: bytes, path: Path) -> Snapshot:
+        """Parse the content of a registry file; `path` is for messages."""
         try:
-            wire = orjson.loads(path.read_bytes())
-        except FileNotFoundError:
-            raise SnapshotError(f"{path}: no registry found; run `jackfield build`") from None
-        except OSError as error:
-            raise SnapshotError(f"{path}: {error.strerror}") from None
+            wire = orjson.loads(data)
         except orjson.JSONDecodeError as error:
             raise SnapshotError(f"{path}: not a registry ({error}); run `jackfield build`") from None
         if not isinstance(wire, dict) or "formatVersion" not in wire:
@@ -127,6 +143,11 @@ class Snapshot(NamedTuple):
         return sealed
 
     @property
+    def implementations(self) -> dict[str, FrozenTool]:
+        """The tools, and after them their variants, by `FrozenTool.name`."""
+        return {**self.tools, **self.variants}
+
+    @property
     def capabilities(self) -> tuple[str, ...]:
         """The names of the capabilities that installed plugins provide."""
         return tuple(self.wire["capabilities"])
@@ -143,6 +164,16 @@ class Snapshot(NamedTuple):
             *[name for name in manifest.requires if name not in provided],
             *[f"a policy that enforces {field}" for field in manifest.restrictions if field not in enforced],
         )
+
+
+def read_registry(path: Path) -> bytes:
+    """Return the content of a registry file; raises `SnapshotError` if it cannot be read."""
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        raise SnapshotError(f"{path}: no registry found; run `jackfield build`") from None
+    except OSError as error:
+        raise SnapshotError(f"{path}: {error.strerror}") from None
 
 
 def previous(path: Path) -> Path:
@@ -165,7 +196,7 @@ def content_hash(wire: Mapping[str, Any]) -> str:
 
 
 def _hashed_parts(name: str, value: Any) -> Iterator[bytes]:
-    if name in {"plugins", "tools"}:
+    if name in {"plugins", "tools", "variants"}:
         before = b"["
         for each in value:
             # The content hash already identifies a distribution, and the version of an editable install is

@@ -23,8 +23,13 @@ from jackfield.drift import Drift
 from jackfield.invocation import Handler, as_handler
 from jackfield.registry.arguments import Arguments, Violation
 from jackfield.registry.returns import Returns
+from jackfield.signatures.requirement import RequiredSignatures
+from jackfield.toolsets import Toolset
 
 _log = logging.getLogger(__name__)
+
+MAX_CATALOGS = 1000
+"""How many catalogs of toolsets are kept; sessions may be pinned to toolsets of earlier settings."""
 
 
 class Deployment(StrEnum):
@@ -38,6 +43,10 @@ class RegistryError(Exception):
     """A registry cannot be served; the message says how to fix it."""
 
 
+class UntrustedRegistryError(RegistryError):
+    """The signatures of the registry stopped holding while it was served; the log says why."""
+
+
 class RegisteredTool:
     """One tool, ready to run."""
 
@@ -45,7 +54,7 @@ class RegisteredTool:
     __slots__ = (
         "arguments", "frozen", "handler", "hashed_name", "id", "latency_budget", "manifest", "meta_bytes",
         "name_bytes", "needs_approval", "reads", "registry_version", "repeatable", "retrieves", "returns",
-        "timeout", "volatile",
+        "timeout", "variant", "volatile",
     )  # fmt: skip
 
     known = True
@@ -55,6 +64,7 @@ class RegisteredTool:
         self.frozen = frozen
         self.manifest: ToolManifest = manifest
         self.id = manifest.tool_id
+        self.variant = manifest.variant
         self.handler = handler
         self.reads = not manifest.writes
         self.repeatable = self.reads or manifest.idempotent
@@ -80,6 +90,7 @@ class RegisteredTool:
             "toolVersion": manifest.version,
             "registryVersion": registry_version,
             "responseSchemaVersion": RESPONSE_SCHEMA_VERSION,
+            **({"variant": self.variant} if self.variant else {}),
         }
         self.meta_bytes = b',"meta":%b,"duration":' % orjson.dumps(meta)[:-1]
         """The tool's part of every envelope's `meta`, up to the value of the duration."""
@@ -127,7 +138,48 @@ async def _not_callable(args: dict[str, Any], ctx: ToolContext) -> ToolResponse:
     raise AssertionError(f"a missing tool was run with {args} in {ctx}")
 
 
-class Registry:
+class ToolCatalog:
+    """The tools that some sessions see, by id: those of a toolset, or all tools of a registry."""
+
+    def __init__(
+        self, tools: Mapping[str, RegisteredTool], withheld: Mapping[str, str] = MappingProxyType({})
+    ) -> None:
+        self.tools = tools
+        self.withheld = withheld
+        """The reasons for tools that cannot be served, by id; each is a clause that follows the name."""
+
+    def get(self, tool_id: str) -> RegisteredTool | None:
+        """Return a tool by its id."""
+        return self.tools.get(tool_id)
+
+    def offered(self, mode: Mode) -> list[RegisteredTool]:
+        """Return the tools that a session of this mode may use."""
+        return [tool for tool in self.tools.values() if mode in tool.manifest.allowed_modes]
+
+    def summaries(self, mode: Mode) -> dict[str, str]:
+        """Return a one-line summary of each tool, for a short prompt."""
+        return {tool.id: tool.frozen.summary for tool in self.offered(mode)}
+
+    def documentation(self, tool_id: str) -> str | None:
+        """Return a tool's complete guide."""
+        tool = self.tools.get(tool_id)
+        return tool.frozen.documentation if tool else None
+
+    def metadata(self, tool_id: str) -> dict[str, Any] | None:
+        """Return a tool's manifest without the parameters."""
+        tool = self.tools.get(tool_id)
+        return tool.manifest.metadata() if tool else None
+
+    def provider_schemas(self, adapter: str, mode: Mode) -> dict[str, Any]:
+        """Return the declarations of one provider, by tool."""
+        return {
+            tool.id: tool.frozen.provider_schemas[adapter]
+            for tool in self.offered(mode)
+            if adapter in tool.frozen.provider_schemas
+        }
+
+
+class Registry(ToolCatalog):
     """The tools of one snapshot whose installed code matches it."""
 
     def __init__(
@@ -139,27 +191,49 @@ class Registry:
         deployment: Deployment = Deployment.DEVELOPMENT,
         path: Path | None = None,
         drift: Drift | None = None,
+        signatures: RequiredSignatures | None = None,
     ) -> None:
-        self.tools = tools
-        self.withheld = withheld
-        """The reasons for tools that cannot be served, by id; each is a clause that follows the name."""
+        # Variants are beside the tools: who does not use a toolset need not know of them.
+        super().__init__({name: tool for name, tool in tools.items() if not tool.variant}, withheld)
+        self.variants = {name: tool for name, tool in tools.items() if tool.variant}
+        """The variants of tools, by `FrozenTool.name`."""
+        self._catalogs: tuple[Mapping[str, RegisteredTool], dict[str, ToolCatalog]] = (self.tools, {})
+        """The catalogs of toolsets by their keys, and the tools that they were made from."""
         self.deployment = deployment
         self.drift = drift or drift_for(snapshot, deployment)
         """The drift of the installed code; reused for plugins, so that nothing is hashed twice."""
         self.on_change: list[Callable[[], None]] = []
         """What to call when other tools are offered, because tools were suspended, resumed or reloaded."""
+        self.signatures = signatures
+        """The signatures that the deployment requires; None without trusted keys."""
         self._snapshot = snapshot
         self._path = path
         self._locked = False
         self._suspended: dict[str, tuple[RegisteredTool, str]] = {}
 
     @classmethod
-    def load(cls, path: Path, deployment: Deployment = Deployment.DEVELOPMENT) -> Registry:
-        """Load a registry file and import its handlers; drifted tools are rejected or withheld."""
-        snapshot = Snapshot.load(path)
+    def load(
+        cls,
+        path: Path,
+        deployment: Deployment = Deployment.DEVELOPMENT,
+        signatures: RequiredSignatures | None = None,
+    ) -> Registry:
+        """Load a registry file and import its handlers; drifted tools are rejected or withheld.
+
+        With `signatures`, they are verified before any handler is imported.
+        """
+        snapshot = Snapshot.load(path) if signatures is None else signatures.load()
         drift = drift_for(snapshot, deployment)
         tools, withheld = _load_tools(snapshot, drift, deployment)
-        return cls(snapshot, tools, withheld, deployment=deployment, path=path, drift=drift)
+        return cls(
+            snapshot,
+            tools,
+            withheld,
+            deployment=deployment,
+            path=path,
+            drift=drift,
+            signatures=signatures,
+        )
 
     @property
     def version(self) -> str:
@@ -176,7 +250,37 @@ class Registry:
         if self._locked:
             raise RegistryError(f"the registry is locked: {tool_id} cannot be withheld now")
         self.tools = {name: tool for name, tool in self.tools.items() if name != tool_id}
+        self.variants = {name: tool for name, tool in self.variants.items() if name != tool_id}
         self.withheld = {**self.withheld, tool_id: reason}
+
+    def catalog(self, toolset: Toolset | None) -> ToolCatalog:
+        """Return the tools of a toolset; without one, all tools."""
+        if toolset is None:
+            return self
+        made_from, catalogs = self._catalogs
+        # Every change replaces the mapping of tools.
+        if made_from is not self.tools or len(catalogs) >= MAX_CATALOGS:
+            catalogs = {}
+            self._catalogs = (self.tools, catalogs)
+        found = catalogs.get(toolset.key)
+        if found is None:
+            found = catalogs[toolset.key] = self._make_catalog(toolset)
+        return found
+
+    def _make_catalog(self, toolset: Toolset) -> ToolCatalog:
+        tools: dict[str, RegisteredTool] = {}
+        withheld: dict[str, str] = {}
+        # In the order of the snapshot, which is part of every prompt.
+        for tool_id in filter(toolset.includes, self._snapshot.tools):
+            name = toolset.implementation(tool_id)
+            tool = self.tools.get(tool_id) if name == tool_id else self.variants.get(name)
+            if tool is not None:
+                tools[tool_id] = tool
+            else:
+                # A session never gets another implementation than the one that it is pinned to.
+                gone = f"has no variant {toolset.variants.get(tool_id)} in this registry"
+                withheld[tool_id] = self.withheld.get(name, gone)
+        return ToolCatalog(tools, withheld)
 
     def suspend(self, tool_id: str, reason: str) -> None:
         """Withhold a tool while the host runs, even if the registry is locked; `resume` ends it.
@@ -242,7 +346,9 @@ class Registry:
             sys.modules.update(unloaded)
             raise
         reasons = {name: withheld_reason(tool.frozen) for name, tool in tools.items()}
-        self.tools = {name: tool for name, tool in tools.items() if not reasons[name]}
+        served = {name: tool for name, tool in tools.items() if not reasons[name]}
+        self.tools = {name: tool for name, tool in served.items() if not tool.variant}
+        self.variants = {name: tool for name, tool in served.items() if tool.variant}
         self.withheld = {**withheld, **{name: reason for name, reason in reasons.items() if reason}}
         self.drift = drift
         self._snapshot = snapshot
@@ -254,36 +360,6 @@ class Registry:
         }
         self._apply_suspensions()
         self._notify()
-
-    def get(self, tool_id: str) -> RegisteredTool | None:
-        """Return a tool by its id."""
-        return self.tools.get(tool_id)
-
-    def offered(self, mode: Mode) -> list[RegisteredTool]:
-        """Return the tools that a session of this mode may use."""
-        return [tool for tool in self.tools.values() if mode in tool.manifest.allowed_modes]
-
-    def summaries(self, mode: Mode) -> dict[str, str]:
-        """Return a one-line summary of each tool, for a short prompt."""
-        return {tool.id: tool.frozen.summary for tool in self.offered(mode)}
-
-    def documentation(self, tool_id: str) -> str | None:
-        """Return a tool's complete guide."""
-        tool = self.tools.get(tool_id)
-        return tool.frozen.documentation if tool else None
-
-    def metadata(self, tool_id: str) -> dict[str, Any] | None:
-        """Return a tool's manifest without the parameters."""
-        tool = self.tools.get(tool_id)
-        return tool.manifest.metadata() if tool else None
-
-    def provider_schemas(self, adapter: str, mode: Mode) -> dict[str, Any]:
-        """Return the declarations of one provider, by tool."""
-        return {
-            tool.id: tool.frozen.provider_schemas[adapter]
-            for tool in self.offered(mode)
-            if adapter in tool.frozen.provider_schemas
-        }
 
 
 def _load_tools(
@@ -297,19 +373,19 @@ def _load_tools(
         )
     tools: dict[str, RegisteredTool] = {}
     withheld: dict[str, str] = {}
-    for tool_id, frozen in snapshot.tools.items():
+    for name, frozen in snapshot.implementations.items():
         missing = snapshot.missing_requirements(frozen)
         if missing:
-            withheld[tool_id] = f"needs {', '.join(missing)}, which no installed plugin provides"
+            withheld[name] = f"needs {', '.join(missing)}, which no installed plugin provides"
             continue
         handler = drift.of_tool(frozen) or _import(frozen.handler)
         if not isinstance(handler, str):
-            tools[tool_id] = RegisteredTool(frozen, handler, snapshot.version)
+            tools[name] = RegisteredTool(frozen, handler, snapshot.version)
         elif deployment is Deployment.DEVELOPMENT:
-            raise RegistryError(f"{tool_id} {handler}; run `jackfield build`")
+            raise RegistryError(f"{name} {handler}; run `jackfield build`")
         else:
-            withheld[tool_id] = handler
-            _log.error("tool %s is withheld: it %s", tool_id, handler)
+            withheld[name] = handler
+            _log.error("tool %s is withheld: it %s", name, handler)
     return tools, withheld
 
 
@@ -324,13 +400,13 @@ def drift_for(snapshot: Snapshot, deployment: Deployment) -> Drift:
 
 def _changed_modules(before: Snapshot, after: Snapshot) -> set[str]:
     """Return the modules that a reload has to import again: those that changed, and their dependents."""
-    known = {tool.content_hash for tool in before.tools.values()}
+    known = {tool.content_hash for tool in before.implementations.values()}
     old = {each["name"]: each for each in before.distributions}
     new = {each["name"]: each for each in after.distributions}
-    changed = {tool.distribution for tool in after.tools.values() if tool.content_hash not in known}
+    changed = {tool.distribution for tool in after.implementations.values() if tool.content_hash not in known}
     changed |= {name for name, each in new.items() if each != old.get(name)}
     changed |= {name for name, each in new.items() if changed.intersection(each.get("dependencies", ()))}
-    packages = {tool.package for tool in after.tools.values() if tool.distribution in changed}
+    packages = {tool.package for tool in after.implementations.values() if tool.distribution in changed}
     return packages | {
         part for name in changed for part in new.get(name, {}).get("modules", ()) if "/" not in part
     }

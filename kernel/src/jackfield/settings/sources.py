@@ -9,8 +9,18 @@ from dataclasses import dataclass, field, fields, is_dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from jackfield.settings.declaration import MAPPINGS, Ge, Help, NonEmpty, Unit, declared_fields, unwrap
+from jackfield.settings.declaration import (
+    MAPPINGS,
+    Ge,
+    Help,
+    MaxLen,
+    NonEmpty,
+    Unit,
+    declared_fields,
+    unwrap,
+)
 from jackfield.settings.reader import SettingsError, SettingsFaults, read_settings, show_value, suggest
+from jackfield.settings.toolset_settings import ToolsetName, ToolsetSettings
 
 CONFIG_FILE = "jackfield.toml"
 PREFIX = "JACKFIELD_"
@@ -86,12 +96,41 @@ class KernelSettings:
             "8,000, and 3,000 for an OpenAI-compatible server on loopback."
         ),
     ] = 0
+    toolsets: Annotated[
+        Mapping[ToolsetName, ToolsetSettings],
+        Help("Which tools, and which variant of each, users, roles and organisations get; by name."),
+    ] = field(default_factory=dict)
     answer_tokens: Annotated[
         int,
         Ge(0),
         Unit("tokens"),
         Help("Maximum tokens per model answer; 0 leaves it to the provider."),
     ] = 0
+    trusted_keys: Annotated[
+        tuple[NonEmpty, ...],
+        MaxLen(64),
+        Help(
+            "Public keys whose signatures count, each as PEM text or as a path. With any, a production host "
+            "does not start, and resumes no session, if the registry's signatures do not hold."
+        ),
+    ] = ()
+    signature_threshold: Annotated[
+        int, Ge(1), Help("How many different trusted keys must have signed the registry.")
+    ] = 1
+    sign_command: Annotated[
+        tuple[NonEmpty, ...],
+        Help(
+            "A command with its arguments that `jackfield sign` runs instead of reading a private key: it "
+            "gets the bytes to sign on standard input and prints the signature, raw or in base64."
+        ),
+    ] = ()
+
+    def __post_init__(self) -> None:
+        """Check that the threshold can be met."""
+        most = len(self.trusted_keys)
+        if self.signature_threshold > max(most, 1):
+            asked = self.signature_threshold
+            raise ValueError(f"signature_threshold: {asked} keys are required, but trusted_keys has {most}")
 
 
 KEYS = tuple(each.name for each in fields(KernelSettings))

@@ -57,6 +57,9 @@ BUILTIN_COMMANDS = {
     ),
     "describe": BuiltinCommand("show", "describe", "Show everything the registry contains about TOOL."),
     "diff": BuiltinCommand("build", "diff", "Compare two registry files."),
+    "keys": BuiltinCommand(
+        "signatures", "keys", "Create keys for signing registries, or show the id of one."
+    ),
     "new-tool": BuiltinCommand(
         "tool_package",
         "new_tool",
@@ -71,11 +74,21 @@ BUILTIN_COMMANDS = {
     "schema": BuiltinCommand(
         "schema", "schema", "Print the schema for schema.json, or compare schema.json with typed handlers."
     ),
+    "sign": BuiltinCommand(
+        "signatures",
+        "sign",
+        "Sign the registry: write its envelope, or add your signature to those of others.",
+    ),
     "store": BuiltinCommand("store", "store", "Create this deployment's store, or show its identity."),
     "tools": BuiltinCommand(
         "show", "tools", "List the tools in the registry, with the reason if one is withheld."
     ),
     "validate": BuiltinCommand("tool_package", "validate", "Check tool packages that are not installed."),
+    "verify": BuiltinCommand(
+        "signatures",
+        "verify",
+        "Verify the registry's signatures offline; the exit status is 1 if they do not hold.",
+    ),
 }
 """The built-in commands. A command is imported when it runs; tests compare the help with its docstring."""
 

@@ -79,9 +79,9 @@ def _run(work: Callable[[], Coroutine[Any, Any, _T]]) -> _T:
 @asynccontextmanager
 async def _open_store(settings: Settings) -> AsyncIterator[tuple[Store, PluginComponents]]:
     from jackfield.components import PluginComponents
-    from jackfield.contract.snapshot import Snapshot
+    from jackfield.signatures.requirement import load_snapshot
 
-    components = PluginComponents.of(Snapshot.load(settings.registry), settings)
+    components = PluginComponents.of(load_snapshot(settings), settings)
     components.faults.check()
     if components.store_name == "memory":
         raise click.ClickException(

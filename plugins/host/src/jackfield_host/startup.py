@@ -17,6 +17,7 @@ from jackfield.hosts import SILENT_SECONDS, HostDirectory
 from jackfield.registry.registry import Deployment, Registry, RegistryError
 from jackfield.runtime import Runtime
 from jackfield.settings import AUTO, NO_PROVIDER, Settings, SettingsError, SettingsFaults
+from jackfield.signatures.requirement import RequiredSignatures
 from jackfield.store import Store, StoreUnavailableError
 
 if TYPE_CHECKING:
@@ -52,7 +53,9 @@ async def start_runtime(
     # A host that cannot start because of the keys or of [host] creates nothing.
     may_create = not faults
     try:
-        registry = Registry.load(settings.registry, Deployment(settings.deployment))
+        registry = Registry.load(
+            settings.registry, Deployment(settings.deployment), RequiredSignatures.of(settings)
+        )
         components = PluginComponents.of(registry.snapshot(), settings, registry.drift, faults)
     except (SnapshotError, RegistryError) as error:
         if certain:

@@ -59,13 +59,14 @@ def show(settings: Settings, as_json: bool) -> None:
 @contextmanager
 def _offer(settings: Settings) -> Iterator[tuple[StoreOffer, Any]]:
     from jackfield.components import PluginComponents
-    from jackfield.contract.snapshot import Snapshot, SnapshotError
+    from jackfield.contract.snapshot import SnapshotError
     from jackfield.registry.registry import RegistryError
     from jackfield.settings import SettingsError
+    from jackfield.signatures.requirement import load_snapshot
     from jackfield.store import StoreUnavailableError
 
     try:
-        components = PluginComponents.of(Snapshot.load(settings.registry), settings)
+        components = PluginComponents.of(load_snapshot(settings), settings)
         components.faults.check()
         if components.store_name == "memory":
             raise click.ClickException(

@@ -1,0 +1,38 @@
+"""The settings of toolsets: which tools and variants they have, and whom they are for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Annotated
+
+from jackfield.settings.declaration import Format, Help, MaxLen, NonEmpty
+
+
+def _is_name(text: str) -> bool:
+    return 0 < len(text) <= 64 and all(each.isascii() and (each.isalnum() or each in "_-") for each in text)
+
+
+ToolsetName = Annotated[str, Format("up to 64 letters, digits, hyphens and underscores", _is_name)]
+
+
+@dataclass(frozen=True, slots=True)
+class ToolsetSettings:
+    """One toolset: a table `[toolsets.NAME]`."""
+
+    tools: Annotated[
+        tuple[NonEmpty, ...], MaxLen(1000), Help("The ids of its tools; empty means all tools.")
+    ] = ()
+    without: Annotated[
+        tuple[NonEmpty, ...], MaxLen(1000), Help("The ids of tools that it does not have.")
+    ] = ()
+    variants: Annotated[
+        Mapping[NonEmpty, NonEmpty],
+        Help("The variant of a tool to use, by the tool's id; other tools are used as they are."),
+    ] = field(default_factory=dict)
+    users: Annotated[tuple[NonEmpty, ...], MaxLen(1000), Help("The users who get it.")] = ()
+    roles: Annotated[tuple[NonEmpty, ...], MaxLen(1000), Help("The roles whose users get it.")] = ()
+    organisations: Annotated[
+        tuple[NonEmpty, ...], MaxLen(1000), Help("The organisations whose users get it.")
+    ] = ()
+    everyone: Annotated[bool, Help("Whether users get it whom no other toolset is for.")] = False

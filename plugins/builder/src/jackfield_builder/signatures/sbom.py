@@ -1,0 +1,124 @@
+"""The software bill of materials of an environment, in CycloneDX 1.6."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+import importlib_metadata
+from jackfield.contract.snapshot import Snapshot
+from jackfield.distributions import Metadata, installed, normalised
+from packaging.requirements import InvalidRequirement, Requirement
+
+if TYPE_CHECKING:
+    from cyclonedx.model.component import Component
+    from cyclonedx.model.license import LicenseExpression
+
+_NAMESPACE = uuid.UUID("6f0f3c0e-6a0b-5d5c-9d0a-2f1f6a0f9b11")
+"""The namespace of serial numbers, so that the same registry and packages give the same document."""
+
+
+def create_sbom(snapshot: Snapshot) -> dict[str, Any]:
+    """Describe every distribution of this environment, and which of them have tools or plugins."""
+    from cyclonedx.model import HashAlgorithm, HashType
+    from cyclonedx.model.bom import Bom
+    from cyclonedx.model.component import Component, ComponentType
+    from cyclonedx.output import make_outputter
+    from cyclonedx.schema import OutputFormat, SchemaVersion
+
+    found = installed()
+    contributed = _contributions(snapshot)
+    components = {name: _component(name, found[name], contributed[name]) for name in sorted(found)}
+    digest = snapshot.content_hash.removeprefix("sha256:")
+    root = Component(
+        name="jackfield-registry",
+        version=snapshot.version,
+        type=ComponentType.APPLICATION,
+        bom_ref=f"registry:{snapshot.version}",
+        hashes=[HashType(alg=HashAlgorithm.SHA_256, content=digest)],
+    )
+    versions = "\n".join(f"{name} {found[name].version}" for name in components)
+    bom = Bom(components=components.values(), serial_number=uuid.uuid5(_NAMESPACE, f"{digest}\n{versions}"))
+    bom.metadata.component = root
+    bom.metadata.timestamp = datetime.fromisoformat(snapshot.wire["buildTimestamp"])
+    bom.register_dependency(root, [components[name] for name in contributed if name in components])
+    for name, component in components.items():
+        bom.register_dependency(component, [components[each] for each in _needed(name, components)])
+    document: dict[str, Any] = json.loads(
+        make_outputter(bom, OutputFormat.JSON, SchemaVersion.V1_6).output_as_string()
+    )
+    return document
+
+
+def listed_versions(sbom: Mapping[str, Any]) -> dict[str, str]:
+    """Return the versions in a bill of materials by name; parts without them are left out."""
+    components = sbom.get("components")
+    return {
+        str(each["name"]): str(each["version"])
+        for each in (components if isinstance(components, list) else [])
+        if isinstance(each, dict) and "name" in each and "version" in each
+    }
+
+
+def _contributions(snapshot: Snapshot) -> defaultdict[str, list[tuple[str, str]]]:
+    """Return the tools and plugins of each distribution, as names and values of properties."""
+    listed: defaultdict[str, list[tuple[str, str]]] = defaultdict(list)
+    for tool in snapshot.tools.values():
+        listed[normalised(tool.distribution)].append(("jackfield:tool", tool.manifest.tool_id))
+    for plugin in snapshot.wire["plugins"]:
+        listed[normalised(plugin["distribution"]["name"])].append(("jackfield:plugin", plugin["name"]))
+    return listed
+
+
+def _component(name: str, metadata: Metadata, contributed: list[tuple[str, str]]) -> Component:
+    from cyclonedx.model import Property
+    from cyclonedx.model.component import Component, ComponentType
+    from packageurl import PackageURL
+
+    version = metadata.version
+    # A package from a folder or a repository is not the one of that name in the public index.
+    purl = PackageURL("pypi", name=name, version=version) if metadata.is_from_index else None
+    source = "index" if metadata.is_from_index else "local"
+    return Component(
+        name=name,
+        version=version,
+        type=ComponentType.LIBRARY,
+        bom_ref=f"{name}@{version}",
+        purl=purl,
+        licenses=list(_licenses(name)),
+        properties=[
+            Property(name=key, value=value) for key, value in (*contributed, ("jackfield:source", source))
+        ],
+    )
+
+
+def _licenses(name: str) -> Iterator[LicenseExpression]:
+    """Return the SPDX expression of a distribution, if its metadata has a valid one."""
+    from cyclonedx.model.license import LicenseExpression
+    from cyclonedx.spdx import is_expression
+
+    try:
+        text = importlib_metadata.metadata(name).get("License-Expression")
+    except importlib_metadata.PackageNotFoundError:
+        return
+    if text and is_expression(text):
+        yield LicenseExpression(text)
+
+
+def _needed(name: str, components: Mapping[str, Component]) -> list[str]:
+    """Return the installed distributions that one requires in this environment, without its extras."""
+    needed = []
+    with suppress(importlib_metadata.PackageNotFoundError):
+        for text in importlib_metadata.requires(name) or ():
+            with suppress(InvalidRequirement):
+                requirement = Requirement(text)
+                other = normalised(requirement.name)
+                applies = requirement.marker is None or requirement.marker.evaluate({"extra": ""})
+                if applies and other in components and other != name:
+                    needed.append(other)
+    return sorted(set(needed))

@@ -1,0 +1,116 @@
+"""Signs a registry: writes its envelope, or adds a signature to the one that is there."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from pathlib import Path
+from typing import NamedTuple
+
+from jackfield.contract.snapshot import Snapshot, read_registry
+from jackfield.files import write_atomically
+from jackfield.signatures.envelope import (
+    MAX_SIGNATURES,
+    PAYLOAD_TYPE,
+    Envelope,
+    Signature,
+    SignatureError,
+    UnsignedError,
+    envelope_path,
+    pre_authentication_encoding,
+    read_envelope,
+)
+from jackfield.signatures.public_keys import PublicKey
+from jackfield.signatures.statement import Statement, create_statement, registry_digest, subjects_of
+
+from jackfield_builder.signatures.sbom import create_sbom, listed_versions
+from jackfield_builder.signatures.signers import Signer
+
+
+class SignedRegistry(NamedTuple):
+    """What a signature was added to."""
+
+    path: Path
+    version: str
+    key: PublicKey
+    signatures: int
+    """How many signatures the envelope has now."""
+    components: int
+    """How many components the bill of materials lists."""
+    replaced: bool
+    """Whether the file had an envelope of another registry."""
+    unlike: tuple[str, ...]
+    """How the statement's bill of materials differs from this environment, if others signed it first."""
+
+
+def sign_registry(path: Path, signer: Signer, *, expires: datetime | None = None) -> SignedRegistry:
+    """Sign the registry at `path`.
+
+    If others have signed the same registry, their statement is signed too, so that the signatures count
+    together. Otherwise the statement is created, with a bill of materials of this environment.
+    """
+    data = read_registry(path)
+    snapshot = Snapshot.parse(data, path)
+    target = envelope_path(path)
+    present = _present(target)
+    envelope = present if present and _describes(present, snapshot, data) else None
+    unlike: tuple[str, ...] = ()
+    if envelope is None:
+        payload = create_statement(snapshot, data, create_sbom(snapshot), expires)
+        envelope = Envelope(PAYLOAD_TYPE, payload, ())
+    else:
+        if expires is not None:
+            raise SignatureError(
+                f"{target}: others have signed already; only the first signature sets an expiry"
+            )
+        unlike = _unlike_installed(envelope, snapshot)
+    key = signer.public_key
+    if any(key.verifies(each.value, envelope.signed_bytes) for each in envelope.signatures):
+        raise SignatureError(f"{target}: {key.name} has signed this registry already")
+    if len(envelope.signatures) >= MAX_SIGNATURES:
+        raise SignatureError(f"{target}: the envelope has {MAX_SIGNATURES} signatures already")
+    signature = _signature(signer, envelope)
+    signed = envelope._replace(signatures=(*envelope.signatures, signature))
+    write_atomically(target, signed.dumps())
+    # The envelope contains no secret, and the host may run as another user.
+    target.chmod(0o644)
+    listed = listed_versions(Statement.parse(signed.payload).predicate["sbom"])
+    replaced = present is not None and present.payload != signed.payload
+    return SignedRegistry(
+        target, snapshot.version, key, len(signed.signatures), len(listed), replaced, unlike
+    )
+
+
+def _signature(signer: Signer, envelope: Envelope) -> Signature:
+    data = pre_authentication_encoding(envelope.payload_type, envelope.payload)
+    value = signer.sign(data)
+    if not signer.public_key.verifies(value, data):
+        raise SignatureError("the signature does not match the public key; nothing was written")
+    return Signature(signer.public_key.key_id, value)
+
+
+def _present(target: Path) -> Envelope | None:
+    try:
+        return Envelope.parse(read_envelope(target), str(target))
+    except UnsignedError:
+        return None
+    except SignatureError as error:
+        raise SignatureError(f"{error}; remove the file to sign anew") from None
+
+
+def _describes(envelope: Envelope, snapshot: Snapshot, data: bytes) -> bool:
+    """Whether the statement of an envelope is about this registry."""
+    try:
+        statement = Statement.parse(envelope.payload)
+    except SignatureError:
+        return False
+    return not statement.differences(subjects_of(snapshot, registry_digest(data)))
+
+
+def _unlike_installed(envelope: Envelope, snapshot: Snapshot) -> tuple[str, ...]:
+    signed = listed_versions(Statement.parse(envelope.payload).predicate["sbom"])
+    here = listed_versions(create_sbom(snapshot))
+    return tuple(
+        f"{name} ({signed.get(name, 'not listed')} in the statement, {here.get(name, 'not installed')} here)"
+        for name in sorted({*signed, *here})
+        if signed.get(name) != here.get(name)
+    )

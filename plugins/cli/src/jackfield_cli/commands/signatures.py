@@ -1,0 +1,194 @@
+"""`jackfield sign`, `jackfield verify` and `jackfield keys`."""
+
+from __future__ import annotations
+
+import os
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from jackfield_cli.options import as_json, with_registry
+from jackfield_cli.terminal import echo, print_json, printable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from jackfield.settings import Settings
+    from jackfield.signatures.verification import Verification
+    from jackfield_builder.signatures.signers import Signer
+
+_FILE = click.Path(path_type=Path)
+
+MAX_SHOWN = 10
+
+
+@click.command()
+@click.option("--key", "key_file", type=_FILE, metavar="FILE", help="Your private key, in PEM format.")
+@click.option(
+    "--public-key",
+    metavar="FILE",
+    help="The public key of `sign_command`, which is then used instead of a private key.",
+)
+@click.option(
+    "--expires",
+    type=click.DateTime(["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S"]),
+    metavar="TIME",
+    help="The signatures stop counting at this time (UTC); only for the first signature.",
+)
+@with_registry
+@as_json
+def sign(
+    settings: Settings, key_file: Path | None, public_key: str | None, expires: datetime | None, as_json: bool
+) -> None:
+    """Sign the registry: write its envelope, or add your signature to those of others.
+
+    The signed statement contains the hashes of the registry file and of every tool and plugin, and a bill of
+    materials (CycloneDX) of the installed packages. The passphrase of the key comes from
+    JACKFIELD_SIGNING_PASSPHRASE.
+    """
+    with _reported():
+        from jackfield_builder.signatures.signed_registry import sign_registry
+
+        signer = _signer(settings, key_file, public_key)
+        done = sign_registry(
+            settings.registry, signer, expires=expires.replace(tzinfo=UTC) if expires else None
+        )
+    if as_json:
+        print_json({**done._asdict(), "path": str(done.path), "key": done.key.key_id})
+        return
+    if done.replaced:
+        echo("The envelope was about another registry and has been replaced.", err=True)
+    if done.unlike:
+        echo("The statement that others signed describes another environment than this one:", err=True)
+        for line in done.unlike[:MAX_SHOWN]:
+            echo(f"  {printable(line)}", err=True)
+        if len(done.unlike) > MAX_SHOWN:
+            echo(f"  and {len(done.unlike) - MAX_SHOWN} more", err=True)
+    echo(f"{done.path}: {done.key.name} signed registry {done.version}")
+    echo(f"  signatures  {done.signatures}")
+    echo(f"  SBOM        {done.components} components")
+    echo(f"  key id      {done.key.key_id}")
+
+
+def _signer(settings: Settings, key_file: Path | None, public_key: str | None) -> Signer:
+    from jackfield.signatures.public_keys import read_public_key
+    from jackfield_builder.signatures.signers import PASSPHRASE, CommandSigner, read_signer
+
+    if key_file and public_key:
+        raise click.UsageError("--key and --public-key exclude each other")
+    if key_file:
+        return read_signer(key_file, os.environ.get(PASSPHRASE))
+    if not public_key:
+        raise click.UsageError("give --key FILE, or --public-key FILE with the setting `sign_command`")
+    if not settings.sign_command:
+        raise click.UsageError("--public-key needs the setting `sign_command`")
+    return CommandSigner(read_public_key(public_key), settings.sign_command)
+
+
+@click.command()
+@click.option(
+    "--key", "keys", multiple=True, metavar="FILE", help="A public key to trust, instead of the settings."
+)
+@click.option("--threshold", type=click.IntRange(1), help="How many different keys must have signed.")
+@click.option("--sbom", type=_FILE, metavar="FILE", help="Write the signed bill of materials to FILE.")
+@with_registry
+@as_json
+def verify(
+    settings: Settings, keys: tuple[str, ...], threshold: int | None, sbom: Path | None, as_json: bool
+) -> None:
+    """Verify the registry's signatures offline; the exit status is 1 if they do not hold.
+
+    Keys and threshold come from `trusted_keys` and `signature_threshold` unless they are given.
+    """
+    sources = keys or settings.trusted_keys
+    if not sources:
+        raise click.UsageError("no key to trust: give --key FILE, or set `trusted_keys`")
+    needed = threshold or (1 if keys else settings.signature_threshold)
+    with _reported():
+        checked = _verify(settings.registry, sources, needed)
+    if as_json:
+        facts = [fact._asdict() for fact in checked.facts]
+        signers = [{"name": each.name, "keyId": each.key_id} for each in checked.signers]
+        print_json({"valid": not checked.problems, "signers": signers, "facts": facts})
+    else:
+        for fact in checked.facts:
+            mark = {True: "yes", False: "NO", None: "-"}[fact.holds]
+            echo(f"  {mark:<3}  {printable(fact.text)}")
+        verdict = "does not hold; do not serve this registry" if checked.problems else "holds"
+        echo(f"{settings.registry}: the signature requirement {verdict}")
+    if checked.problems:
+        raise SystemExit(1)
+    if sbom and checked.statement:
+        import json
+
+        sbom.write_text(json.dumps(checked.statement.predicate["sbom"], indent=2) + "\n", "utf-8")
+
+
+def _verify(path: Path, sources: tuple[str, ...], threshold: int) -> Verification:
+    from jackfield.contract.snapshot import read_registry
+    from jackfield.signatures.envelope import SignatureError, envelope_path, read_envelope
+    from jackfield.signatures.public_keys import read_public_keys
+    from jackfield.signatures.verification import verify as verify_envelope
+
+    trusted = read_public_keys(sources)
+    if len(trusted) < threshold:
+        raise SignatureError(
+            f"{threshold} keys are required, but only {len(trusted)} different ones are given"
+        )
+    return verify_envelope(read_registry(path), path, read_envelope(envelope_path(path)), trusted, threshold)
+
+
+@click.group()
+def keys() -> None:
+    """Create keys for signing registries, or show the id of one."""
+
+
+@keys.command()
+@click.argument("name", type=_FILE)
+@click.option("--no-passphrase", is_flag=True, help="Write the private key unencrypted.")
+def new(name: Path, no_passphrase: bool) -> None:
+    """Create NAME.pem, a private Ed25519 key, and NAME.pub.pem, the public one.
+
+    The private key is encrypted with the passphrase in JACKFIELD_SIGNING_PASSPHRASE, and only you can read
+    the file. Existing files are never replaced.
+    """
+    with _reported():
+        from jackfield_builder.signatures.signers import PASSPHRASE, create_key_pair
+
+        passphrase = None if no_passphrase else os.environ.get(PASSPHRASE)
+        if not passphrase and not no_passphrase:
+            raise click.UsageError(f"set {PASSPHRASE}, or give --no-passphrase")
+        private, public = (name.with_name(f"{name.name}{end}") for end in (".pem", ".pub.pem"))
+        key = create_key_pair(private, public, passphrase)
+    echo(f"private key  {private}  (keep it secret)")
+    echo(f"public key   {public}  (add it to trusted_keys)")
+    echo(f"key id       {key.key_id}")
+
+
+@keys.command(name="id")
+@click.argument("public_key")
+def key_id(public_key: str) -> None:
+    """Print the id of a public key, as it stands in envelopes."""
+    with _reported():
+        from jackfield.signatures.public_keys import read_public_key
+
+        echo(read_public_key(public_key).key_id)
+
+
+@contextmanager
+def _reported() -> Iterator[None]:
+    """Print errors of registries and keys without a traceback."""
+    from jackfield.contract.snapshot import SnapshotError
+
+    try:
+        yield
+    except SnapshotError as error:
+        raise click.ClickException(printable(str(error))) from None
+    except ModuleNotFoundError as error:
+        missing: Any = error.name
+        raise click.ClickException(
+            f"the package {missing} is missing; install the extra `signing` of jackfield-cli"
+        ) from None
