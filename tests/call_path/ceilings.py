@@ -9,7 +9,7 @@ CEILINGS = {
     "confirmation": Counts(files=47, functions=204, crossings=385),
     "barge_in": Counts(files=22, functions=99, crossings=69),
     "voice_frame": Counts(files=9, functions=15, crossings=7),
-    "build": Counts(files=49, functions=320, crossings=608),
+    "build": Counts(files=52, functions=327, crossings=614),
 }
 """The latest measurement of each path. A change that makes a path longer has to say why; they only fall."""
 

@@ -18,7 +18,7 @@ from jackfield.protocol.messages import (
     ToolErrorEvent,
     ToolStart,
 )
-from jackfield.registry.registry import Registry
+from jackfield.registry.registry import ToolCatalog
 from jackfield.session.session import Session
 from jackfield.truncation import truncate_result
 
@@ -29,9 +29,9 @@ MAX_CHARACTERS = 4000
 """Maximum length of the arguments and of the result in an event, in characters."""
 
 
-def tool_start(registry: Registry, call: ToolCall) -> ToolStart:
+def tool_start(catalog: ToolCatalog, call: ToolCall) -> ToolStart:
     """Return the event for the start of a call."""
-    tool = registry.tools.get(call.tool_id)
+    tool = catalog.tools.get(call.tool_id)
     arguments = call.arguments if isinstance(call.arguments, str) else call.arguments.decode()
     return ToolStart(
         tool=call.tool_id,

@@ -27,7 +27,7 @@ class Drift:
         self._has_distributions = "distributions" in snapshot.wire
         self._frozen: dict[str, Mapping[str, Any]] = {each["name"]: each for each in snapshot.distributions}
         self._tools: dict[str, list[FrozenTool]] = defaultdict(list)
-        for tool in snapshot.tools.values():
+        for tool in snapshot.implementations.values():
             self._tools[tool.distribution].append(tool)
         self._drift_by_tool: dict[str, str] = {}
         self._drift_by_hash: dict[tuple[str, str], str] = {}
@@ -81,8 +81,8 @@ class Drift:
         return ""
 
     def _package(self, tool: FrozenTool) -> str:
-        tool_id = tool.manifest.tool_id
-        if (known := self._drift_by_tool.get(tool_id)) is None:
+        name = tool.name
+        if (known := self._drift_by_tool.get(name)) is None:
             frozen = tool.code_hash if self._code_only else tool.content_hash
             # Tools that a plugin generates share one package.
             package = tool.package
@@ -90,7 +90,7 @@ class Drift:
                 version = partial(self._version, tool.distribution, tool.distribution_version)
                 known = describe_drift(package, version, frozen, self._not_compared(tool))
                 self._drift_by_hash[package, frozen] = known
-            self._drift_by_tool[tool_id] = known
+            self._drift_by_tool[name] = known
         return known
 
     def _not_compared(self, tool: FrozenTool) -> tuple[str, ...]:

@@ -201,7 +201,8 @@ class Orchestrator:
         if len(calls) == 1:
             return [await self._start(session, calls[0], turn)]
         results: dict[int, CallResult] = {}
-        writes = [index for index, call in enumerate(calls) if self._writes(call)]
+        tools = self.registry.catalog(session.toolset).tools
+        writes = [index for index, call in enumerate(calls) if _writes(tools.get(call.tool_id))]
 
         # All calls belong to the turn they were made in, even if the user begins another one meanwhile.
         async def in_order(indices: Sequence[int], turn: Turn = turn) -> None:
@@ -232,14 +233,12 @@ class Orchestrator:
             if isinstance(call, Call) and call.session is session and call.handler_task is not None
         ]
 
-    def _writes(self, call: ToolCall) -> bool:
-        tool = self.registry.get(call.tool_id)
-        return tool is not None and not tool.reads
-
     def _start(self, session: Session, request: ToolCall, turn: Turn) -> Awaitable[CallResult]:
         """Parse the arguments of a call, then run it; a call that cannot run is answered at once."""
         tool_id, arguments, call_id = request
-        tool = self.registry.tools.get(tool_id)
+        registry, toolset = self.registry, session.toolset
+        # Without a toolset, the path to the tool is as short as it can be.
+        tool = (registry if toolset is None else registry.catalog(toolset)).tools.get(tool_id)
         if tool is None:
             return _resolved(self._unknown_tool(session, request))
         try:
@@ -276,7 +275,8 @@ class Orchestrator:
         self, session: Session, pending: PendingConfirmation, ledger: CallLedger
     ) -> CallResult:
         """Run a call that the user approved, once; the result is that of the original call."""
-        tool = self.registry.tools.get(pending.tool_id)
+        registry, toolset = self.registry, session.toolset
+        tool = (registry if toolset is None else registry.catalog(toolset)).tools.get(pending.tool_id)
         if tool is None:
             missing = self._unknown_tool(session, ToolCall(pending.tool_id, b"", pending.call_id))
             return missing._replace(key=pending.run_key)
@@ -300,7 +300,8 @@ class Orchestrator:
 
     def record_declined(self, session: Session, pending: PendingConfirmation) -> CallResult:
         """Notify observers of a call that the user declined."""
-        tool = self.registry.tools.get(pending.tool_id) or MissingTool(pending.tool_id, self.registry.version)
+        tool = self.registry.catalog(session.toolset).get(pending.tool_id)
+        tool = tool or MissingTool(pending.tool_id, self.registry.version)
         call = Call(tool, session, pending.args, b"", pending.call_id)
         call.policies, call.key = (CONFIRMATION,), pending.run_key
         call.end(CONFIRMATION, DECLINED)
@@ -441,7 +442,7 @@ class Orchestrator:
         return created
 
     async def _call_tool(self, parent: Call, tool_id: str, arguments: Mapping[str, Any]) -> ToolResponse:
-        tool = self.registry.tools.get(tool_id)
+        tool = self.registry.catalog(parent.session.toolset).tools.get(tool_id)
         if tool is None:
             return self._unknown_tool(parent.session, ToolCall(tool_id, b""), parent).response
         refusal = _nesting_refusal(parent.lineage, tool_id)
@@ -463,8 +464,10 @@ class Orchestrator:
 
     def _unknown_tool(self, session: Session, request: ToolCall, parent: Call | None = None) -> CallResult:
         missing = MissingTool(request.tool_id, self.registry.version)
-        reason = self.registry.withheld.get(request.tool_id)
-        close = get_close_matches(missing.id, self.registry.tools, 1)
+        # A tool outside the session's toolset does not exist for it, so nothing may hint at it.
+        catalog = self.registry.catalog(session.toolset)
+        reason = catalog.withheld.get(request.tool_id)
+        close = get_close_matches(missing.id, catalog.tools, 1)
         response = fail(
             ErrorType.NOT_FOUND,
             f"{missing.id!r} is withheld: it {reason}." if reason else f"There is no tool {missing.id!r}.",
@@ -473,6 +476,10 @@ class Orchestrator:
         call = Call(missing, session, {}, b"", request.call_id)
         call.parent = parent
         return self._finish(call, response)
+
+
+def _writes(tool: RegisteredTool | None) -> bool:
+    return tool is not None and not tool.reads
 
 
 async def _run_claimed(

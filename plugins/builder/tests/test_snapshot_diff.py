@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from jackfield.contract.snapshot import Snapshot
 from jackfield.registry.arguments import Arguments
 from jackfield_builder.schema_changes import VersionBump, argument_changes
 from jackfield_builder.snapshot_diff import unannounced_breaks
@@ -361,11 +362,11 @@ def test_a_strict_diff_fails_for_a_removed_tool(site: Any) -> None:
 def test_a_major_bump_of_the_distribution_announces_a_removal(
     before: str, after: str, announced: bool
 ) -> None:
-    def snapshot(version: str, *tool_ids: str) -> Any:
-        frozen = SimpleNamespace(
+    def snapshot(version: str, *tool_ids: str) -> Snapshot:
+        frozen: Any = SimpleNamespace(
             distribution="shop", distribution_version=version, manifest=SimpleNamespace(version="1.0.0")
         )
-        return SimpleNamespace(tools=dict.fromkeys(tool_ids, frozen))
+        return Snapshot("1", "", dict.fromkeys(tool_ids, frozen), {})
 
     old, new = snapshot(before, "gone"), snapshot(after, "new")
     assert set(unannounced_breaks(old, new)) == (set() if announced else {"gone"})

@@ -196,6 +196,15 @@ def test_claim_names_can_be_configured() -> None:
     assert jwts.identify(token) == Identity("ada@x.example", frozenset({"read", "write"}), expires=NOW + 90)
 
 
+def test_a_claim_names_the_organisation_if_the_settings_name_the_claim() -> None:
+    token = signed(OctKey.import_key(SECRET), "HS256", sub="ada", org_id="acme")
+    assert shared().identify(token).organisation is None
+    jwts = shared(organisation_claim="org_id")
+    assert jwts.identify(token).organisation == "acme"
+    with pytest.raises(AuthError):
+        jwts.identify(signed(OctKey.import_key(SECRET), "HS256", sub="ada", org_id=["acme"]))
+
+
 def test_a_key_is_found_in_a_key_set_by_its_id(tmp_path: Path) -> None:
     first, second = (RSAKey.generate_key(2048, {"kid": kid}) for kid in ("one", "two"))
     odd = [{"kty": "oct", "k": "c2VjcmV0", "kid": "three"}, {"kty": "AKP", "kid": "four"}]

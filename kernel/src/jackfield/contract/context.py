@@ -6,11 +6,36 @@ It gives access to the session, the client and capabilities, but never to a sock
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal, Protocol
+from types import MappingProxyType
+from typing import Any, Literal, NamedTuple, Protocol
 
 from jackfield.contract.tool import Intent, ToolResponse, end_voice_session, suppress_audio
 
 Mode = Literal["text", "voice"]
+
+
+class UserQuestion(NamedTuple):
+    """A question to the user during a call, as a form."""
+
+    tool_id: str
+    call_id: str | None
+    asked_by: str
+    """Who asks and gets the answer, such as `the MCP server shop`."""
+    message: str
+    parameters: Mapping[str, Any]
+    """The JSON Schema of the answer."""
+    seconds: float
+    """How long to wait for the answer."""
+
+
+class UserAnswer(NamedTuple):
+    """What the user did with the form of a question; `unanswered` also if no client could show it."""
+
+    outcome: Literal["submitted", "dismissed", "unanswered"]
+    values: Mapping[str, Any] = MappingProxyType({})
+
+
+UNANSWERED = UserAnswer("unanswered")
 
 
 class SessionView(Protocol):
@@ -111,6 +136,11 @@ class ToolContext(Protocol):
 
     async def progress(self, message: str, *, fraction: float | None = None) -> None:
         """Report the progress of a long call to the user."""
+
+    async def ask_user(
+        self, message: str, parameters: Mapping[str, Any], *, asked_by: str, seconds: float
+    ) -> UserAnswer:
+        """Ask the user with a form while the call runs; `unanswered` if no connected client shows forms."""
 
     def audit(self, event: str, **fields: Any) -> None:
         """Add a line to the audit record of this call."""

@@ -13,16 +13,17 @@ import logging
 import os
 import secrets
 from collections import deque
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Protocol
 
 import orjson
 
-from jackfield.contract.context import Mode
+from jackfield.contract.context import Mode, UserAnswer, UserQuestion
 from jackfield.session import fenced_record
 from jackfield.store import Store
+from jackfield.toolsets import Toolset
 
 FORMAT = 3
 """The format of the saved session; it increases whenever a stored name changes."""
@@ -120,6 +121,10 @@ class Publish(Protocol):
         """Publish an event; set `once` if another process may already have published it."""
 
 
+AskUser = Callable[[UserQuestion], Awaitable[UserAnswer]]
+"""Puts the question of a running call to the user."""
+
+
 def _discard(event: str, fields: Mapping[str, Any], *, once: bool = False) -> None:
     """Drop an event, because no client can be connected."""
 
@@ -129,12 +134,12 @@ class SessionFormatError(Exception):
 
 
 class Session:
-    """One conversation with a user. Its mode and user never change; only `repin` changes its registry."""
+    """One conversation. Its mode, user and toolset never change; only `repin` changes its registry."""
 
     __slots__ = (
-        "_digest", "_key", "_revision", "_saved", "_secret", "chains", "epoch", "flags", "history", "id",
-        "mode", "opened_at", "pending_retries", "publish", "registry_version", "repinned", "roles", "state",
-        "turn", "user",
+        "_digest", "_key", "_revision", "_saved", "_secret", "ask_user", "chains", "epoch", "flags",
+        "history", "id", "mode", "opened_at", "organisation", "pending_retries", "publish",
+        "registry_version", "repinned", "roles", "state", "toolset", "turn", "user",
     )  # fmt: skip
 
     def __init__(
@@ -145,6 +150,8 @@ class Session:
         session_id: str | None = None,
         user: str | None = None,
         roles: frozenset[str] = frozenset(),
+        organisation: str | None = None,
+        toolset: Toolset | None = None,
         opened_at: float = 0.0,
         secret: str | None = None,
         publish: Publish = _discard,
@@ -168,7 +175,13 @@ class Session:
         """True if `repin` changed the registry since the session was opened or loaded."""
         self.user = user
         self.roles = roles
+        self.organisation = organisation
+        """The organisation of the user, if the user's identity states one."""
+        self.toolset = toolset
+        """The tools that it is pinned to; None for all tools as they are."""
         self.publish = publish
+        self.ask_user: AskUser | None = None
+        """Asks the user with a form, in a process that connects the session to its clients."""
         self.turn = Turn(1)
         self.history: deque[Turn] = deque(maxlen=HISTORY_LENGTH)
         self.pending_retries: set[Any] = set()
@@ -255,6 +268,10 @@ class Session:
             "turn": self.turn.to_wire(),
             "history": [turn.to_wire() for turn in self.history],
         }
+        if self.organisation is not None:
+            wire["organisation"] = self.organisation
+        if self.toolset is not None:
+            wire["toolset"] = self.toolset.to_wire()
         epoch, key = self._key
         if epoch != self.epoch:
             key = fenced_record.key_for(_record_name(self.id), self.epoch)
@@ -297,6 +314,9 @@ class Session:
             )
         session = cls(wire["mode"], wire["registryVersion"], session_id=session_id, publish=publish)
         session.user, session.roles = wire["user"], frozenset(wire["roles"])
+        session.organisation = wire.get("organisation")
+        if (pinned := wire.get("toolset")) is not None:
+            session.toolset = Toolset.from_wire(pinned)
         session.opened_at = wire["openedAt"]
         session.epoch = saved.epoch
         session._revision = wire.get("revision", 0)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -15,6 +14,7 @@ from jackfield.plugins import PluginFaultKind, Plugins
 from jackfield_builder.entry_points import Selection, distributions, read_entry_points
 from jackfield_builder.findings import CheckCode, Finding
 from jackfield_builder.tool_families import Family
+from jackfield_builder.tool_owners import resolve_owners
 from jackfield_builder.tool_sources import locate_family
 
 __all__ = ["Discovery", "Selection", "discover", "plugin_findings"]
@@ -38,6 +38,8 @@ class Discovery(NamedTuple):
     findings: tuple[Finding, ...]
     families: tuple[Family, ...] = ()
     """The families of which at least one tool is selected."""
+    variants: tuple[EntryPoint, ...] = ()
+    """The entry points of variants; each has the name of a tool in `tools`."""
 
 
 def discover(selection: Selection | None = None, path: list[str] | None = None) -> Discovery:
@@ -57,14 +59,15 @@ def discover(selection: Selection | None = None, path: list[str] | None = None) 
     findings += _unmatched_patterns(selection, entries)
     selected = [entry for entry in entries if selection.includes(entry)]
     findings += _second_copies(selected, path)
-    tools, conflicts = _resolve_owners([entry for entry in selected if entry.group == TOOLS])
-    findings += conflicts
+    owners = resolve_owners([entry for entry in selected if entry.group == TOOLS], families)
+    findings += owners.findings
     return Discovery(
-        tools=tuple(tools),
+        tools=tuple(owners.tools),
         plugins=tuple(entry for entry in selected if entry.group == PLUGINS),
         switched_off=tuple(entry for entry in entries if not selection.includes(entry)),
         findings=tuple(findings),
         families=tuple(families),
+        variants=tuple(owners.variants),
     )
 
 
@@ -140,29 +143,3 @@ def _editable_source(distribution: importlib_metadata.Distribution) -> Path | No
     if origin and getattr(getattr(origin, "dir_info", None), "editable", False):
         return Path(unquote(urlparse(origin.url).path))
     return None
-
-
-def _resolve_owners(tools: list[EntryPoint]) -> tuple[list[EntryPoint], list[Finding]]:
-    """Return the tools with exactly one owner, and a finding for each id that several claim."""
-    claims: dict[str, list[EntryPoint]] = defaultdict(list)
-    for tool in tools:
-        claims[tool.name].append(tool)
-    owned = [claimants[0] for claimants in claims.values() if _has_one_owner(claimants)]
-    return owned, [
-        Finding(
-            CheckCode.TOOL_ID_TAKEN,
-            f"{tool_id!r} is claimed by " + " and by ".join(map(_owner, claimants)),
-            claimants[0].distribution,
-            tool_id,
-        )
-        for tool_id, claimants in claims.items()
-        if not _has_one_owner(claimants)
-    ]
-
-
-def _has_one_owner(claimants: Iterable[EntryPoint]) -> bool:
-    return len({(tool.distribution.name, tool.family) for tool in claimants}) == 1
-
-
-def _owner(tool: EntryPoint) -> str:
-    return f"{tool.distribution}, family {tool.family}" if tool.family else str(tool.distribution)

@@ -45,7 +45,7 @@ class CheckCode(Enum):
     TOOL_ID_TAKEN = _Rule(
         "JF002",
         "two distributions claim the same tool id",
-        "uninstall one of them, or deny it with `--deny DISTRIBUTION`",
+        "uninstall one of them, deny it with `--deny DISTRIBUTION`, or declare it as a `variant`",
     )
     SECOND_COPY = _Rule(
         "JF003",
@@ -65,6 +65,18 @@ class CheckCode(Enum):
     )
     ALLOW_UNMATCHED = _warning(
         "JF007", "an allow or deny pattern matches nothing", "correct the name or remove it"
+    )
+
+    # JF02x: variants of tools
+    VARIANT_ALONE = _Rule(
+        "JF021",
+        "a variant has no tool that it is a variant of",
+        "install the distribution that owns the tool's id, or remove `variant` from schema.json",
+    )
+    VARIANT_DIFFERS = _Rule(
+        "JF022",
+        "a variant's contract is not compatible with that of its tool",
+        "accept every call that the tool accepts and return what it returns, or give the tool its own id",
     )
 
     # JF03x: tools that the build reads from other systems
@@ -402,6 +414,12 @@ class CheckCode(Enum):
         "JF709",
         "a type of the handler does not exist at run time",
         "import it outside `if TYPE_CHECKING:`; until then, the handler gets a dict without a schema",
+    )
+
+    NO_ANSWER = _Rule(
+        "JF710",
+        "a streaming handler never yields an answer",
+        "after the last `yield partial(...)`, yield the answer: `yield ok(...)` or the data",
     )
 
     # JF8xx: the schema adapters

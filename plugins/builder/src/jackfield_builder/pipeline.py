@@ -11,7 +11,7 @@ from typing import Any
 
 from jackfield import plugins as plugin_loading
 from jackfield.contract.manifest import ToolManifest
-from jackfield.contract.snapshot import Snapshot, SnapshotError, previous
+from jackfield.contract.snapshot import Snapshot, SnapshotError, implementation_name, previous
 from jackfield.offers import CannotExpressError, ListedTool, ListingRequest, SchemaAdapterOffer
 from jackfield.plugins import Plugins, RegisteredOffer
 from jackfield.settings import Settings, SettingsFaults, read_offer
@@ -26,6 +26,7 @@ from jackfield_builder.tool_families import Family
 from jackfield_builder.tool_files import SCHEMA
 from jackfield_builder.tool_listings import frozen_origins, listed_tools, without_author
 from jackfield_builder.tool_sources import ToolSource, locate_tools
+from jackfield_builder.tool_variants import check_variants, locate_variants
 
 BUILD_ATTEMPTS = 3
 """How often a build is attempted while files are saved."""
@@ -68,11 +69,14 @@ def _build(
     listed, unlisted = listed_tools(plugins, settings, ListingRequest(others, kept))
     offered = (*offered, *listed)
     found, unlocated = locate_tools(discovery.tools, offered, discovery.families)
+    variants, unlocated_variants = locate_variants(discovery.variants, discovery.families)
+    unlocated += unlocated_variants
     findings = [*discovery.findings, *plugin_findings(plugins), *unlisted, *unlocated]
     if not found and not any(finding.is_error for finding in findings):
         hint = "remove them from deny, or add them to allow" if discovery.switched_off else ""
         findings.append(Finding(CheckCode.NO_TOOLS, _no_tools_message(discovery), hint=hint))
-    tools = check_tools(found, plugins, import_handlers=import_handlers, settings=settings)
+    tools = check_tools([*found, *variants], plugins, import_handlers=import_handlers, settings=settings)
+    check_variants([tool.draft for tool in tools[: len(found)]], [tool.draft for tool in tools[len(found) :]])
     findings += [finding for tool in tools for finding in tool.draft.findings]
     foreign = [each.offer for each in listed if isinstance(each.offer, ListedTool)]
     findings = [without_author(finding, foreign) for finding in findings]
@@ -80,11 +84,15 @@ def _build(
     if any(finding.is_error for finding in findings):
         return BuildResult(discovery, plugins, sort_findings(findings), None), drafts
     snapshot = freeze(tools, plugins)
-    by_tool = {draft.source.tool_id: draft for draft in drafts}
+    by_tool = {_name(draft): draft for draft in drafts}
     findings += [
         _in_its_file(finding, by_tool[finding.subject]) for finding in _missing_bumps(snapshot, settings)
     ]
     return BuildResult(discovery, plugins, sort_findings(findings), snapshot), drafts
+
+
+def _name(draft: ToolDraft) -> str:
+    return implementation_name(draft.source.tool_id, (draft.schema or {}).get("variant"))
 
 
 def _changed_files(drafts: Iterable[ToolDraft]) -> list[Finding]:

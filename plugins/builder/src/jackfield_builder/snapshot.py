@@ -53,6 +53,11 @@ def freeze(tools: Iterable[CheckedTool], plugins: Plugins) -> Snapshot:
         if source.family and source.tool_id in source.family.folders:
             folders[source.package].append(source.tool_id)
     installation = InstalledDistributions()
+    described = sorted(
+        (_tool(each, installation, folders[each.draft.source.package]) for each in tools),
+        key=lambda tool: (str(tool["toolId"]), str(tool.get("variant", ""))),
+    )
+    variants = [tool for tool in described if "variant" in tool]
     return seal(
         {
             "formatVersion": FORMAT_VERSION,
@@ -72,10 +77,8 @@ def freeze(tools: Iterable[CheckedTool], plugins: Plugins) -> Snapshot:
             "intents": [each.name for each in plugins.of("jackfield_intent_handlers")],
             "distributions": installation.records(_contributed_modules(tools, plugins)),
             "plugins": _plugins(plugins, installation),
-            "tools": sorted(
-                (_tool(each, installation, folders[each.draft.source.package]) for each in tools),
-                key=lambda tool: str(tool["toolId"]),
-            ),
+            "tools": [tool for tool in described if "variant" not in tool],
+            **({"variants": variants} if variants else {}),
         }
     )
 

@@ -7,15 +7,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import semver
+from jackfield.contract.manifest import ToolManifest
 from jackfield.contract.snapshot import FrozenTool, Snapshot
 from jackfield.distributions import Distribution
 
+from jackfield_builder.contract_changes import contract_changes
 from jackfield_builder.findings import CheckCode, Finding
 from jackfield_builder.implied_fields import semantic_version
 from jackfield_builder.listed_definitions import hint_changes, is_renamed, text_changes
-from jackfield_builder.schema_changes import VersionBump, argument_changes, in_place, value_change
-
-_EFFECTS = ("none", "read_only", "writes")
+from jackfield_builder.schema_changes import VersionBump
 
 _MAX_NAMES = 3
 """Up to this many distributions are listed by name; more are counted."""
@@ -33,8 +33,9 @@ def compare_snapshots(before: Snapshot, after: Snapshot) -> list[SnapshotChange]
     """Return every difference in a stable order, tools first."""
     changes: list[SnapshotChange] = []
     renamings = _renamings(before, after)
-    for tool_id in sorted({*before.tools, *after.tools}):
-        old, new = before.tools.get(tool_id), after.tools.get(tool_id)
+    earlier, later = before.implementations, after.implementations
+    for tool_id in sorted({*earlier, *later}):
+        old, new = earlier.get(tool_id), later.get(tool_id)
         if old is None and new is not None:
             place = f", in the family {new.family}" if new.family else ""
             place = place or (f", of the server {new.origin['server']}" if new.origin else "")
@@ -57,21 +58,19 @@ def compare_snapshots(before: Snapshot, after: Snapshot) -> list[SnapshotChange]
 def tool_changes(old: FrozenTool, new: FrozenTool) -> list[SnapshotChange]:
     """Return the changes of one tool except its version, each with the bump it requires."""
     return [
-        SnapshotChange(new.manifest.tool_id, what, bump)
+        SnapshotChange(new.name, what, bump)
         for what, bump in (
-            *argument_changes(old.manifest.parameters, new.manifest.parameters),
-            *_result_changes(old.manifest.returns, new.manifest.returns),
-            *_metadata_changes(old.manifest.metadata(), _shown_metadata(old, new)),
+            *contract_changes(old.manifest, _shown_manifest(old, new)),
             *(_origin_changes(old, new) if old.origin and new.origin else _text_changes(old, new)),
             *_code_changes(old, new),
         )
     ]
 
 
-def _shown_metadata(old: FrozenTool, new: FrozenTool) -> dict[str, Any]:
-    """Return a tool's metadata; a changed description of another system is shown with both texts."""
-    metadata = new.manifest.metadata()
-    return {**metadata, "description": old.manifest.description} if old.origin and new.origin else metadata
+def _shown_manifest(old: FrozenTool, new: FrozenTool) -> ToolManifest:
+    """Return a tool's manifest; a changed description of another system is shown with both texts."""
+    listed = old.origin and new.origin
+    return new.manifest._replace(description=old.manifest.description) if listed else new.manifest
 
 
 def required_bump(changes: list[SnapshotChange]) -> VersionBump | None:
@@ -85,11 +84,11 @@ def missing_bumps(earlier: Sequence[Snapshot], current: Snapshot) -> list[Findin
     Each tool has one finding, for the largest missing bump.
     """
     findings = []
-    for tool_id, new in current.tools.items():
+    for tool_id, new in current.implementations.items():
         if new.origin:
             # Nobody here decides on the version of a tool that another system provides.
             continue
-        since = [old for snapshot in earlier if (old := snapshot.tools.get(tool_id))]
+        since = [old for snapshot in earlier if (old := snapshot.implementations.get(tool_id))]
         missing = [each for old in since if (each := missing_bump(old, new))]
         if missing:
             required, message = max(missing, key=lambda each: each[0])
@@ -114,13 +113,14 @@ def unannounced_breaks(before: Snapshot, after: Snapshot) -> dict[str, str]:
 
     A removed tool has no version left, so the version of its distribution has to announce the removal.
     """
+    earlier, later = before.implementations, after.implementations
     removed = {
         tool_id: f"removed, without a major bump of {old.distribution} {old.distribution_version}"
-        for tool_id, old in before.tools.items()
-        if tool_id not in after.tools and not _announces_removal(old, after)
+        for tool_id, old in earlier.items()
+        if tool_id not in later and not _announces_removal(old, after)
     }
-    both = [tool_id for tool_id in after.tools if tool_id in before.tools]
-    missing = {tool_id: missing_bump(before.tools[tool_id], after.tools[tool_id]) for tool_id in both}
+    both = [tool_id for tool_id in later if tool_id in earlier]
+    missing = {tool_id: missing_bump(earlier[tool_id], later[tool_id]) for tool_id in both}
     breaks = {tool_id: each[1] for tool_id, each in missing.items() if each and each[0] is VersionBump.MAJOR}
     return {**removed, **breaks}
 
@@ -128,7 +128,9 @@ def unannounced_breaks(before: Snapshot, after: Snapshot) -> dict[str, str]:
 def _announces_removal(old: FrozenTool, after: Snapshot) -> bool:
     """Return whether the distribution of a removed tool still has tools, and a major bump."""
     versions = {
-        each.distribution_version for each in after.tools.values() if each.distribution == old.distribution
+        each.distribution_version
+        for each in after.implementations.values()
+        if each.distribution == old.distribution
     }
     earlier = semantic_version(old.distribution_version)
     try:
@@ -170,51 +172,6 @@ def _is_bumped(old: str, new: str, required: VersionBump) -> bool:
     if after.major > before.major:
         return True
     return required <= (VersionBump.MINOR if after.minor > before.minor else VersionBump.PATCH)
-
-
-def _result_changes(
-    before: Mapping[str, Any] | None, after: Mapping[str, Any] | None
-) -> Iterator[tuple[str, VersionBump]]:
-    before, after = in_place(before, after)
-    if before == after:
-        return
-    old, new = (before or {}).get("properties", {}), (after or {}).get("properties", {})
-    for name in sorted({*old} - {*new}):
-        yield f"result no longer includes {name}", VersionBump.MAJOR
-    for name in sorted({*new} - {*old}):
-        yield f"result also includes {name}", VersionBump.MINOR
-    for name in sorted({*old} & {*new}):
-        if old[name] != new[name]:
-            retyped = old[name].get("type") != new[name].get("type")
-            yield f"result's {name} changed", VersionBump.MAJOR if retyped else VersionBump.MINOR
-    if old == new:
-        yield "schema of the result changed", VersionBump.MINOR
-
-
-def _metadata_changes(before: dict[str, Any], after: dict[str, Any]) -> Iterator[tuple[str, VersionBump]]:
-    for mode in sorted({*before["allowedModes"]} - {*after["allowedModes"]}):
-        yield f"no longer offered in {mode}", VersionBump.MAJOR
-    for mode in sorted({*after["allowedModes"]} - {*before["allowedModes"]}):
-        yield f"now offered in {mode}", VersionBump.MINOR
-    riskier = _EFFECTS.index(after["sideEffects"]) > _EFFECTS.index(before["sideEffects"])
-    bumps = {
-        "sideEffects": VersionBump.MAJOR if riskier else VersionBump.MINOR,
-        "idempotent": VersionBump.MINOR if after["idempotent"] else VersionBump.MAJOR,
-        "category": VersionBump.MINOR,
-        "requiresConfirmation": VersionBump.MINOR,
-        "requires": VersionBump.MINOR,
-        "rateLimit": VersionBump.MINOR,
-        "availability": VersionBump.MINOR,
-        "timeoutMs": VersionBump.MINOR,
-        "latencyBudgetMs": VersionBump.PATCH,
-        "description": VersionBump.PATCH,
-        "preview": VersionBump.PATCH,
-    }
-    for field, bump in bumps.items():
-        if before[field] != after[field]:
-            is_long = field in {"description", "preview", "availability"}
-            what = "changed" if is_long else value_change(before[field], after[field]).replace('"', "")
-            yield f"{field} {what}", bump
 
 
 def _renamings(before: Snapshot, after: Snapshot) -> dict[str, str]:

@@ -109,7 +109,8 @@ class AgentPool:
 
     async def work(self, parent: SessionView, instructions: str, tools: Sequence[str], tell: Tell) -> Report:
         """Run a task with a new agent, and return its report."""
-        lent, transport = self._lent(tools), self._reached()
+        owner = await self._owner(parent)
+        lent, transport = self._lent(tools, owner), self._reached()
         who = parent.user or parent.id
         self._admit(who)
         session_id = os.urandom(16).hex()
@@ -120,7 +121,7 @@ class AgentPool:
                 await self._forget_slot(UserSlot(who, before.agent, before.host))
             async with self._counted(who, session_id):
                 await self._record_start(parent, session_id, instructions, tools)
-                session = await self._session(parent, session_id, lent)
+                session = await self._session(parent, owner, session_id, lent)
                 return await self._carried_out(shift, session, transport, instructions, tell)
         finally:
             del self._shifts[session_id]
@@ -215,11 +216,24 @@ class AgentPool:
     def _brief(self, tools: Mapping[str, RegisteredTool]) -> str:
         return brief(tools, steps=self._settings.steps, characters=self._settings.characters)
 
-    def _lent(self, tools: Sequence[str]) -> dict[str, RegisteredTool]:
+    async def _owner(self, parent: SessionView) -> Session | None:
+        """Return the session that starts an agent; its roles and its toolset are also the agent's."""
+        try:
+            return await Session.resume(parent.id, self._here.store)
+        except StoreUnavailableError as error:
+            _log.error("the session of an agent's task cannot be read: %s", error)
+            raise tool_errors.cannot_be_kept() from None
+
+    def _lent(self, tools: Sequence[str], owner: Session | None) -> dict[str, RegisteredTool]:
+        usable = self._tools
+        if owner is not None and owner.toolset is not None:
+            # The implementations of the toolset; a tool outside it does not exist for the agent either.
+            offered = self._here.registry.catalog(owner.toolset).tools
+            usable = {name: offered[name] for name in usable if name in offered}
         for name in tools:
-            if name not in self._tools:
-                raise tool_errors.not_lent(name, list(self._tools))
-        return {name: tool for name, tool in self._tools.items() if not tools or name in tools}
+            if name not in usable:
+                raise tool_errors.not_lent(name, list(usable))
+        return {name: tool for name, tool in usable.items() if not tools or name in tools}
 
     def _reached(self) -> Transport:
         """The transport that all agents share."""
@@ -241,7 +255,11 @@ class AgentPool:
             raise tool_errors.too_many(self._settings.at_once, own=False)
 
     async def _session(
-        self, parent: SessionView, session_id: str, tools: Mapping[str, RegisteredTool]
+        self,
+        parent: SessionView,
+        owner: Session | None,
+        session_id: str,
+        tools: Mapping[str, RegisteredTool],
     ) -> Session:
         """Open a session for the parent's user with the parent's roles, but without the user's words.
 
@@ -249,12 +267,13 @@ class AgentPool:
         """
         runtime = self._here
         try:
-            kept = await Session.resume(parent.id, runtime.store)
             return await runtime.open_session(
                 "text",
                 session_id=session_id,
                 user=parent.user,
-                roles=kept.roles if kept else frozenset(),
+                roles=owner.roles if owner else frozenset(),
+                organisation=owner.organisation if owner else None,
+                toolset=owner.toolset if owner else None,
                 prompt_tokens=len(self._brief(tools)) // 4,
             )
         except StoreUnavailableError as error:

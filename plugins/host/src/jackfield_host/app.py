@@ -80,6 +80,11 @@ async def open_host(
     faults = SettingsFaults() if faults is None else faults
     async with AsyncExitStack() as closing:
         authenticator = faults.collect(lambda: Authenticator(options))
+        for name, key in options.keys.items():
+            if key.toolset is not None and key.toolset not in settings.toolsets:
+                known = ", ".join(settings.toolsets) or "none"
+                fault = f"there is no toolset {key.toolset!r} in [toolsets]; there is {known}"
+                faults.add(f"[host.keys.{name}] toolset: {fault}")
         runtime = await start_runtime(
             settings,
             faults,

@@ -334,6 +334,7 @@ class ToolSummary(ResponseModel):
     side_effects: str
     requires_confirmation: bool | Literal["policy"]
     allowed_modes: list[Mode]
+    variant: str | None = Field(None, description="The variant, if it is not the tool's own implementation.")
     tokens: ToolTokens | None = Field(description="Null if the provider supports none of its modes.")
 
 
@@ -371,6 +372,7 @@ class RegistryTool(ResponseModel):
     distribution_version: str
     content_hash: str
     family: str | None = Field(None, description="The family that it belongs to, if any.")
+    variant: str | None = Field(None, description="The variant, if it is not the tool's own implementation.")
 
 
 class RegistryPlugin(ResponseModel):

@@ -117,6 +117,13 @@ class KeySettings:
     mode: Annotated[
         Mode | None, Help("`text` or `voice` if the key is valid only for that mode.", default="both")
     ] = None
+    organisation: Annotated[
+        Name | None, Help("The organisation of the user, for toolsets.", default="none")
+    ] = None
+    toolset: Annotated[
+        Name | None,
+        Help("The toolset of sessions that the key opens.", default="the one for the user"),
+    ] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,6 +156,9 @@ class JwtSettings:
     mode_claim: Annotated[
         str, Help("The claim that restricts a token to `text` or `voice`; empty: none.")
     ] = "mode"
+    organisation_claim: Annotated[
+        str, Help("The claim with the user's organisation, such as `org_id`, for toolsets; empty: none.")
+    ] = ""
     leeway: Annotated[
         int,
         Ge(0),

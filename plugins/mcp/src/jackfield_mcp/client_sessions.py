@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+from typing import Any
 from weakref import WeakValueDictionary
 
 import orjson
 from jackfield.registry.registry import RegistryError
 from jackfield.session.session import Session
+from jackfield.toolsets import Toolset
 from jackfield_sessions.manager import SessionManager
 
 from jackfield_mcp.caller import Caller
@@ -34,12 +36,17 @@ class ClientSessions:
             self._key = await key_from_store(self._sessions.runtime.store)
         return self._key
 
+    def toolset(self, caller: Caller) -> Toolset | None:
+        """Return the toolset of a client's session."""
+        return self._sessions.runtime.toolsets.choose(**caller.identity.session_fields)
+
     async def open(self, caller: Caller) -> Session:
         """Return the session of a client; raise `SessionRefused` if the user may not have one now."""
         sessions, identity = self._sessions, caller.identity
         if sessions.draining or identity.session:
             await sessions.admission.admit(identity)
-        session_id = session_id_of(caller)
+        toolset = self.toolset(caller)
+        session_id = session_id_of(caller, toolset)
         secret = derive(await self.key(), f"session/{session_id}")
         session = await self._find(session_id, secret)
         if session is not None:
@@ -51,8 +58,7 @@ class ClientSessions:
                 return session
             return await sessions.runtime.open_session(
                 identity.mode or "text",
-                user=identity.user,
-                roles=identity.roles,
+                **{**identity.session_fields, "toolset": toolset},
                 session_id=session_id,
                 secret=secret,
             )
@@ -70,11 +76,14 @@ class ClientSessions:
         return session if usable else None
 
 
-def session_id_of(caller: Caller) -> str:
+def session_id_of(caller: Caller, toolset: Toolset | None = None) -> str:
     """Return the id of a client's session.
 
-    The roles and the mode are part of it: a session keeps those that it was opened with.
+    The roles, the mode and the toolset are part of it: a session keeps those that it was opened with, and
+    its client is shown the same tools.
     """
     identity = caller.identity
-    parts = [identity.user, sorted(identity.roles), identity.mode, caller.client]
+    parts: list[Any] = [identity.user, sorted(identity.roles), identity.mode, caller.client]
+    if toolset is not None:
+        parts.append(toolset.key)
     return hashlib.sha256(b"mcp\n" + orjson.dumps(parts)).hexdigest()[:32]

@@ -96,13 +96,16 @@ class Clients:
 
     async def note(self, caller: Caller, protocol: str) -> None:
         """Record that a client without a handshake is in use."""
-        session = session_id_of(caller)
+        session = self._session_id(caller)
         key = _prefix(caller.identity.user) + session
         known, at = self._known.get(key, (None, 0.0))
         if known is None or time.monotonic() - at >= SEEN_SECONDS:
             client = self._client(session, caller, protocol, None, handshake=False)
             opened = known.opened_at if known is not None else client.opened_at
             await self._write(client._replace(opened_at=opened))
+
+    def _session_id(self, caller: Caller) -> str:
+        return session_id_of(caller, self._runtime.toolsets.choose(**caller.identity.session_fields))
 
     async def disconnect(self, client: Client) -> None:
         """Forget a connection."""
@@ -133,7 +136,7 @@ class Clients:
             name=caller.client,
             version=caller.version,
             protocol=protocol[:MAX_NAME],
-            session=session_id_of(caller),
+            session=self._session_id(caller),
             elicitation=elicitation,
             handshake=handshake,
             opened_at=now,

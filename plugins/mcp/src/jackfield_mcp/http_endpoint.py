@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import mcp_types as t
-from jackfield.registry.registry import Registry
+from jackfield.registry.registry import ToolCatalog
 from jackfield_host.errors import HttpError
 from jackfield_host.host import Host
 from jackfield_sessions.admission import Identity
@@ -106,7 +106,9 @@ class HttpEndpoint:
         if message.id is None:
             await self._acknowledge(request, send)
             return
-        route = _route(request, message, self._sessions.runtime.registry)
+        runtime = self._sessions.runtime
+        toolset = runtime.toolsets.choose(**_identity(request).session_fields)
+        route = _route(request, message, runtime.registry.catalog(toolset))
         if isinstance(route, InboundLadderRejection):
             status = ERROR_CODE_HTTP_STATUS.get(route.code, 400)
             await send_error(send, status, route.code, route.message, request_id=message.id, data=route.data)
@@ -292,7 +294,7 @@ def _connection(client: Client) -> Connection:
 
 
 def _route(
-    request: Request, message: Message, registry: Registry
+    request: Request, message: Message, registry: ToolCatalog
 ) -> InboundLadderRejection | InboundModernRoute:
     """Check the headers and the envelope of a request; return the route if nothing is wrong."""
     duplicated = find_duplicated_routing_header(request.headers.items())

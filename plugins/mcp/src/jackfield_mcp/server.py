@@ -53,6 +53,7 @@ class McpServer(Server[Any]):
         """`local` is the user of requests over stdio."""
         self._registry = sessions.runtime.registry
         self._local = local
+        self._client_sessions = client_sessions
         self._tools = ToolPages(self._registry, settings.page_size)
         elicitation = Elicitation(sessions, settings)
         log_levels = LogLevels()
@@ -93,7 +94,8 @@ class McpServer(Server[Any]):
         if ctx.request is None and not caller.modern:
             self._stdio_session = ctx.session
         identity = caller.identity
-        return self._tools.page(identity.mode or "text", params.cursor if params else None)
+        toolset = self._client_sessions.toolset(caller)
+        return self._tools.page(identity.mode or "text", params.cursor if params else None, toolset)
 
     async def _call_tool(self, ctx: Context, params: t.CallToolRequestParams) -> Any:
         return await self._calls.call(ctx, params, caller_of(ctx, self._local))

@@ -10,24 +10,29 @@ from typing import Any
 import mcp_types as t
 from jackfield.contract.context import Mode
 from jackfield.registry.registry import RegisteredTool, Registry
+from jackfield.toolsets import Toolset
 from mcp.shared.exceptions import MCPError
 
 RESULT = "result"
 """The member that holds data that is not an object, because structured content has to be one."""
 
 
+MAX_LISTS = 1000
+"""How many lists of tools are kept; there is one for each mode and toolset."""
+
+
 class ToolPages:
-    """Pages of the tools that a mode offers; they are built again when the registry changes."""
+    """Pages of the tools that a mode and a toolset offer; they are built again when the registry changes."""
 
     def __init__(self, registry: Registry, page_size: int) -> None:
         self._registry = registry
         self._page_size = page_size
         self._declared_of: Mapping[str, RegisteredTool] | None = None
-        self._declared: dict[Mode, list[t.Tool]] = {}
+        self._declared: dict[tuple[Mode, str], list[t.Tool]] = {}
 
-    def page(self, mode: Mode, cursor: str | None) -> t.ListToolsResult:
+    def page(self, mode: Mode, cursor: str | None, toolset: Toolset | None = None) -> t.ListToolsResult:
         """Return the tools after a cursor; raise `MCPError` for a cursor that is not ours."""
-        tools = self._tools(mode)
+        tools = self._tools(mode, toolset)
         first = 0
         if cursor is not None:
             last = _decode_cursor(cursor)
@@ -36,15 +41,16 @@ class ToolPages:
         more = first + self._page_size < len(tools)
         return t.ListToolsResult(tools=shown, next_cursor=_encode_cursor(shown[-1].name) if more else None)
 
-    def _tools(self, mode: Mode) -> list[t.Tool]:
+    def _tools(self, mode: Mode, toolset: Toolset | None) -> list[t.Tool]:
         # The registry replaces its mapping with every change, so the same one holds the same tools.
-        if self._declared_of is not self._registry.tools:
+        if self._declared_of is not self._registry.tools or len(self._declared) >= MAX_LISTS:
             self._declared_of = self._registry.tools
             self._declared.clear()
-        if mode not in self._declared:
-            offered = self._registry.offered(mode)
-            self._declared[mode] = sorted(map(declare, offered), key=lambda tool: tool.name)
-        return self._declared[mode]
+        key = mode, toolset.key if toolset else ""
+        if key not in self._declared:
+            offered = self._registry.catalog(toolset).offered(mode)
+            self._declared[key] = sorted(map(declare, offered), key=lambda tool: tool.name)
+        return self._declared[key]
 
 
 def declare(tool: RegisteredTool) -> t.Tool:

@@ -147,10 +147,9 @@ class AuditEncoder:
 
     def _redactor(self, tool: RegisteredTool) -> Redactor:
         # A reloaded registry may have another tool under the same id, with other sensitive properties.
-        known = self._redactors.get((tool.id, tool.registry_version))
-        return known or _remember(
-            self._redactors, (tool.id, tool.registry_version), Redactor(tool.manifest.parameters)
-        )
+        # So may a variant.
+        key = (tool.frozen.name, tool.registry_version)
+        return self._redactors.get(key) or _remember(self._redactors, key, Redactor(tool.manifest.parameters))
 
 
 _Value = TypeVar("_Value")
@@ -175,6 +174,9 @@ def _shared(call: Call, error: ErrorType | None, host: str) -> bytes:
         "registryVersion": tool.registry_version,
         "category": tool.manifest.category,
         "pinnedVersion": session.registry_version,
+        **({"variant": tool.variant} if tool.variant else {}),
+        **({"toolset": name(session.toolset.name)} if session.toolset else {}),
+        **({"organisation": name(session.organisation)} if session.organisation else {}),
         "session": name(session.id),
         "user": None if session.user is None else name(session.user),
         "mode": session.mode,

@@ -8,7 +8,7 @@ import time
 from collections import Counter
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import quote, unquote
 
 from jackfield.contract.context import Mode
@@ -49,6 +49,16 @@ class Identity(NamedTuple):
     """The only mode that the token is valid for; None for both."""
     expires: float | None = None
     """When the token expires, in seconds since 1970; None if it does not."""
+    organisation: str | None = None
+    """The organisation of the user; None if the token states none."""
+    toolset: str | None = None
+    """The name of the toolset of sessions that the token opens; None if the settings decide by user."""
+
+    @property
+    def session_fields(self) -> dict[str, Any]:
+        """The fields of a session that is opened for this identity."""
+        fields = {"user": self.user, "roles": self.roles}
+        return fields | {"organisation": self.organisation, "toolset": self.toolset}
 
 
 class SessionRefused(Exception):  # noqa: N818 - a decision, not a fault

@@ -93,6 +93,7 @@ class DirectCalls:
         return session
 
     async def _resume_repinned(self, session_id: str, publish: Publish) -> Session | None:
+        await self._runtime.check_signatures()
         try:
             session = await Session.resume(session_id, self._runtime.store, publish)
         except SessionFormatError as error:
@@ -109,10 +110,12 @@ class DirectCalls:
         in the answer, and the call is answered when the session is saved.
         """
         runtime = self._runtime
-        tool = runtime.registry.tools.get(tool_id)
-        if tool is None or not tool.volatile or not runtime.orchestrator.claims_calls:
-            return await runtime.open_session(mode, **fields)
         session = runtime.create_session(mode, **fields)
+        tool = runtime.registry.catalog(session.toolset).tools.get(tool_id)
+        if tool is None or not tool.volatile or not runtime.orchestrator.claims_calls:
+            await session.save(runtime.store)
+            runtime.announce_session(session)
+            return session
         self._keep(session).unsaved = True
         runtime.announce_session(session)
         return session
@@ -167,7 +170,7 @@ class DirectCalls:
         async def run(used: Session) -> CallResult:
             """Run the call and publish its events."""
             if not again:
-                used.publish(*event_fields(tool_start(runtime.registry, call)))
+                used.publish(*event_fields(tool_start(runtime.registry.catalog(used.toolset), call)))
             turn = used.turn if again else self._turn(used, group)
             (answer,) = await runtime.orchestrator.handle(used, [call], turn)
             is_live = used.id in self._live_sessions

@@ -21,6 +21,7 @@ from jackfield.orchestrator import CallResult
 from jackfield.protocol.close_codes import (
     BANNED,
     ENDED,
+    INTERNAL,
     MAX_DURATION,
     PROVIDER_UNAVAILABLE,
     REPLACED,
@@ -29,7 +30,7 @@ from jackfield.protocol.close_codes import (
 )
 from jackfield.protocol.codec import event_fields
 from jackfield.protocol.messages import GoingAway, Notification, OfferedTool, SessionInfo
-from jackfield.registry.registry import RegistryError
+from jackfield.registry.registry import RegistryError, UntrustedRegistryError
 from jackfield.runtime import Runtime
 from jackfield.session.session import RECOVERY_SECONDS, Session
 from jackfield.settings import Settings
@@ -140,6 +141,10 @@ class SessionManager:
         With `transport`, it continues over that transport; the previous connection is closed first.
         """
         await self.admission.check_ban(identity)
+        try:
+            await self.runtime.check_signatures()
+        except UntrustedRegistryError as error:
+            raise SessionRefused(INTERNAL, str(error)) from None
         session_id, _, secret = token.partition(".")
         async with self._locks.setdefault(session_id, asyncio.Lock()):
             live = self.live.get(session_id)
@@ -187,6 +192,8 @@ class SessionManager:
                 session = await self.runtime.resume_session(session_id, drop_event)
             else:
                 session = await self.direct_calls.load(session_id)
+        except UntrustedRegistryError as error:
+            raise SessionRefused(INTERNAL, str(error)) from None
         except RegistryError as error:
             raise SessionRefused(UNKNOWN_SESSION, str(error)) from None
         if session is None:
@@ -215,7 +222,7 @@ class SessionManager:
             session, transport = live.session, live.transport
             before, now = session.registry_version, self.runtime.registry.version
             instructions = self.factory.instructions(session, live.locale or NO_LOCALE, transport)
-            await live.adopt_registry(instructions, self.factory.omitted_guides(session.mode, transport))
+            await live.adopt_registry(instructions, self.factory.omitted_guides(session, transport))
             if before != now:
                 self._notify_adopted(session, tools)
 
@@ -231,7 +238,7 @@ class SessionManager:
     def session_info(self, live: LiveSession, *, resumed: bool, operator: bool) -> SessionInfo:
         """Return the first message to a client; operators see why the provider was chosen."""
         choice, session = self.factory.provider_choice, live.session
-        tools = self.runtime.registry.summaries(session.mode)
+        tools = self.runtime.registry.catalog(session.toolset).summaries(session.mode)
         return SessionInfo(
             session=session.id,
             token=session.token,
@@ -328,7 +335,7 @@ class SessionManager:
             transport,
             instructions=self.factory.instructions(session, locale, transport),
             checkpoint=checkpoint,
-            omitted_guides=self.factory.omitted_guides(session.mode, transport),
+            omitted_guides=self.factory.omitted_guides(session, transport),
             answer_tokens=self.factory.answer_tokens,
             voice=voice._replace(language=locale.language or voice.language),
             dead_air=self.options.dead_air_seconds,

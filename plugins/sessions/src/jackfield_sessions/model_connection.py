@@ -62,14 +62,14 @@ def base_config(
     answer_tokens: int = 0,
 ) -> ConnectionConfig:
     """Return what all connections of a session share: instructions, tools and voice."""
-    mode = session.mode
-    offered = {tool.id: tool for tool in registry.offered(mode)}
-    in_text = {tool.id: tool for tool in registry.offered("text")}
+    mode, catalog = session.mode, registry.catalog(session.toolset)
+    offered = {tool.id: tool for tool in catalog.offered(mode)}
+    in_text = {tool.id: tool for tool in catalog.offered("text")}
     tools = {**in_text, **offered}
     return ConnectionConfig(
         mode,
         instructions,
-        registry.provider_schemas(transport.adapter(mode), mode),
+        catalog.provider_schemas(transport.adapter(mode), mode),
         guides={name: tool.frozen.documentation for name, tool in offered.items()},
         voice=voice,
         answer_tokens=answer_tokens,

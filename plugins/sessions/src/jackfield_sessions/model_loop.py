@@ -217,7 +217,7 @@ class ModelLoop:
     async def _on_form(self, event: FormRequest) -> None:
         """Save and publish a form that the model wants completed."""
         session = self._session
-        tool = self._runtime.registry.get(event.tool_id)
+        tool = self._runtime.registry.catalog(session.toolset).get(event.tool_id)
         if tool is None or session.mode not in tool.manifest.allowed_modes:
             _log.error("session %s: the transport asks for the form of %r", session.id, event.tool_id)
             return

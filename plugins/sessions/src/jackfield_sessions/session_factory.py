@@ -14,6 +14,7 @@ from jackfield.protocol.close_codes import CONVERSATIONS_OFF, PROVIDER_UNAVAILAB
 from jackfield.runtime import Runtime
 from jackfield.session.session import Session
 from jackfield.settings import NO_PROVIDER, Settings
+from jackfield.toolsets import Toolset
 from jackfield.transport.protocol import Transport
 
 from jackfield_sessions.admission import Identity, SessionRefused
@@ -26,6 +27,9 @@ from jackfield_sessions.instructions import (
 )
 
 _log = logging.getLogger(__name__)
+
+MAX_PROMPTS = 1000
+"""How many prompts are kept; there is one for each mode and toolset."""
 
 
 class ClientLocale(NamedTuple):
@@ -49,7 +53,7 @@ class SessionFactory:
         self._runtime = runtime
         self._settings = settings
         self._prompt_folders = folders(settings.prompts)
-        self._fixed: dict[tuple[Mode, str, int], FixedPrompt] = {}
+        self._fixed: dict[tuple[Mode, str, int, str], FixedPrompt] = {}
         self.prompts: list[FixedPrompt]
         """The fixed part of the prompt of each mode."""
         self.compose_prompts()
@@ -63,6 +67,12 @@ class SessionFactory:
             self._fixed = before
             raise
 
+    def prompts_for(self, toolset: Toolset | None) -> list[FixedPrompt]:
+        """Return the fixed part of the prompt of each mode, for sessions with a toolset."""
+        if toolset is None:
+            return self.prompts
+        return [self.prompt(mode, self._transport, toolset) for mode in sorted(self._transport.modes)]
+
     @property
     def provider_choice(self) -> ProviderChoice:
         """Return which provider answers the next session, and why."""
@@ -73,11 +83,14 @@ class SessionFactory:
         """True if the settings turn conversations off."""
         return self.provider == NO_PROVIDER and not self._choice.detected
 
-    def prompt(self, mode: Mode, transport: Transport) -> FixedPrompt:
-        """Return the fixed part of the prompt; it is composed once, so that all sessions share it."""
-        key = mode, transport.adapter(mode), token_budget(self._settings, transport)
+    def prompt(self, mode: Mode, transport: Transport, toolset: Toolset | None = None) -> FixedPrompt:
+        """Return the fixed part of the prompt; all sessions with the same toolset share it."""
+        name = toolset.key if toolset else ""
+        key = mode, transport.adapter(mode), token_budget(self._settings, transport), name
         if key not in self._fixed:
-            tools = [tool.frozen for tool in self._runtime.registry.offered(mode)]
+            if len(self._fixed) >= MAX_PROMPTS:
+                self._fixed.clear()
+            tools = [tool.frozen for tool in self._runtime.registry.catalog(toolset).offered(mode)]
             self._fixed[key] = fixed_prompt(tools, mode, self._prompt_folders, adapter=key[1], budget=key[2])
         return self._fixed[key]
 
@@ -94,35 +107,37 @@ class SessionFactory:
         self, mode: Mode, identity: Identity, locale: ClientLocale, transport: Transport, **fields: Any
     ) -> Session:
         """Create and save a session that is not live yet; `fields` are further ones of the session."""
-        registry, tokens, declaration_tokens = self._runtime.registry, 0, 0
+        runtime, tokens, declaration_tokens = self._runtime, 0, 0
+        owner = identity.session_fields
+        owner["toolset"] = toolset = runtime.toolsets.choose(**owner)
         # Without a model, a user can still call tools in the session.
         if mode in transport.modes:
-            prompt = self.prompt(mode, transport)
+            prompt = self.prompt(mode, transport, toolset)
             tokens = estimated_tokens(prompt.with_context(_context(identity.user, locale.time_zone)))
             declaration_tokens = prompt.declaration_tokens
-        session = await self._runtime.open_session(
+        session = await runtime.open_session(
             mode,
-            user=identity.user,
-            roles=identity.roles,
+            **owner,
             prompt_tokens=tokens,
             declaration_tokens=declaration_tokens,
             **fields,
         )
         _log.info(
             "session %s (%s) opened on registry %s: about %d tokens of prompt, %d of declarations",
-            session.id, mode, registry.version, tokens, declaration_tokens,
+            session.id, mode, runtime.registry.version, tokens, declaration_tokens,
         )  # fmt: skip
         return session
 
     def instructions(self, session: Session, locale: ClientLocale, transport: Transport) -> str:
         """Return the instructions of a session: the fixed part of the prompt, then its context."""
         context = _context(session.user or "", locale.time_zone)
-        return self.prompt(session.mode, transport).with_context(context)
+        return self.prompt(session.mode, transport, session.toolset).with_context(context)
 
-    def omitted_guides(self, mode: Mode, transport: Transport) -> dict[str, str]:
-        """Return the guides that the instructions omit, by tool."""
-        tools = self._runtime.registry.tools
-        return {tool: tools[tool].frozen.documentation for tool in self.prompt(mode, transport).omitted}
+    def omitted_guides(self, session: Session, transport: Transport) -> dict[str, str]:
+        """Return the guides that the instructions of a session omit, by tool."""
+        tools = self._runtime.registry.catalog(session.toolset).tools
+        prompt = self.prompt(session.mode, transport, session.toolset)
+        return {tool: tools[tool].frozen.documentation for tool in prompt.omitted}
 
 
 def _context(user: str, time_zone: str | None) -> dict[str, str]:

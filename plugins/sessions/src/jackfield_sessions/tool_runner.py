@@ -12,7 +12,7 @@ from jackfield.call_events import publish_decisions, tool_end, tool_start
 from jackfield.contract.tool import ErrorType, ToolCall, ok
 from jackfield.orchestrator import CallResult, Orchestrator
 from jackfield.protocol.codec import event_fields
-from jackfield.registry.registry import Registry
+from jackfield.registry.registry import ToolCatalog
 from jackfield.session.session import Session, State
 from jackfield.store import StoreUnavailableError
 from jackfield.transport.protocol import ToolResult
@@ -56,12 +56,12 @@ class Batch(NamedTuple):
     background: bool
 
 
-def split_batches(registry: Registry, calls: Sequence[ToolCall]) -> list[Batch]:
+def split_batches(catalog: ToolCatalog, calls: Sequence[ToolCall]) -> list[Batch]:
     """Split the calls of a message: one batch that the model waits for, and one for each background call."""
     together: list[ToolCall] = []
     background: list[Batch] = []
     for call in calls:
-        tool = registry.tools.get(call.tool_id)
+        tool = catalog.tools.get(call.tool_id)
         if tool is not None and tool.manifest.latency_budget_ms > BACKGROUND_MS:
             background.append(Batch((call,), background=True))
         else:
@@ -105,15 +105,17 @@ class ToolRunner:
 
     async def start(self, calls: Sequence[ToolCall]) -> None:
         """Run the calls of one message."""
-        registry, session = self._orchestrator.registry, self._session
+        session, registry = self._session, self._orchestrator.registry
+        # As in the orchestrator: without a toolset, the path is as short as it can be.
+        catalog = registry if session.toolset is None else registry.catalog(session.toolset)
         if self._turn is not session.turn:
             self._turn, self._batches = session.turn, 0
             self._filler_due = session.mode == "voice"
         self._batches += 1
         for call in calls:
-            session.publish(*event_fields(tool_start(registry, call)))
+            session.publish(*event_fields(tool_start(catalog, call)))
         requested_on = self._connection.renewals
-        batches = split_batches(registry, calls)
+        batches = split_batches(catalog, calls)
         # Saved before they run, so that another process can take them over.
         self._checkpoint.pending_calls += [batch.calls for batch in batches]
         await self._checkpoint.save()
@@ -125,9 +127,10 @@ class ToolRunner:
 
         No call runs twice: a call is claimed before it runs, and a recorded answer is replayed.
         """
+        catalog = self._orchestrator.registry.catalog(self._session.toolset)
         for calls in self._checkpoint.pending_calls:
             # Each was a batch before.
-            (batch,) = split_batches(self._orchestrator.registry, calls)
+            (batch,) = split_batches(catalog, calls)
             self._spawn(batch._replace(calls=calls), requested_on=RESUMED)
         return bool(self._checkpoint.pending_calls)
 

@@ -23,7 +23,7 @@ async def session(context: RequestContext) -> Response:
         prepared, secret = await prepare(context.sessions, transport, context.identity)
     except TransportError as error:
         raise _provider_unavailable(error) from None
-    tools = context.sessions.runtime.registry.summaries("voice")
+    tools = context.sessions.runtime.registry.catalog(prepared.toolset).summaries("voice")
     return JSONResponse(
         {
             "client_secret": secret.value,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, get_args
 from jackfield import Mode
 from jackfield.contract.snapshot import Snapshot, SnapshotError, previous
 from jackfield.registry.registry import RegisteredTool, Registry
+from jackfield.toolsets import Toolset
 from jackfield_sessions.instructions import tool_tokens
 from starlette.responses import JSONResponse, Response
 
@@ -23,25 +24,27 @@ MODES: tuple[Mode, ...] = get_args(Mode)
 
 
 async def tools(context: RequestContext) -> Response:
-    """List the offered tools: all, or those of one mode."""
-    registry = context.sessions.runtime.registry
+    """List the tools that a new session of the user would have: all, or those of one mode."""
+    registry, toolset = context.sessions.runtime.registry, _toolset(context)
     modes = context.request.query_params.getlist("mode")
     if any(mode not in MODES for mode in modes) or len(modes) > 1:
         raise HttpError(400, "invalid", f"The query, at mode: expected one of {', '.join(MODES)}.")
     wanted = set(modes or MODES)
-    found = [tool for tool in registry.tools.values() if wanted & set(tool.manifest.allowed_modes)]
+    found = [
+        tool for tool in registry.catalog(toolset).tools.values() if wanted & set(tool.manifest.allowed_modes)
+    ]
     return JSONResponse(
         {
             "registry": registry.version,
             "tools": [_summary(tool, context) for tool in found],
-            "prompts": [prompt.to_wire() for prompt in context.sessions.factory.prompts],
+            "prompts": [prompt.to_wire() for prompt in context.sessions.factory.prompts_for(toolset)],
         }
     )
 
 
 async def tool(context: RequestContext) -> Response:
     """Return everything about one tool that a client can use."""
-    registry = context.sessions.runtime.registry
+    registry = context.sessions.runtime.registry.catalog(_toolset(context))
     asked = context.request.path_params["tool"]
     found = registry.get(asked)
     if found is None:
@@ -75,28 +78,38 @@ def _summary(tool: RegisteredTool, context: RequestContext) -> dict[str, Any]:
 
     metadata = tool.manifest.metadata()
     names = [field.alias for field in ToolSummary.model_fields.values() if field.alias in metadata]
-    tokens = tool_tokens(context.sessions.factory.prompts, tool.id)
+    prompts = context.sessions.factory.prompts_for(_toolset(context))
+    tokens = tool_tokens(prompts, tool.id)
     return {
         **{name: metadata[name] for name in names if name},
+        **({"variant": tool.variant} if tool.variant else {}),
         "summary": tool.frozen.summary,
         "tokens": tokens,
     }
 
 
+def _toolset(context: RequestContext) -> Toolset | None:
+    """Return the toolset of the user's new sessions."""
+    return context.sessions.runtime.toolsets.choose(**context.identity.session_fields)
+
+
 async def registry(context: RequestContext) -> Response:
     """Return the registry that new sessions use."""
-    served = context.sessions.runtime.registry
+    served, toolset = context.sessions.runtime.registry, _toolset(context)
     snapshot = served.snapshot()
     tools = [
         {
-            "toolId": tool_id,
+            "toolId": frozen.manifest.tool_id,
             "version": frozen.manifest.version,
             "distribution": frozen.distribution,
             "distributionVersion": frozen.distribution_version,
             "contentHash": frozen.content_hash,
             "family": frozen.family,
+            **({"variant": frozen.manifest.variant} if frozen.manifest.variant else {}),
         }
-        for tool_id, frozen in snapshot.tools.items()
+        for frozen in snapshot.implementations.values()
+        # For a user with a toolset, other tools and variants do not exist.
+        if toolset is None or toolset.uses(frozen)
     ]
     return JSONResponse(
         {
@@ -111,7 +124,7 @@ async def registry(context: RequestContext) -> Response:
             "builtAt": snapshot.wire["buildTimestamp"],
             "tools": tools,
             "distributions": snapshot.wire.get("distributions", []),
-            "withheld": dict(served.withheld),
+            "withheld": dict(served.catalog(toolset).withheld),
         }
     )
 

@@ -73,4 +73,10 @@ class ApiKeys:
         expected = settings.digest if settings else _UNKNOWN_KEY
         if not compare_digest(digest(key), expected) or settings is None:
             raise AuthError("bad_token")
-        return Identity(settings.user, frozenset(settings.roles), mode=settings.mode)
+        return Identity(
+            settings.user,
+            frozenset(settings.roles),
+            mode=settings.mode,
+            organisation=settings.organisation,
+            toolset=settings.toolset,
+        )

@@ -107,7 +107,8 @@ class JwtVerifier:
         mode = claims.get(settings.mode_claim) if settings.mode_claim else None
         if not is_valid_name(user) or mode not in (None, "text", "voice"):
             raise AuthError("bad_token")
-        if session is not None and not is_valid_name(session):
+        organisation = claims.get(settings.organisation_claim) if settings.organisation_claim else None
+        if not all(each is None or is_valid_name(each) for each in (session, organisation)):
             raise AuthError("bad_token")
         return Identity(
             cast(str, user),
@@ -115,6 +116,7 @@ class JwtVerifier:
             session,
             cast("Mode | None", mode),
             float(claims["exp"]) + settings.leeway,
+            cast("str | None", organisation),
         )
 
 
