@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from jackfield.invocation import as_handler
+from jackfield_testkit import ToolTestContext
 
 DOCS = Path(__file__).parents[1] / "docs"
 BLOCK = re.compile(r"^```python\n# (\w+\.py)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -38,6 +40,19 @@ def test_the_capability_shown_to_authors_passes_its_tests(tmp_path: Path) -> Non
         capture_output=True, text=True, timeout=60, check=False,
     )  # fmt: skip
     assert "2 passed" in tested.stdout, tested.stdout
+
+
+def test_the_streaming_handler_shown_to_authors_shows_its_parts_and_then_answers() -> None:
+    handler: dict[str, Any] = {}
+    exec(compile(modules("authoring.md")["parcel_status.py"], "parcel_status.py", "exec"), handler)
+    execute: Any = as_handler(handler["execute"])
+    context = ToolTestContext()
+    answer = asyncio.run(execute({"numbers": ["A1", "A2"]}, context))
+    assert answer.data == {"parcels": context.shown}
+    assert [each["status"] for each in answer.data["parcels"]] == ["at the depot", "delivered"]
+    failed = asyncio.run(execute({"numbers": ["A1", "B7"]}, context := ToolTestContext()))
+    assert failed.failure is not None
+    assert context.shown == [{"number": "A1", "carrier": "post", "status": "at the depot"}]
 
 
 def test_the_lock_shown_to_authors_works_between_stores_and_after_a_kill(tmp_path: Path) -> None:

@@ -71,14 +71,15 @@ import asyncio
 import os
 from pathlib import Path
 
-from jackfield import ok
+from jackfield import ok, partial
 
 
 async def execute(args, ctx):
-    await ctx.progress("Shelf 2 of 4", fraction=0.5)
+    yield partial("5 on shelf 1, ", "Shelf 1 of 4", fraction=0.25)
+    yield partial("7 on shelf 2", "Shelf 2 of 4", fraction=0.5)
     while not (Path(os.environ["CON_FOLDER"]) / "counted").exists():
         await asyncio.sleep(0.02)
-    return ok({"lamps": 12})
+    yield ok({"lamps": 12})
 """
 
 TOOLS: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {

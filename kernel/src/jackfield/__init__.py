@@ -8,12 +8,14 @@ from jackfield.contract.tool import (
     ErrorType,
     Failure,
     Intent,
+    Partial,
     ToolCall,
     ToolError,
     ToolResponse,
     end_voice_session,
     fail,
     ok,
+    partial,
     set_pending_message,
     suppress_audio,
     suppress_transcript,
@@ -21,7 +23,7 @@ from jackfield.contract.tool import (
 from jackfield.hookspecs import hookimpl
 
 __all__ = [
-    "ErrorType", "Failure", "Intent", "Mode", "SessionView", "ToolCall", "ToolContext", "ToolError",
-    "ToolResponse", "end_voice_session", "fail", "hookimpl", "ok", "set_pending_message",
-    "suppress_audio", "suppress_transcript",
+    "ErrorType", "Failure", "Intent", "Mode", "Partial", "SessionView", "ToolCall", "ToolContext",
+    "ToolError", "ToolResponse", "end_voice_session", "fail", "hookimpl", "ok", "partial",
+    "set_pending_message", "suppress_audio", "suppress_transcript",
 ]  # fmt: skip

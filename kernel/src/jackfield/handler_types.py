@@ -13,12 +13,13 @@ import importlib
 import inspect
 import types
 import typing
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Callable, Mapping, Sequence
+from contextlib import aclosing
 from typing import Any, Literal, NamedTuple
 
 import orjson
 
-from jackfield.contract.tool import ErrorType, ToolError, ToolResponse
+from jackfield.contract.tool import ErrorType, Partial, ToolError, ToolResponse
 from jackfield.strict_json import pointer
 
 _MAX_ERRORS = 20
@@ -63,6 +64,8 @@ def handler_types(execute: Callable[..., Any]) -> HandlerTypes:
     if first is not None and first.kind in (first.POSITIONAL_ONLY, first.POSITIONAL_OR_KEYWORD):
         arguments = _resolve(first.annotation, namespace, _OPEN_ARGUMENTS, unresolved)
     result = _resolve(signature.return_annotation, namespace, _OPEN_RESULTS, unresolved)
+    if is_streaming(execute):
+        result = _yielded(result)
     return HandlerTypes(arguments, _without_response(result), tuple(unresolved))
 
 
@@ -111,6 +114,13 @@ def _rendering(
     def execute_sync(args: dict[str, Any], ctx: Any) -> Any:
         return data(execute(convert(args), ctx))
 
+    async def execute_streaming(args: dict[str, Any], ctx: Any) -> AsyncGenerator[Any, None]:
+        async with aclosing(execute(convert(args), ctx)) as values:
+            async for value in values:
+                yield value if isinstance(value, Partial) else data(value)
+
+    if is_streaming(execute):
+        return execute_streaming
     return execute_async if is_async(execute) else execute_sync
 
 
@@ -134,6 +144,11 @@ def is_json_type(hint: Any) -> bool:
 def is_async(execute: Callable[..., Any]) -> bool:
     """Return whether calling a handler returns a coroutine."""
     return inspect.iscoroutinefunction(_function(execute))
+
+
+def is_streaming(execute: Callable[..., Any]) -> bool:
+    """Return whether a handler is an async generator, which yields partial results before its answer."""
+    return inspect.isasyncgenfunction(_function(execute))
 
 
 def model_data(value: Any) -> Any:
@@ -180,11 +195,19 @@ def _is_open(hint: Any, open_names: Sequence[str]) -> bool:
     return hint is None or getattr(base, "__name__", "") in open_names
 
 
+def _yielded(hint: Any) -> Any:
+    """Return the type of what a streaming handler yields; None if it is open."""
+    inner = typing.get_args(hint)
+    if typing.get_origin(hint) not in (AsyncGenerator, AsyncIterable, AsyncIterator) or not inner:
+        return None
+    return None if inner[0] is Partial or _is_open(inner[0], _OPEN_RESULTS) else inner[0]
+
+
 def _without_response(hint: Any) -> Any:
-    """Remove `ToolResponse` and None from a union of results."""
+    """Remove `ToolResponse`, `Partial` and None from a union of results."""
     if typing.get_origin(hint) not in _UNIONS:
         return hint
-    kept = tuple(each for each in typing.get_args(hint) if each not in (ToolResponse, type(None)))
+    kept = tuple(each for each in typing.get_args(hint) if each not in (ToolResponse, Partial, type(None)))
     if not kept or any(_is_open(each, _OPEN_RESULTS) for each in kept):
         return None
     return typing.Union[kept]  # noqa: UP007 - the members are known only at run time

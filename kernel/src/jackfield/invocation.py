@@ -16,9 +16,17 @@ from threading import get_ident
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
-from jackfield.contract.context import AudioControl, ToolContext, VoiceControl
-from jackfield.contract.tool import ErrorType, ToolError, ToolResponse, fail, fail_from, ok
-from jackfield.handler_types import is_async, typed
+from jackfield.contract.context import (
+    UNANSWERED,
+    AudioControl,
+    ToolContext,
+    UserAnswer,
+    UserQuestion,
+    VoiceControl,
+)
+from jackfield.contract.tool import ErrorType, Partial, ToolError, ToolResponse, fail, fail_from, ok
+from jackfield.handler_types import is_async, is_streaming, typed
+from jackfield.partials import streaming
 from jackfield.protocol.codec import event_fields
 from jackfield.protocol.messages import ToolProgress
 
@@ -71,6 +79,8 @@ def as_handler(execute: Callable[..., Any]) -> Handler:
     The types in its signature are read here, once; a handler without types is not wrapped.
     """
     run = typed(execute)
+    if is_streaming(execute):
+        return cast("Handler", streaming(run))
     if is_async(execute):
         return cast("Handler", run)
 
@@ -276,6 +286,35 @@ class HandlerContext:
             tool=call.tool.id, call_id=call.client_call_id, message=message, fraction=fraction
         )
         call.session.publish(*event_fields(progress))
+
+    def report_partial(self, result: Partial, number: int, *, truncated: bool) -> bool:
+        """Report a part of the result to the user; return False if no further parts are wanted."""
+        call = self._call
+        if call.parent is not None:
+            # The data of a nested call is not a part of the answer that the user waits for.
+            return False
+        progress = ToolProgress(
+            tool=call.tool.id,
+            call_id=call.client_call_id,
+            message=result.message or f"Partial result {number}",
+            fraction=result.fraction,
+            partial=number,
+            data=result.data,
+            truncated=truncated,
+        )
+        call.session.publish(*event_fields(progress))
+        return True
+
+    async def ask_user(
+        self, message: str, parameters: Mapping[str, Any], *, asked_by: str, seconds: float
+    ) -> UserAnswer:
+        """Ask the user with a form while the call runs; `unanswered` if no connected client shows forms."""
+        call = self._call
+        ask = call.session.ask_user
+        if ask is None:
+            return UNANSWERED
+        question = UserQuestion(call.tool.id, call.client_call_id, asked_by, message, parameters, seconds)
+        return await ask(question)
 
     def audit(self, event: str, **fields: Any) -> None:
         """Add a line to the audit record of this call."""

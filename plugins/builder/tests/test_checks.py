@@ -273,7 +273,15 @@ BROKEN: dict[str, Broken] = {
     "generator": Broken(
         CheckCode.BAD_SIGNATURE,
         ("handler.py", "line 1"),
-        {"handler": "async def execute(args, ctx):\n    yield 1\n"},
+        {"handler": "def execute(args, ctx):\n    yield 1\n"},
+    ),
+    "no_answer": Broken(
+        CheckCode.NO_ANSWER,
+        ("handler.py", "line 2"),
+        {
+            "handler": "import jackfield as jf\nasync def execute(args, ctx):\n"
+            "    yield jf.partial(1)\n    yield\n    def inner():\n        yield 2\n"
+        },
     ),
     "wrapped_away": Broken(
         CheckCode.BAD_SIGNATURE, ("handler.py", ""), {"handler": "execute = lambda only: None\n"}
@@ -440,6 +448,7 @@ def test_no_import_runs_no_code_of_a_tool(site: Any, tmp_path: Path) -> None:
     "handler",
     [
         "def execute(args, ctx): ...\n",
+        "async def execute(args, ctx):\n    yield partial(1)\n    yield 2\n",
         "async def execute(args, ctx, extra=None): ...\n",
         "async def execute(*both): ...\n",
         "class _Tool:\n    async def __call__(self, args, ctx): ...\nexecute = _Tool()\n",

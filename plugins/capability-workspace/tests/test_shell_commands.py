@@ -168,6 +168,21 @@ def test_progress_is_reported_while_a_command_runs(root: Path, monkeypatch: pyte
     assert told[-1] == 2
 
 
+def test_output_is_reported_while_a_command_runs(root: Path) -> None:
+    shown: list[str] = []
+
+    def show(text: str) -> None:
+        shown.append(text)
+        # The command waits for the file, so it gets here only if its output arrives while it runs.
+        (root / "seen").touch()
+
+    shell = BashShell(ShellSettings(root))
+    command = "printf 'one \\303'; until [ -e seen ]; do sleep 0.01; done; printf '\\251\\n'"
+    done = asyncio.run(shell.run(command, seconds=60, output=show))
+    assert (done.exit_code, done.output) == (0, "one é\n")
+    assert shown == ["one ", "é\n"]
+
+
 def test_a_command_that_cannot_be_started_is_rejected(root: Path) -> None:
     with pytest.raises(ToolError) as raised:
         run(root, "echo \0")

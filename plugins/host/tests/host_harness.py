@@ -68,10 +68,11 @@ ALLOW = (
 HANDLER = """\
 import asyncio
 import gc
+import inspect
 import os
 from pathlib import Path
 
-from jackfield import fail, ok
+from jackfield import fail, ok, partial
 from jackfield.contract.tool import ErrorType
 from jackfield.contract.tool import Intent
 
@@ -146,7 +147,31 @@ async def tells(args, ctx):
     return ok({"told": True})
 
 
+async def streams(args, ctx):
+    trace("begun", args)
+    try:
+        for number in range(5):
+            yield partial(f"{number} ", fraction=number / 10)
+        await passes(args["before"])
+        for number in range(5, 10):
+            yield partial(f"{number} ")
+        trace("done", args)
+        await passes(args["after"])
+        yield ok({"counted": list(range(10))})
+    finally:
+        trace("closed", args)
+
+
+async def floods(args, ctx):
+    for number in range(3000):
+        yield partial({"number": number, "text": LONG})
+    yield ok({"sent": 3000})
+
+
 KIND = {kind}
+
+if inspect.isasyncgenfunction(KIND):
+    execute = KIND
 """
 
 PARAMETERS: dict[str, Any] = {
@@ -175,6 +200,10 @@ TOOLS: dict[str, tuple[str, dict[str, Any]]] = {
     "hst_refuse": ("refuse", {}),
     "hst_fails": ("fails", {}),
     "hst_tells": ("tells", {}),
+    "hst_streams": ("streams", {}),
+    "hst_stream_note": ("streams", WRITES),
+    "hst_stream_brief": ("streams", {"timeoutMs": 500, "latencyBudgetMs": 400}),
+    "hst_floods": ("floods", {}),
     "hst_brief": ("plain", {"timeoutMs": 150, "latencyBudgetMs": 100}),
     "hst_rationed": ("plain", {"rateLimit": {"calls": 1, "windowMs": 60000}}),
     "hst_written": ("plain", {"allowedModes": ["text"]}),

@@ -16,12 +16,12 @@ from pathlib import Path
 from typing import Any, Self
 
 import httpx2
+from jackfield.ledger import IDEMPOTENCY_META
 from jackfield.settings import Settings
 from jackfield_host.app import create_app, open_host
 from jackfield_host.host import Host
 from jackfield_host.server import Server, bind_socket, uvicorn_config
 from jackfield_host.settings import HostSettings
-from jackfield_mcp.tool_calls import IDEMPOTENCY_KEY
 from jackfield_testkit.sites import Site
 from mcp.client.client import Client
 from mcp.client.streamable_http import streamable_http_client
@@ -57,10 +57,11 @@ ERAS = ("legacy", "2026-07-28")
 
 HANDLER = """\
 import asyncio
+import inspect
 import os
 from pathlib import Path
 
-from jackfield import fail, ok
+from jackfield import fail, ok, partial
 from jackfield.contract.tool import ErrorType
 
 
@@ -125,7 +126,17 @@ async def tells(args, ctx):
     return ok({"told": True})
 
 
+async def streams(args, ctx):
+    yield partial("Half of it, ", fraction=0.5)
+    await passes(args["before"])
+    yield partial({"rest": args["text"]})
+    yield ok({"streamed": True})
+
+
 KIND = {kind}
+
+if inspect.isasyncgenfunction(KIND):
+    execute = KIND
 """
 
 PARAMETERS: dict[str, Any] = {
@@ -159,6 +170,7 @@ TOOLS: dict[str, tuple[str, dict[str, Any]]] = {
     "mct_refuses": ("refuses", {}),
     "mct_breaks": ("breaks", {}),
     "mct_tells": ("tells", {}),
+    "mct_streams": ("streams", {}),
     "mct_rationed": ("plain", {"rateLimit": {"calls": 1, "windowMs": 60000}}),
     "mct_spoken": ("plain", {"allowedModes": ["voice"]}),
 }
@@ -246,7 +258,7 @@ class McpFolder:
 
 def keyed(key: Any) -> Any:
     """Return the `_meta` of a call with a key."""
-    return {IDEMPOTENCY_KEY: key}
+    return {IDEMPOTENCY_META: key}
 
 
 def text_of(result: CallToolResult, index: int) -> str:

@@ -70,7 +70,7 @@ def test_a_list_of_tools_has_pages(folder: McpFolder, era: str) -> None:
                 assert len(page.tools) <= 4
                 names += [tool.name for tool in page.tools]
                 cursor, pages = page.next_cursor, pages + 1
-            assert pages == 3
+            assert pages == 4
             assert names == sorted(set(names))
             assert len(names) == len(TOOLS) - 1
             with pytest.raises(MCPError) as caught:
@@ -220,6 +220,26 @@ def test_progress_reaches_the_client(folder: McpFolder, era: str) -> None:
             assert told[0][:2] == (0.5, 1.0)
             amounts = [amount for amount, _, _ in told]
             assert amounts == sorted(set(amounts))
+
+    asyncio.run(run())
+
+
+@each_era
+def test_partial_results_are_progress_and_not_the_result(folder: McpFolder, era: str) -> None:
+    async def run() -> None:
+        async with running_host(folder) as host, host.client(era) as client:
+            told: list[tuple[float, float | None, str | None]] = []
+
+            async def listen(progress: float, total: float | None, message: str | None) -> None:
+                told.append((progress, total, message))
+                # The tool waits for this, so the first part arrives while it runs.
+                (folder.path / "halfway").touch()
+
+            arguments = {"text": "é", "before": "halfway"}
+            result = await client.call_tool("mct_streams", arguments, progress_callback=listen)
+            assert result.structured_content == {"streamed": True}
+            assert [message for _, _, message in told] == ["Half of it, ", '[{"rest":"é"}]']
+            assert told[0][:2] == (0.5, 1.0)
 
     asyncio.run(run())
 

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from importlib import resources
 from typing import Any
 
 from jackfield.confirmation import render
 from jackfield.contract.manifest import ToolManifest
+from jackfield.invocation import as_handler
 from jackfield_capability_types.workspace import Finished
 from jackfield_testkit import ToolTestContext
 from jackfield_tool_bash.handler import execute
 
 PACKAGE = resources.files("jackfield_tool_bash")
 MANIFEST = ToolManifest.from_wire(json.loads(PACKAGE.joinpath("schema.json").read_text("utf-8")))
+run_bash: Any = as_handler(execute)
 ASKED: dict[str, Any] = {"command": "make", "timeout_seconds": 20}
 
 
@@ -27,10 +29,13 @@ class FixedShell:
         self.asked: list[tuple[str, float]] = []
 
     async def run(
-        self, command: str, *, seconds: float, progress: Callable[[int], Awaitable[None]]
+        self, command: str, *, seconds: float, output: Callable[[str], None] | None = None
     ) -> Finished:
         self.asked.append((command, seconds))
-        await progress(12)
+        if output is not None:
+            for line in range(12):
+                output(f"{line}\n")
+                await asyncio.sleep(0)
         return self.finished
 
 
@@ -54,7 +59,7 @@ def test_the_preview_shows_the_command_verbatim() -> None:
 def test_a_finished_command_is_reported_with_its_output() -> None:
     shell = FixedShell(Finished("done\n", 2, 1.23456, left_out=5, isolated=True))
     context = ToolTestContext(shell=shell)
-    response = asyncio.run(execute(ASKED, context))
+    response = asyncio.run(run_bash(ASKED, context))
     assert response.data == {
         "output": "done\n",
         "exit_code": 2,
@@ -63,13 +68,13 @@ def test_a_finished_command_is_reported_with_its_output() -> None:
         "left_out": 5,
     }
     assert shell.asked == [("make", 20)]
-    assert context.progressed == [("The command has written 12 lines.", None)]
+    assert context.shown == "".join(f"{line}\n" for line in range(12))
     assert context.audited == [("command_run", {"exit_code": 2, "stopped": ""})]
 
 
 def test_a_stopped_command_may_have_had_effects() -> None:
     shell = FixedShell(Finished("x" * 5000 + "end", None, 20.0, stopped="it reached its time limit"))
-    failure = asyncio.run(execute(ASKED, ToolTestContext(shell=shell))).failure
+    failure = asyncio.run(run_bash(ASKED, ToolTestContext(shell=shell))).failure
     assert failure is not None
     assert (failure.type, failure.partial_side_effects, failure.retryable) == ("TRANSIENT", True, False)
     assert failure.message == "The command was stopped after 20 seconds: it reached its time limit."

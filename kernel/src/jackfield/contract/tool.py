@@ -1,7 +1,8 @@
 """Tool calls and their results: the call, error types, intents, and the response envelope.
 
-A handler returns `ok(data, *intents)` or `fail(type, message)`, or raises `ToolError`. The types on the call
-path are named tuples because a frozen dataclass takes four times as long to create.
+A handler returns `ok(data, *intents)` or `fail(type, message)`, or raises `ToolError`. A streaming handler
+yields `partial(data)` first, and its answer last. The types on the call path are named tuples because a
+frozen dataclass takes four times as long to create.
 """
 
 from __future__ import annotations
@@ -168,6 +169,22 @@ class ToolResponse(NamedTuple):
             "intents": [intent.to_wire() for intent in self.intents],
             "meta": dict(self.meta),
         }
+
+
+class Partial(NamedTuple):
+    """A part of a result that a streaming handler shows before its answer."""
+
+    data: Any
+    message: str = ""
+    fraction: float | None = None
+
+
+def partial(data: Any, message: str = "", *, fraction: float | None = None) -> Partial:
+    """Return a part of the result to yield before the answer; the user sees it at once, the model does not.
+
+    Parts add up: text continues the text before it, and other data is one more item; a list is several.
+    """
+    return Partial(data, message, fraction)
 
 
 def ok(data: Any = None, *intents: Intent) -> ToolResponse:

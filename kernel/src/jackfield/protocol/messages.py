@@ -384,13 +384,23 @@ class ToolStart(SessionEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolProgress(SessionEvent):
-    """A tool reports its progress."""
+    """A tool reports its progress, or a partial result, which is never the answer."""
 
     type: Literal["tool_progress"] = "tool_progress"
     tool: str
     call_id: str | None
     message: str
     fraction: float | None
+    partial: Annotated[
+        int | None,
+        Ge(1),
+        doc("Only with a partial result: its number; at 1, drop what an earlier attempt of the call showed."),
+    ] = None
+    data: Annotated[
+        str | list[Any] | None,
+        doc("The partial result: text that continues the one before, or further items."),
+    ] = None
+    truncated: Annotated[bool, doc("Whether the limits are reached: no partial result follows.")] = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -451,14 +461,19 @@ class ConfirmationSettled(SessionEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FormRequest(SessionEvent):
-    """The user is asked to complete a tool's arguments; only for clients that set `forms`."""
+    """The user is asked for a tool's arguments, or by a running call; only for clients that set `forms`."""
 
     type: Literal["form_request"] = "form_request"
     form_id: str
     tool: str
     values: Annotated[Mapping[str, Any], doc("The arguments that are known.")]
     description: Annotated[str, doc("What the tool does.")]
-    parameters: Annotated[Mapping[str, Any], doc("The JSON Schema of the tool's arguments.")]
+    parameters: Annotated[Mapping[str, Any], doc("The JSON Schema of the values.")]
+    asked_by: Annotated[
+        str | None,
+        doc("Who asks and gets the values, if a running call asks; `description` is then the question."),
+    ] = None
+    call_id: Annotated[str | None, doc("The call that asks.")] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

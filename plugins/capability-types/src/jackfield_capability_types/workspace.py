@@ -165,9 +165,15 @@ class Shell(Protocol):
     """The capability `shell`."""
 
     async def run(
-        self, command: str, *, seconds: float, progress: Callable[[int], Awaitable[None]] | None = None
+        self,
+        command: str,
+        *,
+        seconds: float,
+        progress: Callable[[int], Awaitable[None]] | None = None,
+        output: Callable[[str], None] | None = None,
     ) -> Finished:
         """Run a command; all its processes have ended when this returns or is cancelled.
 
-        `progress` periodically receives the number of lines written.
+        `progress` periodically receives the number of lines written, and `output` what the command writes, as
+        it is written.
         """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import codecs
 import logging
 import os
 import secrets
@@ -134,6 +135,8 @@ _LAST_WORDS_SECONDS = 0.5
 
 Progress = Callable[[int], Awaitable[None]]
 
+Output = Callable[[str], None]
+
 
 class BashShell:
     """Runs commands in one directory."""
@@ -143,15 +146,22 @@ class BashShell:
         self._root = resolved_root(settings)
         self._tried = False
 
-    async def run(self, command: str, *, seconds: float, progress: Progress | None = None) -> Finished:
+    async def run(
+        self,
+        command: str,
+        *,
+        seconds: float,
+        progress: Progress | None = None,
+        output: Output | None = None,
+    ) -> Finished:
         """Run a command; all its processes have ended when this returns or is cancelled."""
         if self._settings.sandbox != "none" and not self._tried:
             await self._try_sandbox()
-        return await self._run(command, min(seconds, self._settings.max_seconds), progress)
+        return await self._run(command, min(seconds, self._settings.max_seconds), progress, output)
 
     async def _try_sandbox(self) -> None:
         """Check the sandbox once, so that a broken sandbox is not reported as a failed command."""
-        tried = await self._run("true", 10, None)
+        tried = await self._run("true", 10)
         if tried.exit_code != 0:
             _log.error("the sandbox cannot be set up: %s", tried.output.strip() or tried.stopped)
             raise ToolError(
@@ -161,11 +171,14 @@ class BashShell:
             )
         self._tried = True
 
-    async def _run(self, command: str, seconds: float, progress: Progress | None) -> Finished:
+    async def _run(
+        self, command: str, seconds: float, progress: Progress | None = None, show: Output | None = None
+    ) -> Finished:
         began = time.monotonic()
         output = OutputBuffer(self._settings.output_bytes)
         async with _home() as home, self._started(command, home) as (process, stream):
-            stopped = await _until_over(process, stream, output, began + seconds, progress)
+            listening = asyncio.ensure_future(_listen(stream, output, progress, show))
+            stopped = await _until_over(process, listening, began + seconds)
         return Finished(
             output.text(),
             None if stopped else process.returncode,
@@ -239,14 +252,9 @@ async def _home() -> AsyncIterator[str]:
 
 
 async def _until_over(
-    process: asyncio.subprocess.Process,
-    stream: asyncio.StreamReader,
-    output: OutputBuffer,
-    deadline: float,
-    progress: Progress | None,
+    process: asyncio.subprocess.Process, listening: asyncio.Task[bool], deadline: float
 ) -> str:
     """Read output until the command ends; return why it has to be stopped, or an empty string."""
-    listening = asyncio.ensure_future(_listen(stream, output, progress))
     ending = asyncio.ensure_future(process.wait())
     try:
         await asyncio.wait({listening, ending}, timeout=_left(deadline), return_when=asyncio.FIRST_COMPLETED)
@@ -269,13 +277,19 @@ def _left(deadline: float) -> float:
     return max(deadline - time.monotonic(), 0.0)
 
 
-async def _listen(stream: asyncio.StreamReader, output: OutputBuffer, progress: Progress | None) -> bool:
+async def _listen(
+    stream: asyncio.StreamReader, output: OutputBuffer, progress: Progress | None, show: Output | None
+) -> bool:
     """Read the output to its end; return True if there is too much."""
     told = time.monotonic()
+    # A character may be split between two chunks.
+    decode = codecs.getincrementaldecoder("utf-8")("replace").decode
     while chunk := await stream.read(_CHUNK):
         output.take(chunk)
         if output.total > FLOOD_BYTES:
             return True
+        if show is not None and (text := decode(chunk)):
+            show(text)
         if progress and time.monotonic() - told >= _PROGRESS_SECONDS:
             told = time.monotonic()
             await progress(output.lines)

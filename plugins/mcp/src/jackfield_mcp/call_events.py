@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import mcp_types as t
+from jackfield.protocol.codec import encode
 from jackfield_sessions.hub import Listener
 from mcp.shared.jsonrpc_dispatcher import progress_token_from_params
 
@@ -72,13 +73,21 @@ async def _send(
                 fraction = fields.get("fraction")
                 done = max(done + _STEP, fraction or 0.0)
                 total = None if fraction is None else 1.0
-                await ctx.session.report_progress(done, total, fields.get("message"))
+                await ctx.session.report_progress(done, total, _progress_message(fields))
             if LEVELS[event] in levels:
                 await _log_message(ctx, LEVELS[event], event, fields)
         except Exception:  # noqa: BLE001 - a client that reads no notifications still gets its result
             _log.debug("a notification of a call was dropped", exc_info=True)
         finally:
             queue.task_done()
+
+
+def _progress_message(fields: Mapping[str, Any]) -> str | None:
+    """Return the message of a report; for a partial result the data itself, since MCP has no place for it."""
+    data = fields.get("data")
+    if data is None:
+        return fields.get("message")
+    return data if isinstance(data, str) else encode({"items": data}).decode()[len('{"items":') : -1]
 
 
 async def _log_message(ctx: Context, level: t.LoggingLevel, event: str, fields: Mapping[str, Any]) -> None:

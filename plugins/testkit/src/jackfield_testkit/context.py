@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from jackfield import Mode, ToolResponse
-from jackfield.contract.context import AudioControl, VoiceControl
+from jackfield import Mode, Partial, ToolResponse
+from jackfield.contract.context import UNANSWERED, AudioControl, UserAnswer, VoiceControl
 
 from jackfield_testkit.json_values import json_faults
 
@@ -58,8 +58,9 @@ class ToolTestContext:
     """The second argument of `execute`, for tests.
 
     `tools` maps a tool id to the function that answers `call_tool`: it takes the arguments and returns
-    `ok(...)` or `fail(...)`. Every other keyword is a capability: `ToolTestContext("voice", kb=fake)` makes
-    it available as `ctx.kb`. If it has a method `for_session`, `ctx.kb` is its result, as in a host.
+    `ok(...)` or `fail(...)`. `answers` are what the user answers to `ask_user`. Every other keyword is a
+    capability: `ToolTestContext("voice", kb=fake)` makes it available as `ctx.kb`. If it has a method
+    `for_session`, `ctx.kb` is its result, as in a host.
     """
 
     __test__ = False  # keeps pytest from collecting the class where it collects `*Test*`
@@ -74,6 +75,7 @@ class ToolTestContext:
         registry_version: str = "1.0.00000000",
         active: bool = True,
         tools: Mapping[str, Callable[[dict[str, Any]], Any]] | None = None,
+        answers: Iterable[UserAnswer] = (),
         **capabilities: Any,
     ) -> None:
         self.session = SessionStub(user, session_id, mode, turn, registry_version, active)
@@ -84,10 +86,15 @@ class ToolTestContext:
         self.messaging: Any = capabilities.pop("messaging", None) or _Messaging(self.sent)
         self.progressed: list[ProgressReport] = []
         """The reports that the handler made with `progress`."""
+        self.shown: str | list[Any] = ""
+        """The partial results that the handler yielded, added up: a text, or a list of items."""
         self.audited: list[AuditLine] = []
         """The lines that the handler wrote with `audit`."""
         self.called: list[tuple[str, dict[str, Any]]] = []
         """The tools that the handler called with `call_tool`, with their arguments."""
+        self.asked: list[tuple[str, dict[str, Any]]] = []
+        """The questions that the handler asked with `ask_user`, with their schemas."""
+        self._answers = list(answers)
         self.used: set[str] = set()
         """The capabilities that the handler used."""
         self._tools = dict(tools or {})
@@ -100,6 +107,29 @@ class ToolTestContext:
         if fraction is not None and not 0 <= fraction <= 1:
             raise ValueError(f"progress: fraction has to be between 0 and 1, not {fraction!r}")
         self.progressed.append(ProgressReport(message, fraction))
+
+    def report_partial(self, result: Partial, number: int, *, truncated: bool) -> bool:  # noqa: ARG002
+        """Record a partial result; the kernel calls this for what a streaming handler yields."""
+        if isinstance(self.shown, str) and isinstance(result.data, str):
+            self.shown += result.data
+        else:
+            before = self.shown if isinstance(self.shown, list) else [self.shown] if self.shown else []
+            self.shown = [*before, *(result.data if isinstance(result.data, list) else [result.data])]
+        return True
+
+    async def ask_user(
+        self,
+        message: str,
+        parameters: Mapping[str, Any],
+        *,
+        asked_by: str,
+        seconds: float,
+    ) -> UserAnswer:
+        """Return the next of `answers`; after the last one, the user does not answer."""
+        if not asked_by.strip() or seconds <= 0:
+            raise ValueError("ask_user: pass who asks, and a positive number of seconds")
+        self.asked.append((message, dict(parameters)))
+        return self._answers.pop(0) if self._answers else UNANSWERED
 
     def audit(self, event: str, **fields: Any) -> None:
         """Record an audit line; its fields have to be JSON."""

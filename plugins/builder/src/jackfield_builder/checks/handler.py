@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 
@@ -44,8 +44,14 @@ def check(draft: ToolDraft) -> None:
         draft.report(_no_function(draft), message, file=HANDLER)
         return
     definition = _definition(tree, function)
-    if definition and not definition.decorator_list and (problem := _signature_problem(definition)):
-        draft.report(CheckCode.BAD_SIGNATURE, problem, file=HANDLER, path=f"line {definition.lineno}")
+    if definition is None or definition.decorator_list:
+        return
+    line = f"line {definition.lineno}"
+    if problem := _signature_problem(definition):
+        draft.report(CheckCode.BAD_SIGNATURE, problem, file=HANDLER, path=line)
+    elif (yields := list(_yields(definition))) and all(map(_is_partial, yields)):
+        message = f"every value that {function} yields is partial"
+        draft.report(CheckCode.NO_ANSWER, message, file=HANDLER, path=line)
 
 
 def _no_function(draft: ToolDraft) -> CheckCode:
@@ -98,20 +104,30 @@ def _signature_problem(function: _Function) -> str:
         return f"it takes {', '.join(taken) or 'nothing'}"
     if keyword_only:
         return f"it also requires {', '.join(keyword_only)}"
-    if _is_generator(function):
-        return "it is a generator"
+    if isinstance(function, ast.FunctionDef) and any(_yields(function)):
+        return "it is a generator; only an `async def` may yield partial results"
     return ""
 
 
-def _is_generator(function: _Function) -> bool:
+def _yields(function: _Function) -> Iterator[ast.Yield | ast.YieldFrom]:
+    """Yield what makes a function a generator, without the functions inside it."""
     pending: list[ast.AST] = list(function.body)
     while pending:
         node = pending.pop()
         if isinstance(node, ast.Yield | ast.YieldFrom):
-            return True
+            yield node
         if not isinstance(node, _Function | ast.Lambda | ast.ClassDef):
             pending.extend(ast.iter_child_nodes(node))
-    return False
+
+
+def _is_partial(node: ast.Yield | ast.YieldFrom) -> bool:
+    """Return whether a `yield` can only give a partial result; a name may hold anything."""
+    value = node.value
+    if not isinstance(value, ast.Call):
+        return value is None
+    called = value.func
+    name = called.attr if isinstance(called, ast.Attribute) else getattr(called, "id", "")
+    return name in ("partial", "Partial")
 
 
 def check_imports(drafts: Sequence[ToolDraft]) -> None:

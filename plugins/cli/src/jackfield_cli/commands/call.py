@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from jackfield_cli.options import as_json, with_registry
-from jackfield_cli.terminal import echo, interruptible, print_json
+from jackfield_cli.terminal import echo, interruptible, print_json, printable
 
 if TYPE_CHECKING:
     from jackfield.contract.context import Mode
@@ -148,7 +148,7 @@ async def _call(settings: Settings, asked: Mapping[str, Any], *, quiet: bool) ->
                 return
             events.append({"event": event, **fields})
             if event == "tool_progress" and not quiet:
-                echo(click.style(f"  {fields['message']}", dim=True), err=True)
+                echo(click.style(_progress_text(fields), dim=True), err=True)
 
         session = await _session(runtime, asked, publish)
         with interruptible(runtime.orchestrator, session):
@@ -170,6 +170,15 @@ async def _call(settings: Settings, asked: Mapping[str, Any], *, quiet: bool) ->
         return shown, call is None or call.tool.reads
     finally:
         await runtime.close()
+
+
+def _progress_text(fields: Mapping[str, Any]) -> str:
+    """Return what to print for a progress report: its message, or the partial result in it."""
+    data = fields.get("data")
+    if data is None:
+        data = fields["message"]
+    text = data if isinstance(data, str) else "\n".join(json.dumps(item, ensure_ascii=False) for item in data)
+    return "\n".join(f"  {printable(line)}" for line in text.splitlines())
 
 
 def _warn_about_memory_store(settings: Settings) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import sys
@@ -189,6 +190,9 @@ def format_duration(seconds: float) -> str:
 def describe_tool_progress(event: ToolProgress) -> str:
     """Describe the progress of a call."""
     percent = f" ({event.fraction:.0%})" if event.fraction is not None else ""
+    if event.data is not None:
+        items = event.data.splitlines() if isinstance(event.data, str) else map(json.dumps, event.data)
+        return "\n".join(f"  | {one_line(item)}" for item in items)
     return f"  {one_line(event.message)}{percent}"
 
 

@@ -30,6 +30,7 @@ from jackfield_sessions.late_outcomes import UNKNOWN_CONFIRMATION, contradicts, 
 from starlette.responses import JSONResponse, Response
 
 from jackfield_host.endpoint import (
+    EVENT_STREAM,
     OPTIONAL_SESSION_HEADER,
     SESSION_HEADER,
     Endpoint,
@@ -37,6 +38,8 @@ from jackfield_host.endpoint import (
     RequestContext,
     ResponseForm,
 )
+from jackfield_host.endpoints.call_stream import stream_call, wants_stream
+from jackfield_host.endpoints.events import LAST_EVENT_ID
 from jackfield_host.errors import HttpError, retry_after_header
 
 if TYPE_CHECKING:
@@ -79,7 +82,7 @@ class CallResponse(JSONResponse):
 
 
 async def execute(context: RequestContext) -> Response:
-    """Run a call under the same policies as a model's call, and return its outcome."""
+    """Run a call under the same policies as a model's call, and return or stream its outcome."""
     from jackfield_host.request_models import ExecuteBody
 
     body = await context.body(ExecuteBody)
@@ -87,20 +90,32 @@ async def execute(context: RequestContext) -> Response:
     session = await _session(context, key)
     call_id = _call_id(session, key)
     call = ToolCall(context.request.path_params["tool"], orjson.dumps(body.arguments), call_id)
-    runtime = context.sessions.runtime
-    again = bool(key and await events_for_call(session, runtime.store, call_id))
+    store = context.sessions.runtime.store
+    again = bool(key and await events_for_call(session, store, call_id))
+    running = _run(context, session, call, call_id, again=again, turn=turn)
+    if wants_stream(context):
+        return stream_call(context, session, call_id, running)
+    result, status = await running
+    retry_after = result["error"].get("retryAfter") if "error" in result else None
+    return CallResponse(result, status, headers=retry_after_header(retry_after))
+
+
+async def _run(
+    context: RequestContext, session: Session, call: ToolCall, call_id: str, *, again: bool, turn: str | None
+) -> tuple[dict[str, Any], int]:
+    """Run a call; return the body and the status of the response."""
     answer = await context.sessions.direct_calls.run(session, call, again=again, group=turn)
     result = _result(answer, call_id, session, None if context.session_token else session.token)
     result["decisions"] = answer.decisions
     failure = answer.response.failure
     if failure is None:
-        return CallResponse(result)
+        return result, 200
     error = _error(failure)
     result["error"] = error.wire
     if error.status == 202 and answer.key:
-        pending = await runtime.confirmations.for_call(session.id, answer.key)
+        pending = await context.sessions.runtime.confirmations.for_call(session.id, answer.key)
         result["confirmation"] = _confirmation_card(pending, session) if pending else None
-    return CallResponse(result, error.status, headers=retry_after_header(error.retry_after))
+    return result, error.status
 
 
 def _idempotency_key(context: RequestContext, body: ExecuteBody) -> str | None:
@@ -152,7 +167,7 @@ async def _session(context: RequestContext, key: str | None) -> Session:
 
 def _session_fields(identity: Identity) -> dict[str, Any]:
     """Return the mode and the user of a session for a call."""
-    return {"mode": identity.mode or "text", "user": identity.user, "roles": identity.roles}
+    return {"mode": identity.mode or "text", **identity.session_fields}
 
 
 def _derive_session(user: str, key: str) -> tuple[str, str]:
@@ -305,7 +320,7 @@ async def _status(
         if pending is not None:
             return await runtime.ledger.status_of(pending)
     if is_stable(call_id):
-        tool = runtime.registry.get(events[0]["tool"]) if events else None
+        tool = runtime.registry.catalog(session.toolset).get(events[0]["tool"]) if events else None
         always_confirms = tool is not None and tool.manifest.requires_confirmation is True
         return await runtime.ledger.status(stable_key(session.id, call_id), always_confirms=always_confirms)
     return CallStatus(_state_from_events(events)) if events else None
@@ -384,9 +399,22 @@ EXECUTE = Endpoint(
             "Groups calls into one turn. Without it every call is a turn of its own, with its own budget.",
             {"type": "string", "pattern": f"^{_KEY_PATTERN}$"},
         ),
+        EndpointParameter(
+            LAST_EVENT_ID,
+            "header",
+            "With a stream: the id of the last event that the client has.",
+            {"type": "string"},
+        ),
     ),
     responses={
-        200: (ResponseForm("The call succeeded.", "ExecuteResponse"),),
+        200: (
+            ResponseForm("The call succeeded.", "ExecuteResponse"),
+            ResponseForm(
+                "The events of the call, then `result`, for `Accept: text/event-stream`.",
+                "StreamedEvent",
+                EVENT_STREAM,
+            ),
+        ),
         202: (
             ResponseForm(
                 "The call is waiting for confirmation: POST /confirmations/{token}.", "ExecuteResponse"

@@ -38,7 +38,7 @@ export const HOST_MESSAGES = {
   tool_decisions: ["tool", "callId", "decisions"],
   message: ["id", "at", "speaker", "text", "turn", "answer", "interrupted", "clientId"],
   tool_start: ["id", "at", "tool", "callId", "description", "arguments", "budgetMs"],
-  tool_progress: ["id", "at", "tool", "callId", "message", "fraction"],
+  tool_progress: ["id", "at", "tool", "callId", "message", "fraction", "partial", "data", "truncated"],
   tool_complete: ["id", "at", "tool", "callId", "durationMs", "data"],
   tool_error: ["id", "at", "tool", "callId", "durationMs", "errorType", "message", "suggestion", "recoverable", "state"],
   confirmation_required: ["id", "at", "confirmation", "tool", "callId", "preview", "args", "expiresAt", "token"],

@@ -41,6 +41,9 @@ const IN_DOUBT_HINT = "The host stopped while the call was running. It will not 
 export class Call extends EventTarget {
   state = "running";
   progress = null;
+  /** The partial results so far: texts and items. They are never the result. */
+  partials = [];
+  partialsTruncated = false;
   result = undefined;
   error = null;
   durationMs = null;
@@ -62,6 +65,7 @@ export class Call extends EventTarget {
   handle(event) {
     if (event.type === "tool_progress") {
       this.progress = event;
+      if (event.partial) this.#addPartial(event);
     } else if (event.type === "tool_decisions") {
       this.decisions = event.decisions;
     } else if (event.type === "confirmation_settled") {
@@ -74,6 +78,16 @@ export class Call extends EventTarget {
       this.state = this.error ? stateOf(this.error) : "done";
     }
     this.dispatchEvent(new Event("change"));
+  }
+
+  /** Adds a partial result; the first one of a further attempt replaces those of the attempt before. */
+  #addPartial({ partial, data, truncated = false }) {
+    if (partial === 1) this.partials = [];
+    const text = typeof data === "string";
+    const last = this.partials.at(-1);
+    if (text && typeof last === "string") this.partials[this.partials.length - 1] = last + data;
+    else this.partials.push(...(text ? [data] : data));
+    this.partialsTruncated = truncated;
   }
 
   /** Whether the call ran to its end, so that its duration is meaningful. */
@@ -99,7 +113,7 @@ export function toolCard(call, cancel) {
   const show = () => {
     const open = root.querySelector("details")?.open ?? false;
     root.dataset.state = call.state;
-    replace(root, header(call, cancel), call.state === "running" && progress(call), problem(call), details(call, open));
+    replace(root, header(call, cancel), call.state === "running" && progress(call), partials(call), problem(call), details(call, open));
   };
   call.addEventListener("change", show);
   show();
@@ -129,6 +143,15 @@ function progress(call) {
   return element("div", { class: "progress" },
     element("progress", { "aria-label": `Progress of ${call.tool}`, ...known }),
     element("span", {}, message || "Working"));
+}
+
+/** What the tool has shown so far; the result replaces it. */
+function partials(call) {
+  if (!call.partials.length || call.result !== undefined) return null;
+  const text = call.partials.map((each) => (typeof each === "string" ? each : formatValue(each))).join("\n");
+  const label = call.state === "running" ? "Result so far" : "Shown before the call ended; not its result";
+  return element("div", { class: "partials" }, labelled(label, text),
+    call.partialsTruncated && element("p", { class: "hint" }, "There is more; the result will have it."));
 }
 
 function problem(call) {
