@@ -505,6 +505,10 @@ def is_stable(call_id: str | None) -> bool:
     return call_id is not None and len(call_id) > MAX_REUSED_LENGTH and "temp" not in call_id
 
 
+IDEMPOTENCY_META = "jackfield/idempotencyKey"
+"""The member of an MCP call's `_meta` that identifies the call: the same key returns the same outcome."""
+
+
 def idempotency_key(call: Call) -> str:
     """Return the key of a call: from the provider's id if it is stable, else from turn and arguments."""
     call_id, session_id = call.call_id, call.session.id

@@ -12,6 +12,8 @@ import pytest
 
 # Test modules are imported by file, so shared modules must be importable by name.
 sys.path.insert(0, str(Path(__file__).parent))
+# The harness of the host's tests, for tests that need clients with sockets.
+sys.path.append(str(Path(__file__).parents[2] / "host" / "tests"))
 
 
 @pytest.hookimpl(tryfirst=True)

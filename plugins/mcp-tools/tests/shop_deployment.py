@@ -31,11 +31,12 @@ class Shop:
 
     def __init__(self, folder: Path, era: str = "new", **server: Any) -> None:
         self.folder = folder
+        self.allow: tuple[str, ...] = ALLOW
         self.deployment: Literal["development", "production"] = "development"
         self.server: dict[str, Any] = {
             "command": (sys.executable, str(SERVER), str(folder), era),
             "tools": dict.fromkeys(
-                ("get_price", "report", "picture", "pictures", "change", "read_meta"), READS
+                ("get_price", "report", "picture", "pictures", "change", "read_meta", "survey"), READS
             ),
             **server,
         }
@@ -44,7 +45,7 @@ class Shop:
     def settings(self) -> Settings:
         capability = {"servers": {"shop": self.server}, "folder": str(self.folder / "files")}
         return Settings(
-            allow=ALLOW,
+            allow=self.allow,
             deployment=self.deployment,
             store="memory",
             registry=self.folder / "tool_registry.json",

@@ -20,6 +20,7 @@ from jackfield_mcp_tools.settings import ServerSettings
 
 if TYPE_CHECKING:
     from mcp import Client
+    from mcp.client.session import ElicitationFnT
 
 MAX_PAGES = 100
 MAX_TOOLS = 1000
@@ -85,11 +86,13 @@ async def connect(
     settings: ServerSettings,
     on_change: Callable[[], None] = lambda: None,
     on_end: Callable[[], None] = lambda: None,
+    elicit: ElicitationFnT | None = None,
 ) -> AsyncIterator[Client]:
     """Connect to a server; failures while connecting raise `ServerError`.
 
     `on_change` is called when the server announces that its tools changed, and `on_end` when its program
-    ends. The task that enters must also exit, and may be cancelled by the SDK if the connection fails.
+    ends. `elicit` answers its questions to the user; without it, the host says that it answers none. The
+    task that enters must also exit, and may be cancelled by the SDK if the connection fails.
     """
     import mcp_types
     from mcp import Client
@@ -111,6 +114,7 @@ async def connect(
             client = Client(
                 transport,
                 message_handler=note_change,
+                elicitation_callback=elicit,
                 client_info=mcp_types.Implementation(name="jackfield", version=version("jackfield-kernel")),
                 cache=None,
             )

@@ -20,6 +20,7 @@ from jackfield_mcp_tools.results import ResultReader, attached_files
 from jackfield_mcp_tools.settings import McpToolsSettings
 from jackfield_mcp_tools.stored_files import StoredFiles
 from jackfield_mcp_tools.supervised_server import Progress, ServerState, SupervisedServer
+from jackfield_mcp_tools.user_questions import AskUser
 
 if TYPE_CHECKING:
     from jackfield.runtime import Runtime
@@ -86,11 +87,17 @@ class ForeignServers:
         await asyncio.gather(*(server.close() for server in self._servers.values()))
 
     async def call(
-        self, tool_id: str, args: dict[str, Any], progress: Progress, key: str | None
+        self,
+        tool_id: str,
+        args: dict[str, Any],
+        progress: Progress,
+        key: str | None,
+        ask: AskUser | None = None,
     ) -> ToolResponse:
         """Call a frozen tool on its server, if the server still has it as it was frozen.
 
-        The server gets the idempotency key of a call that writes.
+        The server gets the idempotency key of a call that writes. With `ask`, it may put questions to the
+        user, if the settings allow that.
         """
         tool = self._registry.snapshot().tools[tool_id]
         pinned, writes = from_origin(tool.origin or {}), tool.manifest.writes
@@ -102,7 +109,7 @@ class ForeignServers:
             if drift := self._drift(pinned):
                 return _withheld(tool_id, drift)
             result = await server.call(
-                pinned.name, self._arguments(tool, args), progress, key if writes else None
+                pinned.name, self._arguments(tool, args), progress, key if writes else None, ask
             )
         except CallError as error:
             _log.warning("%s failed on MCP server %s: %r", tool_id, server.name, error)

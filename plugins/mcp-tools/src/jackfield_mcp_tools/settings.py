@@ -188,6 +188,13 @@ class ServerSettings:
         bool,
         Help("Read the list of tools again before every call, which costs a request more."),
     ] = False
+    elicitation: Annotated[
+        Literal["refuse", "ask"],
+        Help("Whether the server may ask the user with a form during a call: `refuse` or `ask`."),
+    ] = "refuse"
+    elicitation_timeout: Annotated[
+        Seconds, Le(3600), Help("How long a question of the server waits for the user; less than `timeout`.")
+    ] = 45.0
     max_result: Annotated[Bytes, Help("Maximum size of a result; the rest is cut off.")] = 256 * 1024
     max_message: Annotated[Bytes, Help("Maximum size of one response over HTTP; a larger one fails.")] = (
         16 * 1024 * 1024
@@ -208,6 +215,8 @@ class ServerSettings:
         faults += [f"{name}: only for a server with `{other}`" for name, value in unused.items() if value]
         if self.bearer_env and self.oauth:
             faults.append("oauth: set either `oauth` or `bearer_env`")
+        if self.elicitation == "ask" and self.elicitation_timeout >= self.timeout:
+            faults.append("elicitation_timeout: must be less than `timeout`, which stops the call")
         if faults:
             raise ValueError("\n".join(faults))
 

@@ -9,11 +9,13 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from enum import StrEnum
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
+from jackfield.ledger import IDEMPOTENCY_META
 from jackfield_builder.listed_definitions import visible
 
 from jackfield_mcp_tools.call_failures import (
@@ -28,6 +30,7 @@ from jackfield_mcp_tools.connection import ServerError, connect, innermost, list
 from jackfield_mcp_tools.definitions import Definition
 from jackfield_mcp_tools.limited_http import DELIVERY, Delivery
 from jackfield_mcp_tools.settings import ServerSettings
+from jackfield_mcp_tools.user_questions import CALL, MAX_QUESTIONS, AskUser, CallQuestions
 
 if TYPE_CHECKING:
     import mcp_types
@@ -38,9 +41,6 @@ _log = logging.getLogger("jackfield.mcp")
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 60.0
 """The pause before the first and the longest one before later attempts to reconnect, in seconds."""
-
-IDEMPOTENCY_KEY = "jackfield/idempotencyKey"
-"""The member of a call's `_meta` by which a Jackfield server runs a repeated call once; others ignore it."""
 
 MIN_RELIST_SECONDS = 0.05
 """A server that announces changes all the time cannot make the host list its tools more often."""
@@ -81,6 +81,10 @@ class SupervisedServer:
         # Set while the definitions are those of the current connection, with no announced change.
         self._current = asyncio.Event()
         self._relist = asyncio.Event()
+        self._asking: set[CallQuestions] = set()
+        """The running calls during which the server may ask the user."""
+        self._abandoned = False
+        """Whether the server may still work on a call of this connection that has ended here."""
 
     def start(self) -> None:
         """Connect in the background."""
@@ -110,25 +114,35 @@ class SupervisedServer:
         await self.ready()
 
     async def call(
-        self, tool: str, arguments: dict[str, Any], progress: Progress, key: str | None = None
+        self,
+        tool: str,
+        arguments: dict[str, Any],
+        progress: Progress,
+        key: str | None = None,
+        ask: AskUser | None = None,
     ) -> mcp_types.CallToolResult:
-        """Call a tool, with an idempotency key if there is one; a cancellation is passed on to the server."""
+        """Call a tool, with an idempotency key if there is one; a cancellation is passed on to the server.
+
+        With `ask`, the server may put questions to the user while the call runs, if the settings allow that.
+        """
         await self.ready()
         client, connection = self._client, self._connection
         if client is None or connection is None:
             raise NotConnectedError(self.reason or "it does not answer")
         delivery = Delivery()
-        token = DELIVERY.set(delivery)
-        call = asyncio.create_task(
-            client.session.call_tool(
-                tool,
-                arguments,
-                progress_callback=_reporter(progress),
-                allow_input_required=True,
-                meta=cast("Any", {IDEMPOTENCY_KEY: key}) if key else None,
-            )
+        questions = None
+        if ask is not None and self.settings.elicitation == "ask":
+            questions = CallQuestions(self.name, ask, self.settings.elicitation_timeout)
+            self._asking.add(questions)
+        # A new task copies these, and the SDK passes them to the request over HTTP and to what it answers.
+        token, other_token = DELIVERY.set(delivery), CALL.set(questions)
+        meta = cast("Any", {IDEMPOTENCY_META: key}) if key else None
+        request = partial(
+            client.session.call_tool, tool, arguments, progress_callback=_reporter(progress), meta=meta
         )
+        call = asyncio.create_task(_in_rounds(request, questions))
         DELIVERY.reset(token)
+        CALL.reset(other_token)
         try:
             await asyncio.wait({call, connection}, return_when=asyncio.FIRST_COMPLETED)
             if not call.done():
@@ -145,7 +159,11 @@ class SupervisedServer:
                 raise NotConnectedError("it cannot be reached, or was restarted") from None
             raise
         finally:
+            if questions is not None:
+                self._asking.discard(questions)
+                questions.end()
             if not call.done():
+                self._abandoned = True
                 call.cancel()
                 with suppress(asyncio.CancelledError, Exception):
                     await call
@@ -172,6 +190,23 @@ class SupervisedServer:
         if not isinstance(result, CallToolResult):
             raise InputRefusedError
         return result
+
+    async def _elicit(
+        self,
+        context: Any,  # noqa: ARG002 - the SDK passes it
+        params: mcp_types.ElicitRequestParams,
+    ) -> mcp_types.ElicitResult:
+        """Answer a request of the server, on connections on which it can send some."""
+        from mcp_types import ElicitResult
+
+        questions = CALL.get()
+        if questions is None and len(self._asking) == 1 and not self._abandoned:
+            (questions,) = self._asking
+        if questions is None or questions not in self._asking:
+            # Before 2026-07-28, a request over stdio does not say which call it belongs to, so it is not
+            # known which user may see it.
+            return ElicitResult(action="decline")
+        return await questions.answer(params)
 
     def _note_change(self) -> None:
         self._current.clear()
@@ -215,8 +250,10 @@ class SupervisedServer:
             _log.debug("MCP server %s: the connection ended", self.name, exc_info=error)
 
     async def _connect(self) -> None:
-        async with connect(self.settings, self._note_change, self._end_connection) as client:
+        elicit = self._elicit if self.settings.elicitation == "ask" else None
+        async with connect(self.settings, self._note_change, self._end_connection, elicit) as client:
             self.protocol = str(client.protocol_version or "")
+            self._abandoned = False
             self._relist.clear()
             await self._list(client)
             self._client = client
@@ -260,6 +297,23 @@ class SupervisedServer:
             # A change may have been missed between two subscriptions.
             await asyncio.sleep(FIRST_PAUSE)
             self._note_change()
+
+
+async def _in_rounds(request: Callable[..., Awaitable[Any]], questions: CallQuestions | None) -> Any:
+    """Send a call, and again with the user's answers while its result is a question."""
+    from mcp_types import InputRequiredResult
+
+    result = await request(allow_input_required=True)
+    for _ in range(MAX_QUESTIONS):
+        if questions is None or not isinstance(result, InputRequiredResult):
+            break
+        responses = await questions.responses(result.input_requests)
+        if responses is None:
+            break
+        result = await request(
+            allow_input_required=True, input_responses=responses, request_state=result.request_state
+        )
+    return result
 
 
 def _reporter(tell: Progress) -> ProgressFnT:

@@ -12,9 +12,10 @@ from typing import Any, NamedTuple
 import mcp_types as t
 from jackfield.confirmation import PendingConfirmation, confirmation_token
 from jackfield.contract.tool import ToolCall
-from jackfield.ledger import stable_key
+from jackfield.ledger import IDEMPOTENCY_META, stable_key
 from jackfield.orchestrator import CallResult
 from jackfield.outcomes import CallState, state_of
+from jackfield.registry.registry import RegisteredTool
 from jackfield.session.session import Session
 from jackfield_sessions.hub import Listener
 from jackfield_sessions.manager import SessionManager
@@ -29,9 +30,6 @@ from jackfield_mcp.file_contents import FileContents
 from jackfield_mcp.log_levels import LogLevels
 from jackfield_mcp.results import Result, to_result
 from jackfield_mcp.settings import McpSettings
-
-IDEMPOTENCY_KEY = "jackfield/idempotencyKey"
-"""The member of a call's `_meta` that identifies the call: the same key returns the same outcome."""
 
 TURN = "jackfield/turn"
 """The member of a call's `_meta` that groups calls into one turn."""
@@ -75,7 +73,7 @@ class McpCalls:
     async def call(self, ctx: Context, params: t.CallToolRequestParams, caller: Caller) -> Result:
         """Run a call, or continue one that waited for the user's decision."""
         meta = params.meta or {}
-        key, turn = _key(meta, IDEMPOTENCY_KEY), _key(meta, TURN)
+        key, turn = _key(meta, IDEMPOTENCY_META), _key(meta, TURN)
         state = RequestState.decode(params.request_state) if params.request_state else None
         session = await self._client_sessions.open(caller)
         call_id = state.call_id if state else _call_id(key)
@@ -140,7 +138,7 @@ class McpCalls:
         return outcome
 
     async def _result(self, request: _Request, answer: CallResult) -> Result:
-        tool = self._runtime.registry.get(request.call.tool_id)
+        tool = self._tool(request)
         result = to_result(answer, tool)
         if tool is not None and not result["isError"]:
             data = result["structuredContent"]
@@ -152,7 +150,10 @@ class McpCalls:
     ) -> Result:
         where = link or "the console, or at `POST /mcp/confirmations` of the host"
         note = f"A person has to approve this call: {pending.preview}\nApprove or decline it at {where}"
-        return to_result(answer, self._runtime.registry.get(request.call.tool_id), note)
+        return to_result(answer, self._tool(request), note)
+
+    def _tool(self, request: _Request) -> RegisteredTool | None:
+        return self._runtime.registry.catalog(request.session.toolset).get(request.call.tool_id)
 
 
 def _key(meta: Any, name: str) -> str | None:

@@ -133,14 +133,15 @@ class Forms:
         self.open = {form_id: tool for form_id, tool in self.open.items() if form_id in published}
         unpublished = {each: self.closed.get(each, False) for each in published if each not in self.open}
         for form_id, submitted in unpublished.items():
-            self._remember(form_id, submitted)
+            self.remember(form_id, submitted)
         return unpublished
 
     def _close(self, form_id: str, *, submitted: bool) -> None:
         del self.open[form_id]
-        self._remember(form_id, submitted)
+        self.remember(form_id, submitted)
 
-    def _remember(self, form_id: str, submitted: bool) -> None:
+    def remember(self, form_id: str, submitted: bool) -> None:
+        """Remember how a form was closed."""
         self.closed[form_id] = submitted
         while len(self.closed) > CLOSED:
             del self.closed[next(iter(self.closed))]

@@ -13,6 +13,7 @@ from collections.abc import Callable, Coroutine, Mapping
 from contextlib import AbstractAsyncContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
+from jackfield.contract.context import UNANSWERED, UserAnswer, UserQuestion
 from jackfield.orchestrator import CallResult
 from jackfield.outcomes import state_of
 from jackfield.protocol.close_codes import (
@@ -42,6 +43,7 @@ from jackfield_sessions.model_connection import base_config
 from jackfield_sessions.model_loop import ModelLoop
 from jackfield_sessions.options import SessionOptions
 from jackfield_sessions.playback import PlaybackTracker
+from jackfield_sessions.questions import Questions
 from jackfield_sessions.summary import Summarizer
 from jackfield_sessions.tool_runner import DEAD_AIR_SECONDS
 
@@ -115,6 +117,8 @@ class LiveSession:
             forms=forms,
         )
         self._client: ClientQueue | None = None
+        self._questions = Questions(session, self.checkpoint.forms)
+        session.ask_user = self._ask_user
         self._running: asyncio.Task[None] | None = None
         self._in_order = asyncio.Lock()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -200,6 +204,7 @@ class LiveSession:
         loop = self._loop
         loop.end_timer.cancel()
         loop.late_outcomes.close()
+        self._questions.close()
         await loop.connection.close()
         await loop.tools.wait(background=False)
         await self.wait_closed()
@@ -333,8 +338,13 @@ class LiveSession:
         repeated = client_id is not None and client_id in checkpoint.client_ids
         if repeated or self._loop.end_timer.ignores_input:
             return
+        if form_id in self._questions:
+            self._questions.submit(form_id, values)
+            if client_id is not None:
+                checkpoint.client_ids.append(client_id)
+            return
         tool_id = forms.tool_of(form_id)
-        tool = self._runtime.registry.get(tool_id)
+        tool = self._runtime.registry.catalog(self.session.toolset).get(tool_id)
         if tool is None:
             gone = f"This form's tool, {tool_id}, is no longer available."
             raise FormError(form_id, "unknown_form", gone, "Dismiss the form.")
@@ -350,12 +360,22 @@ class LiveSession:
         return self._spawn(self._dismiss_form(form_id), in_order=True)
 
     async def _dismiss_form(self, form_id: str) -> None:
+        if form_id in self._questions:
+            self._questions.dismiss(form_id)
+            return
         tool_id = self.checkpoint.forms.close(form_id, submitted=False)
         await self.checkpoint.save()
         self.session.publish(*event_fields(FormClosed(form_id=form_id, submitted=False)))
         send_form = getattr(await self._loop.connection.current(), "send_form", None)
         if send_form is not None:
             await send_form(tool_id, None)
+
+    async def _ask_user(self, question: UserQuestion) -> UserAnswer:
+        """Put a question of a running call to the user, if a client is attached that shows forms."""
+        shows_forms = self._loop.connection.forms and self.session.mode == "text"
+        if self._client is None or not shows_forms:
+            return UNANSWERED
+        return await self._questions.ask(question)
 
     def add_context(self, text: str, *, urgent: bool = False) -> asyncio.Task[None]:
         """Give the model context: at once if it is urgent, else when the model is idle."""

@@ -9,5 +9,7 @@ from jackfield import ToolContext, ToolResponse
 
 async def execute(args: dict[str, Any], ctx: ToolContext) -> ToolResponse:
     """Call the tool under its original name."""
-    response: ToolResponse = await ctx.mcp.call(ctx.tool_id, args, ctx.progress, ctx.idempotency_key)
+    response: ToolResponse = await ctx.mcp.call(
+        ctx.tool_id, args, ctx.progress, ctx.idempotency_key, ctx.ask_user
+    )
     return response

@@ -1,4 +1,4 @@
-// A form in the conversation: the user completes the arguments of a tool.
+// A form in the conversation: the user completes the arguments of a tool, or answers a running call.
 
 import { element, replace } from "../dom.js";
 import { SchemaForm } from "./schema-form.js";
@@ -21,8 +21,9 @@ export class FormCard {
   #body = element("div", { class: "stack" });
   #status = element("p", { class: "hint", role: "status" });
 
-  constructor({ tool, description, parameters, values }, { submit, dismiss }) {
+  constructor({ tool, description, parameters, values, askedBy }, { submit, dismiss }) {
     this.#values = values;
+    if (askedBy) this.#hint.textContent = `A question from ${askedBy}, which gets your answer`;
     this.#form = new SchemaForm(parameters, values);
     const sendButton = element("button", { class: "primary" }, "Send");
     const dismissButton = element("button", { type: "button", on: { click: () => this.#dismiss(dismiss) } }, "Dismiss");
