@@ -4,15 +4,14 @@ import { element, replace } from "../dom.js";
 import { countdown } from "./countdown.js";
 import { formatValue } from "./format.js";
 
-/** The text of a closed card, by the state of its call. */
+/** How a card is closed and what follows the decision in its text, by the state of its call. */
 const OUTCOMES = {
-  declined: ["declined", "The call was declined. Nothing was run."],
-  expired: ["expired", "The confirmation has expired. Nothing was run. Ask again if you still want it."],
-  in_doubt: ["approved", "The call was approved. It may or may not have taken effect."],
-  never_run: ["approved", "The call was approved, but the host stopped before it took effect."],
+  declined: ["declined", ". Nothing was run."],
+  in_doubt: ["approved", ". It may or may not have taken effect."],
+  never_run: ["approved", ", but the host stopped before it took effect."],
 };
 
-const APPROVED = ["approved", "The call was approved. It runs once."];
+const APPROVED = ["approved", ". It runs once."];
 
 /** One confirmation; only a click calls `decide`. */
 export class ConfirmationCard {
@@ -40,6 +39,8 @@ export class ConfirmationCard {
   #footer;
   /** Whether the decision was sent and the host has not answered yet. */
   #awaitingHost = false;
+  /** The decision that was sent from here: "approved" or "declined". */
+  #sent = null;
 
   /** The host has recorded a decision, from this page or elsewhere. */
   settle(approved) {
@@ -51,7 +52,14 @@ export class ConfirmationCard {
   /** The call has an outcome. A decision that the user made here stays visible. */
   conclude(state) {
     if (this.state === "approved" || this.state === "declined") return;
-    this.#end(...(OUTCOMES[state] ?? APPROVED));
+    if (state === "expired") {
+      this.#end("expired", "The confirmation has expired. Nothing was run. Ask again if you still want it.");
+      return;
+    }
+    const [decision, rest] = OUTCOMES[state] ?? APPROVED;
+    // A host that was killed may not have confirmed the decision, but its outcome shows that it got it.
+    const text = this.#sent === decision ? `You ${decision} this call` : `The call was ${decision}`;
+    this.#end(decision, text + rest);
   }
 
   /** The host did not accept the decision; a card that is closed already says why. */
@@ -76,6 +84,7 @@ export class ConfirmationCard {
       return;
     }
     this.state = "sent";
+    this.#sent = approve ? "approved" : "declined";
     this.#awaitingHost = true;
     for (const button of this.#footer.querySelectorAll("button")) button.disabled = true;
   }
