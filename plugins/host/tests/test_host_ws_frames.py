@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import uvicorn
 from host_harness import PATIENCE, wait_until
-from jackfield_host.uvicorn_protocols import MAX_WAITING, BoundedWebSocketProtocol, binary_writer
+from jackfield_host.uvicorn_protocols import MAX_WAITING, BoundedWebSocketProtocol, open_binary_shortcut
 from starlette.types import Message, Receive, Scope, Send
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosedError
@@ -50,6 +50,7 @@ def recorder(got: list[Any], go_on: asyncio.Event | None = None) -> App:
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
         assert scope["type"] == "websocket"
+        open_binary_shortcut(scope)
         await receive()
         await send({"type": "websocket.accept"})
         if go_on is not None:
@@ -195,7 +196,7 @@ def test_a_client_is_not_read_while_the_application_is_behind() -> None:
     protocols: list[BoundedWebSocketProtocol] = []
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
-        writer: Any = binary_writer(scope)
+        writer: Any = open_binary_shortcut(scope)
         protocols.append(writer.__self__)
         await recorder(got, go_on)(scope, receive, send)
 
@@ -228,7 +229,7 @@ def test_audio_to_a_client_that_does_not_read_waits_and_keeps_its_order() -> Non
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
         nonlocal sent, refused
-        write = binary_writer(scope)
+        write = open_binary_shortcut(scope)
         assert write is not None
         await receive()
         assert not write(b"before the handshake")

@@ -40,16 +40,19 @@ MAX_WAITING = 4
 """How many audio frames may wait for the application before the client is no longer read."""
 
 BINARY_EXTENSION = "jackfield.binary"
-"""The ASGI extension of a WebSocket: a `BinaryWriter` under the key `write`."""
+"""The ASGI extension of a WebSocket: under the key `open`, a function that returns its `BinaryWriter`."""
 
 BinaryWriter = Callable[[bytes], bool]
 """Writes a binary message; returns False, without an effect, if it has to be sent as an ASGI message."""
 
 
-def binary_writer(scope: Mapping[str, Any]) -> BinaryWriter | None:
-    """Return the writer of a WebSocket; None if another server serves it."""
+def open_binary_shortcut(scope: Mapping[str, Any]) -> BinaryWriter | None:
+    """Let binary messages bypass the parser in both directions; return their writer.
+
+    Call it before the handshake is accepted. Returns None if another server serves the connection.
+    """
     extension = scope.get("extensions", {}).get(BINARY_EXTENSION)
-    return None if extension is None else extension["write"]
+    return None if extension is None else extension["open"]()
 
 
 class JoinedWrites:
@@ -158,12 +161,13 @@ class BoundedWebSocketProtocol(WebSocketsSansIOProtocol):
 
     A client that reads nothing cannot keep its connection open.
 
-    Audio takes a shortcut in both directions: a complete binary message neither passes through the parser of
-    `websockets`, which is written as nested generators, nor does its frame become an object. Everything else
-    does, frame by frame.
+    Audio takes a shortcut in both directions, if the application opens it: a complete binary message neither
+    passes through the parser of `websockets`, which is written as nested generators, nor does its frame
+    become an object. Everything else does, frame by frame.
     """
 
     _abort_timer: asyncio.TimerHandle | None = None
+    _shortcut = False
     _early = False
     _splitter: FrameSplitter | None = None
 
@@ -176,8 +180,8 @@ class BoundedWebSocketProtocol(WebSocketsSansIOProtocol):
         """Pass on audio at once, and every other frame to the parser."""
         if self._splitter is None:
             self._early = self._early or (self.handshake_initiated and not self.handshake_complete)
-            if self._early or self.conn.state is not OPEN:
-                # A client that does not wait for the handshake may have sent a part of a frame.
+            # A client that does not wait for the handshake may have sent a part of a frame.
+            if not self._shortcut or self._early or self.conn.state is not OPEN:
                 super().data_received(data)
                 return
             self._splitter = FrameSplitter(self.config.ws_max_size, masked=True)
@@ -199,6 +203,11 @@ class BoundedWebSocketProtocol(WebSocketsSansIOProtocol):
         if not self.read_paused and self.queue.qsize() > MAX_WAITING:
             self.read_paused = True
             self.transport.pause_reading()
+
+    def open_binary_shortcut(self) -> BinaryWriter:
+        """Pass binary messages on without the parser from now on; return the writer for the other way."""
+        self._shortcut = True
+        return self.write_binary
 
     def write_binary(self, data: bytes) -> bool:
         """Write a binary message, unless the connection is not open or its buffer is full."""
@@ -227,7 +236,7 @@ class BoundedWebSocketProtocol(WebSocketsSansIOProtocol):
 
     async def _call_app(self, app: Any, scope: dict[str, Any], receive: Any, send: Any) -> None:
         """Call the application; a denied handshake counts as complete."""
-        scope["extensions"][BINARY_EXTENSION] = {"write": self.write_binary}
+        scope["extensions"][BINARY_EXTENSION] = {"open": self.open_binary_shortcut}
         await app(scope, receive, send)
         # uvicorn itself would log that the handshake was never answered.
         if self.initial_response is not None and self.close_sent:

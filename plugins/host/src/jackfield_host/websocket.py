@@ -53,7 +53,7 @@ from jackfield_host.host import Host
 from jackfield_host.security.auth_errors import AuthError
 from jackfield_host.security.authenticator import RequestInfo, accepted_subprotocol, supports_protocol
 from jackfield_host.security.limits import TokenBucket
-from jackfield_host.uvicorn_protocols import binary_writer
+from jackfield_host.uvicorn_protocols import BinaryWriter, open_binary_shortcut
 from jackfield_host.validators import load_validators
 
 _log = logging.getLogger(__name__)
@@ -92,8 +92,11 @@ class WebSocketEndpoint:
             # Before the handshake completes, so that a proxy can try another host.
             await websocket.send_denial_response(to_http_error(error).response())
             return
+        # A text session has no audio, so its few messages all take the way through the parser.
+        write_binary = open_binary_shortcut(scope) if self._mode == "voice" else None
         await websocket.accept(accepted_subprotocol(websocket.headers))
-        closing = await WebSocketSession(host, websocket, receive, identity, self._mode).run()
+        session = WebSocketSession(host, websocket, receive, identity, self._mode, write_binary)
+        closing = await session.run()
         if closing is not None:
             await _close(websocket, closing)
 
@@ -127,18 +130,22 @@ async def _close(websocket: WebSocket, closing: CloseReason) -> None:
 class WebSocketSession:
     """One client's connection to a session."""
 
-    def __init__(
-        self, host: Host, websocket: WebSocket, receive: Receive, identity: Identity, mode: Mode
+    def __init__(  # noqa: PLR0917
+        self,
+        host: Host,
+        websocket: WebSocket,
+        receive: Receive,
+        identity: Identity,
+        mode: Mode,
+        write_binary: BinaryWriter | None,
     ) -> None:
         self._host = host
         self._websocket = websocket
         self._receive = receive
-        self._write_binary = binary_writer(websocket.scope)
+        self._write_binary = write_binary
         self._identity = identity
         self._mode = mode
-        self._queue = ClientQueue(
-            host.options.queue_bytes, audio=mode == "voice", write_audio=self._write_binary
-        )
+        self._queue = ClientQueue(host.options.queue_bytes, audio=mode == "voice", write_audio=write_binary)
         self._expiry: asyncio.TimerHandle | None = None
 
     async def run(self) -> CloseReason | None:
