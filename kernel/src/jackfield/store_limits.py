@@ -1,4 +1,7 @@
-"""What persistent stores accept: the limits of keys, values and times, and the range of a key prefix."""
+"""What persistent stores accept: the limits of keys, values and times, and the range of a key prefix.
+
+A store has to check only what it writes: a key that cannot be written does not exist, so it cannot be read.
+"""
 
 from __future__ import annotations
 
@@ -11,13 +14,13 @@ _LAST = "\U0010ffff"
 def check(key: str, value: bytes = b"", ttl: float | None = None) -> bytes:
     """Check the key or stream, the value and the time to live of an operation; return the value as bytes.
 
-    A mutable buffer is copied, because it may change before it is written. None means no expiry.
+    A mutable buffer is copied. A time to live of None means no expiry.
     """
-    # Every operation passes here, so the usual case is decided with as few steps as possible.
+    # Every write passes here, so the usual case is decided with as few steps as possible.
     if type(key) is not str or len(key) * 4 > MAX_KEY_BYTES or not key.isascii():
         _measure(key)
     if type(value) is not bytes:
-        value = _copy(value)
+        value = as_bytes(value)
     if len(value) > MAX_VALUE_BYTES:
         raise ValueError(f"a value of {len(value)} bytes is too large; the limit is {MAX_VALUE_BYTES}")
     if ttl is not None and not ttl >= 0:
@@ -36,7 +39,8 @@ def _measure(text: str) -> None:
         raise ValueError(f"the key {text!r:.80} has {size} bytes; the limit is {MAX_KEY_BYTES}")
 
 
-def _copy(value: bytes | bytearray | memoryview) -> bytes:
+def as_bytes(value: bytes | bytearray | memoryview) -> bytes:
+    """Return a value as bytes: a copy of a mutable buffer, which may change before it is written."""
     if not isinstance(value, bytes | bytearray | memoryview):
         raise TypeError(f"a value must be bytes, not {type(value).__name__}")
     return bytes(value)

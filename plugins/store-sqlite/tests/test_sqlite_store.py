@@ -47,7 +47,10 @@ def test_keys_and_values_over_the_limit_are_rejected(path: Path) -> None:
             await store.put("k" * 1025, b"")
         await store.put("k" * 1024, b"")
         with pytest.raises(ValueError, match="half of a surrogate pair"):
+            await store.put("\ud800", b"")
+        with pytest.raises(ValueError, match="surrogates not allowed"):
             await store.get("\ud800")
+        assert await store.get("k" * 1025) is None
         with pytest.raises(ValueError, match="16777217 bytes is too large"):
             await store.put("k", bytes(2**24 + 1))
         await store.put("k", bytes(2**24))

@@ -7,7 +7,7 @@ from typing import Any
 
 import apsw
 from jackfield.store import Claim, ClaimState, DoubtfulClaim, StreamEntry
-from jackfield.store_limits import prefix_end
+from jackfield.store_limits import check, check_amount, prefix_end
 
 from jackfield_store_sqlite.process import ClaimOwner
 
@@ -27,6 +27,7 @@ class TooLargeForLoopError(Exception):
 
 def put_value(db: apsw.Connection, now: float, key: str, value: bytes, ttl: float | None) -> None:
     """Set a value."""
+    check(key, value, ttl)
     row = (key, value, None if ttl is None else now + ttl)
     db.execute("INSERT OR REPLACE INTO kept (key, value, expires) VALUES (?, ?, ?)", row)
 
@@ -77,6 +78,8 @@ def value_keys(db: apsw.Connection, now: float, prefix: str, max_rows: int) -> l
 
 def add_to_counter(db: apsw.Connection, now: float, key: str, amount: int, window: float) -> int:
     """Add to a counter and return its value."""
+    check(key, ttl=window)
+    amount = check_amount(amount)
     row = db.execute("SELECT count, expires FROM counters WHERE key = ?", (key,)).get
     count, expires = row if row is not None and row[1] > now else (0, now + window)
     count += amount
@@ -210,6 +213,8 @@ def append_entries(
     db: apsw.Connection, now: float, stream: str, values: Sequence[bytes], ttl: float | None
 ) -> int:
     """Append entries and return the last id; a stream keeps its last id forever, so no id is reused."""
+    for value in values:
+        check(stream, value, ttl)
     number, last = db.execute(
         "INSERT INTO streams (name, last) VALUES (?1, ?2) "
         "ON CONFLICT (name) DO UPDATE SET last = last + ?2 RETURNING number, last",

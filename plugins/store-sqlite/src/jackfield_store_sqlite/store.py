@@ -14,7 +14,7 @@ from typing import Any, Self, TypeVar
 
 import apsw
 from jackfield.store import Claim, DoubtfulClaim, StoreUnavailableError, StreamEntry
-from jackfield.store_limits import MAX_VALUE_BYTES, check, check_amount
+from jackfield.store_limits import MAX_VALUE_BYTES, as_bytes, check
 
 from jackfield_store_sqlite import statements
 from jackfield_store_sqlite.database import StoreDatabase
@@ -94,12 +94,12 @@ class SqliteStore:
 
     def put(self, key: str, value: bytes, *, ttl: float | None = None) -> Awaitable[None]:
         """See `Store.put`."""
-        value = check(key, value, ttl)
+        # A buffer is copied now; the writer checks everything else.
+        value = value if type(value) is bytes else as_bytes(value)
         return self._write(statements.put_value, key, value, ttl)
 
     async def get(self, key: str) -> bytes | None:
         """See `Store.get`."""
-        check(key)
         try:
             return await self._read(statements.get_value, key, statements.INLINE_BYTES)
         except TooLargeForLoopError:
@@ -107,17 +107,14 @@ class SqliteStore:
 
     async def delete(self, key: str) -> bool:
         """See `Store.delete`."""
-        check(key)
         return await self._write(statements.delete_value, key)
 
     async def take(self, key: str) -> bytes | None:
         """See `Store.take`."""
-        check(key)
         return await self._write(statements.take_value, key)
 
     async def keys(self, prefix: str) -> list[str]:
         """See `Store.keys`."""
-        check(prefix)
         try:
             return await self._read(statements.value_keys, prefix, statements.INLINE_ROWS)
         except TooLargeForLoopError:
@@ -125,8 +122,6 @@ class SqliteStore:
 
     async def add(self, key: str, amount: int, *, window: float) -> int:
         """See `Store.add`."""
-        check(key, ttl=window)
-        amount = check_amount(amount)
         return await self._write(statements.add_to_counter, key, amount, window, durable=False)
 
     async def claim(
@@ -168,7 +163,6 @@ class SqliteStore:
 
     async def holds(self, key: str) -> bool:
         """See `Store.holds`."""
-        check(key)
         if not self._ready:
             await self._make_ready()
         begin, end = self._writer.lease_window
@@ -185,7 +179,6 @@ class SqliteStore:
 
     async def reclaim(self, key: str) -> bool:
         """See `Store.reclaim`."""
-        check(key)
         if not self._ready:
             await self._make_ready()
         job = self._writer.submit(statements.take_over_claim, key, self._owner)
@@ -209,26 +202,22 @@ class SqliteStore:
 
     async def release(self, key: str) -> None:
         """See `Store.release`."""
-        check(key)
         if not self._ready:
             await self._make_ready()
         await self._undo(key, statements.release_claim)
 
     async def abandon(self, key: str) -> None:
         """See `Store.abandon`."""
-        check(key)
         if not self._ready:
             await self._make_ready()
         await self._undo(key, statements.abandon_claim)
 
     async def in_doubt(self, prefix: str) -> list[DoubtfulClaim]:
         """See `Store.in_doubt`."""
-        check(prefix)
         return await self._read_in_thread(statements.claims_in_doubt, prefix, self._owner)
 
     async def outcome(self, key: str, *, within: float) -> Claim:
         """See `Store.outcome`."""
-        check(key)
         loop = asyncio.get_running_loop()
         deadline = loop.time() + within
         found = await self._read(statements.claim_state, key, self._owner)
@@ -245,7 +234,7 @@ class SqliteStore:
 
     def append(self, stream: str, value: bytes, *more: bytes, ttl: float | None = None) -> Awaitable[int]:
         """See `Store.append`."""
-        values = [check(stream, each, ttl) for each in (value, *more)]
+        values = [each if type(each) is bytes else as_bytes(each) for each in (value, *more)]
         topic = Topic(statements.last_entry_id, stream)
         return self._write(
             statements.append_entries, stream, values, ttl, durable=self._durable_appends, topic=topic
@@ -253,7 +242,6 @@ class SqliteStore:
 
     async def read(self, stream: str, *, after: int = 0, limit: int = 1000) -> list[StreamEntry]:
         """See `Store.read`."""
-        check(stream)
         limit = max(limit, 0)
         try:
             return await self._read(statements.read_few_entries, stream, after, limit)
@@ -262,7 +250,6 @@ class SqliteStore:
 
     async def follow(self, stream: str, *, after: int = 0) -> AsyncIterator[StreamEntry]:
         """See `Store.follow`."""
-        check(stream)
         with self._notifier.subscribe(Topic(statements.last_entry_id, stream)) as waiter:
             while True:
                 waiter.clear()
@@ -277,12 +264,10 @@ class SqliteStore:
 
     async def streams(self, prefix: str) -> list[str]:
         """See `Store.streams`."""
-        check(prefix)
         return await self._read_in_thread(statements.stream_names, prefix)
 
     async def clear(self, stream: str) -> int:
         """See `Store.clear`."""
-        check(stream)
         return await self._write(statements.clear_stream, stream)
 
     async def prune(self) -> int:
