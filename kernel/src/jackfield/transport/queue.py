@@ -26,10 +26,10 @@ class EventQueue:
         self.closed = False
         """Whether `Closed` was added; later events are dropped."""
 
-    def put_nowait(self, event: Event) -> None:
-        """Add an event at once, even if the queue is full."""
+    def put_nowait(self, *events: Event) -> None:
+        """Add events at once, even if the queue is full."""
         if not self.closed:
-            self._unread.append(event)
+            self._unread += events
             self._changed.set()
 
     async def put(self, event: Event) -> None:

@@ -170,8 +170,6 @@ class ChatConnection:
 
     def _settle(self, reply: Reply) -> None:
         """Emit the events for the end of an answer; has no await, so it cannot be interrupted."""
-        if reply.usage:
-            self._events.put_nowait(reply.usage)
         if reply.finish is None:
             self._fail(reply, TransportError("network", "the answer ended unexpectedly"))
         elif reply.finish == "content_filter":
@@ -186,14 +184,15 @@ class ChatConnection:
         elif reply.calls:
             calls = tuple(self._tools.call(each.name, each.arguments, each.id) for each in reply.calls)
             self._history.add_calls(reply, [call.tool_id for call in calls])
-            self._events.put_nowait(ToolCalls(calls))
+            self._events.put_nowait(*reply.usage, ToolCalls(calls))
         else:
             self._history.add_answer(reply.text)
-            self._events.put_nowait(TurnComplete())
+            self._events.put_nowait(*reply.usage, TurnComplete())
 
     def _fail(self, reply: Reply, error: TransportError) -> None:
         """Report a failed turn; the received text stays in the history."""
         self._history.add_answer(reply.text)
+        self._events.put_nowait(*reply.usage)
         if error.code == "authentication":
             self._events.close(Closed(error.code, error.detail))
             return

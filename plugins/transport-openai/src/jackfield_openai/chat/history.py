@@ -38,12 +38,13 @@ class Reply:
     text: str = ""
     calls: list[PartialCall] = field(default_factory=list)
     finish: str | None = None
-    usage: Usage | None = None
+    usage: tuple[Usage, ...] = ()
+    """The tokens of the reply, once the server has counted them."""
 
     def take(self, chunk: Any) -> str:
         """Add a chunk; return its new text."""
         if usage := getattr(chunk, "usage", None):
-            self.usage = Usage(usage.prompt_tokens or 0, usage.completion_tokens or 0)
+            self.usage = (Usage(usage.prompt_tokens or 0, usage.completion_tokens or 0),)
         new = ""
         for choice in (getattr(chunk, "choices", None) or ())[:1]:
             self.finish = getattr(choice, "finish_reason", None) or self.finish
