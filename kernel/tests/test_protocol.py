@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 from jackfield.invocation import RESERVED_EVENTS
 from jackfield.protocol import PROTOCOL, messages
 from jackfield.protocol.close_codes import CLOSE_REASONS
@@ -14,7 +12,6 @@ from jackfield.protocol.codec import (
     InvalidMessageError,
     decode,
     encode,
-    encode_text_delta,
     event_fields,
     members,
     message_type,
@@ -144,15 +141,6 @@ def test_an_event_is_published_without_the_members_that_the_log_adds() -> None:
     event = messages.ConfirmationSettled(tool="t", call_id="c", approved=True)
     assert event_fields(event) == ("confirmation_settled", {"tool": "t", "callId": "c", "approved": True})
     assert set(to_wire(event)) == {"type", "tool", "callId", "approved"}
-
-
-@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(answer=st.integers(1), offset=st.integers(0), text=st.text() | st.just("half \ud83d of a pair"))
-def test_a_text_delta_is_encoded_like_every_other_message(answer: int, offset: int, text: str) -> None:
-    delta = messages.TextDelta(answer=answer, offset=offset, text=text)
-    frame = encode_text_delta(answer=answer, offset=offset, text=text)
-    assert json.loads(frame) == json.loads(encode(delta))
-    frame.encode()
 
 
 def test_values_that_json_cannot_carry_are_replaced() -> None:

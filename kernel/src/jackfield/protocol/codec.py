@@ -19,7 +19,6 @@ from jackfield.protocol.messages import (
     ClientMessage,
     HostMessage,
     SessionEvent,
-    TextDelta,
     camel_case,
 )
 
@@ -99,15 +98,6 @@ def encode(message: Message | Mapping[str, Any]) -> bytes:
         return orjson.dumps(wire, default=str)
     except (TypeError, ValueError, RecursionError):
         return _repaired(wire)
-
-
-def encode_text_delta(*, answer: int, offset: int, text: str) -> str:
-    """Return `encode(TextDelta(...))` as text without creating the object: text deltas are the hot path."""
-    try:
-        quoted = orjson.dumps(text).decode()
-    except TypeError:
-        return encode(TextDelta(answer=answer, offset=offset, text=text)).decode()
-    return f'{{"type":"text_delta","answer":{answer},"offset":{offset},"text":{quoted}}}'
 
 
 def decode(text: str | bytes) -> dict[str, Any]:

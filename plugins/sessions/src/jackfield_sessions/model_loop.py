@@ -6,8 +6,9 @@ import logging
 import time
 from collections.abc import Awaitable, Callable, Mapping
 
+import orjson
 from jackfield.protocol import messages
-from jackfield.protocol.codec import encode_text_delta, event_fields
+from jackfield.protocol.codec import encode, event_fields
 from jackfield.runtime import Runtime
 from jackfield.session.session import TRANSITIONS, Session, State
 from jackfield.transport.events import (
@@ -350,3 +351,12 @@ class ModelLoop:
 
     async def _notify_provider_error(self, code: str) -> None:
         self._notify(provider_error(code))
+
+
+def encode_text_delta(*, answer: int, offset: int, text: str) -> str:
+    """Return `encode(messages.TextDelta(...))` as text, without an object for each piece of an answer."""
+    try:
+        quoted = orjson.dumps(text).decode()
+    except TypeError:
+        return encode(messages.TextDelta(answer=answer, offset=offset, text=text)).decode()
+    return f'{{"type":"text_delta","answer":{answer},"offset":{offset},"text":{quoted}}}'
