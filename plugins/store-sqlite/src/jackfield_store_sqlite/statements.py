@@ -25,11 +25,17 @@ class TooLargeForLoopError(Exception):
     """The data is too large to be read on the event loop."""
 
 
+# `INSERT OR REPLACE` would insert a new row each time, and so write the index of the keys as well.
+_PUT = (
+    "INSERT INTO kept (key, value, expires) VALUES (?, ?, ?) "
+    "ON CONFLICT (key) DO UPDATE SET value = excluded.value, expires = excluded.expires"
+)
+
+
 def put_value(db: apsw.Connection, now: float, key: str, value: bytes, ttl: float | None) -> None:
     """Set a value."""
     check(key, value, ttl)
-    row = (key, value, None if ttl is None else now + ttl)
-    db.execute("INSERT OR REPLACE INTO kept (key, value, expires) VALUES (?, ?, ?)", row)
+    db.execute(_PUT, (key, value, None if ttl is None else now + ttl))
 
 
 def get_value(db: apsw.Connection, now: float, key: str, max_bytes: int) -> bytes | None:
@@ -76,6 +82,12 @@ def value_keys(db: apsw.Connection, now: float, prefix: str, max_rows: int) -> l
     return [key for key, expires in rows if expires is None or expires > now]
 
 
+_COUNT = (
+    "INSERT INTO counters (key, count, expires) VALUES (?, ?, ?) "
+    "ON CONFLICT (key) DO UPDATE SET count = excluded.count, expires = excluded.expires"
+)
+
+
 def add_to_counter(db: apsw.Connection, now: float, key: str, amount: int, window: float) -> int:
     """Add to a counter and return its value."""
     check(key, ttl=window)
@@ -83,9 +95,7 @@ def add_to_counter(db: apsw.Connection, now: float, key: str, amount: int, windo
     row = db.execute("SELECT count, expires FROM counters WHERE key = ?", (key,)).get
     count, expires = row if row is not None and row[1] > now else (0, now + window)
     count += amount
-    db.execute(
-        "INSERT OR REPLACE INTO counters (key, count, expires) VALUES (?, ?, ?)", (key, count, expires)
-    )
+    db.execute(_COUNT, (key, count, expires))
     return int(count)
 
 
@@ -94,18 +104,20 @@ IN_DOUBT, CONFLICT, FREE = Claim(ClaimState.IN_DOUBT), Claim(ClaimState.CONFLICT
 _NO_OWNER = ""
 
 
-_CURRENT = "(claims.expires IS NULL OR claims.expires > ? OR claims.note IS NOT NULL)"
+_CURRENT = "(expires IS NULL OR expires > ? OR note IS NOT NULL)"
 """Current claims: not expired, or with a note, which a person has to resolve."""
 
-# Complete texts, because SQLite's statement cache compares them for every operation.
+# Complete and short texts, because SQLite's statement cache reads and compares them for every operation.
 _FIND = f"SELECT fingerprint = ?, owner, result FROM claims WHERE key = ? AND {_CURRENT}"  # noqa: S608
 _STATE = f"SELECT owner, result FROM claims WHERE key = ? AND {_CURRENT}"  # noqa: S608
 _HOLDER = f"SELECT owner FROM claims WHERE key = ? AND result IS NULL AND {_CURRENT}"  # noqa: S608
 _MAKE = (
-    "INSERT INTO claims (key, fingerprint, owner, result, expires, note) "  # noqa: S608
-    "VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (key) DO UPDATE SET fingerprint = excluded.fingerprint, "
-    "owner = excluded.owner, result = excluded.result, expires = excluded.expires, "
-    f"note = excluded.note WHERE NOT {_CURRENT}"
+    "INSERT INTO claims (key, fingerprint, owner, result, expires, note) VALUES (?, ?, ?, ?, ?, ?) "
+    "ON CONFLICT DO NOTHING"
+)
+_MAKE_AGAIN = (
+    "UPDATE claims SET fingerprint = ?2, owner = ?3, result = ?4, expires = ?5, note = ?6 WHERE key = ?1 "  # noqa: S608
+    f"AND NOT {_CURRENT.replace('?', '?7')}"
 )
 _HELD = f"WHERE key = ? AND owner = ? AND result IS NULL AND {_CURRENT}"
 _COMPLETE = f"UPDATE claims SET result = ?, note = NULL {_HELD}"  # noqa: S608
@@ -133,14 +145,17 @@ def make_claim(  # noqa: PLR0917 - the writer passes arguments by position
     note: bytes = b"",
     result: bytes | None = None,
 ) -> Claim:
-    """Insert a claim, or return the state of the existing one.
+    """Insert a claim, replace one that has expired, or return the state of a current one.
 
-    One statement decides, so this is also safe outside a transaction.
+    Each statement decides by itself, so this is also safe outside a transaction.
     """
     kept_note = note if note and result is None else None
-    row = (key, fingerprint, owner.id, result, now + ttl, kept_note, now)
+    row = (key, fingerprint, owner.id, result, now + ttl, kept_note)
     while True:
         db.execute(_MAKE, row)
+        if db.changes() == 1:
+            return RUN
+        db.execute(_MAKE_AGAIN, (*row, now))
         if db.changes() == 1:
             return RUN
         found = find_claim(db, now, key, fingerprint, owner)
