@@ -159,8 +159,9 @@ class History:
         """Add results of calls; return whether all calls have one now."""
         if not self.open_calls:
             return False
+        by_id = {slot.call_id: slot for slot in self.open_calls if slot.call_id and slot.output is None}
         for result in results:
-            if slot := self._slot(result):
+            if slot := by_id.pop(result.call_id, None) or self._slot_without_id(result):
                 slot.output = result.envelope.decode()
         if any(slot.output is None for slot in self.open_calls):
             return False
@@ -170,17 +171,11 @@ class History:
         self.open_calls = []
         return True
 
-    def _slot(self, result: ToolResult) -> OpenCall | None:
-        """Return the call of a result; a result without an id is matched by its tool or its position."""
-        waiting = [slot for slot in self.open_calls if slot.output is None]
-        for fits in (
-            lambda slot: slot.call_id is not None and slot.call_id == result.call_id,
-            lambda slot: slot.call_id is None and slot.tool_id == result.tool_id,
-            lambda slot: slot.call_id is None,
-        ):
-            if found := next(filter(fits, waiting), None):
-                return found
-        return None
+    def _slot_without_id(self, result: ToolResult) -> OpenCall | None:
+        """Return the call of a result that no id identifies: the first to the same tool, or the first."""
+        waiting = [slot for slot in self.open_calls if slot.call_id is None and slot.output is None]
+        same_tool = (slot for slot in waiting if slot.tool_id == result.tool_id)
+        return next(same_tool, waiting[0] if waiting else None)
 
     def _made_id(self) -> str:
         self._made += 1
