@@ -41,6 +41,7 @@ from jackfield.offers import Stage
 from jackfield.outcomes import CallState, declined, in_doubt, not_claimed, response_of, still_running
 from jackfield.policy_chain import VALIDATION, Chain, ResultEncoding, Validation
 from jackfield.protocol.codec import event_fields
+from jackfield.protocol.messages import UnbackedClaim
 from jackfield.registry.registry import MissingTool, RegisteredTool, Registry
 from jackfield.session.intents import IntentHandler
 from jackfield.session.session import Session, Turn
@@ -98,6 +99,10 @@ class Observer(Protocol):
         """A user turn began."""
         return
 
+    def claim_unbacked(self, session: Session, claim: UnbackedClaim) -> None:  # noqa: ARG002
+        """The assistant said that it did something, and no call did it."""
+        return
+
     def session_ended(self, session: Session) -> None:  # noqa: ARG002
         """A session ended."""
         return
@@ -118,6 +123,7 @@ class Observers:
         """What to call when a call was answered; `Orchestrator` does so for every call."""
         self._session_opened = [each for each in self._all if _implements(each, "session_opened")]
         self._turn_began = [each for each in self._all if _implements(each, "turn_began")]
+        self._claim_unbacked = [each for each in self._all if _implements(each, "claim_unbacked")]
         self._session_ended = [each for each in self._all if _implements(each, "session_ended")]
 
     def __iter__(self) -> Iterator[Observer]:
@@ -141,6 +147,14 @@ class Observers:
             except BaseException as error:  # noqa: BLE001 - third-party code
                 _observer_failed(observer.turn_began, "turn_began", error)
 
+    def claim_unbacked(self, session: Session, claim: UnbackedClaim) -> None:
+        """Notify all observers of a claim of the assistant that no call backs."""
+        for observer in self._claim_unbacked:
+            try:
+                observer.claim_unbacked(session, claim)
+            except BaseException as error:  # noqa: BLE001 - third-party code
+                _observer_failed(observer.claim_unbacked, "claim_unbacked", error)
+
     def session_ended(self, session: Session) -> None:
         """Notify all observers that a session ended."""
         for observer in self._session_ended:
@@ -152,7 +166,8 @@ class Observers:
 
 def _implements(observer: Observer, method: str) -> bool:
     """Whether an observer has its own method, not the one of `Observer`, which does nothing."""
-    return getattr(type(observer), method, None) is not getattr(Observer, method)
+    own = getattr(type(observer), method, None)
+    return own is not None and own is not getattr(Observer, method)
 
 
 def _observer_failed(notify: Callable[..., None], method: str, error: BaseException) -> None:

@@ -191,7 +191,10 @@ WRITES: dict[str, Any] = {"category": "action", "sideEffects": "writes", "idempo
 TOOLS: dict[str, tuple[str, dict[str, Any]]] = {
     "hst_look": ("plain", {}),
     "hst_note": ("plain", WRITES),
-    "hst_book": ("plain", {**WRITES, "requiresConfirmation": True, "preview": "Book {text}?"}),
+    "hst_book": (
+        "plain",
+        {**WRITES, "requiresConfirmation": True, "preview": "Book {text}?", "says": ["booked", "reserved table"]},
+    ),
     "hst_facts": ("facts", {}),
     "hst_heap": ("heap", {}),
     "hst_hush": ("hush", {}),

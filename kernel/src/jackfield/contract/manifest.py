@@ -47,6 +47,8 @@ class ToolManifest(NamedTuple):
     returns: Mapping[str, Any] | None = None
     variant: str | None = None
     """The name of this implementation, if it is a variant of another distribution's tool."""
+    says: tuple[str, ...] = ()
+    """How an assistant says that a call has succeeded, as in `booked`."""
 
     @classmethod
     def from_wire(cls, wire: Mapping[str, Any], parameters: Mapping[str, Any] | None = None) -> ToolManifest:
@@ -71,6 +73,7 @@ class ToolManifest(NamedTuple):
             preview=wire.get("preview"),
             returns=wire.get("returns"),
             variant=wire.get("variant"),
+            says=tuple(wire.get("says", ())),
         )
 
     def metadata(self) -> dict[str, Any]:
@@ -92,8 +95,9 @@ class ToolManifest(NamedTuple):
             "availability": self.availability,
             "preview": self.preview,
             "returns": self.returns,
-            # Only if it is set, so that a registry without variants has the same bytes as ever.
+            # Only if they are set, so that a registry without them has the same bytes as ever.
             **({"variant": self.variant} if self.variant else {}),
+            **({"says": list(self.says)} if self.says else {}),
         }
 
     @property

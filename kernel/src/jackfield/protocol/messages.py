@@ -358,6 +358,19 @@ class ToolDecisions(HostMessage):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class UnbackedClaim(HostMessage):
+    """Something that the assistant says it did, although no call that did it has succeeded."""
+
+    tool: Annotated[str, doc("The tool that does what the assistant says.")]
+    says: Annotated[str, doc("The phrase of the tool that the sentence contains.")]
+    text: Annotated[str, doc("The sentence, truncated to 200 characters.")]
+    state: Annotated[
+        str,
+        doc("`no_call`, or the state of the call in this turn: `waiting`, `failed`, `in_doubt`, `declined`, ..."),
+    ]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ChatMessage(SessionEvent):
     """A complete message from either speaker; a later one with the same `answer` replaces it."""
 
@@ -368,6 +381,9 @@ class ChatMessage(SessionEvent):
     answer: int | None = None
     interrupted: bool | None = None
     client_id: Annotated[str | None, doc("The client's id for the message; only for user messages.")] = None
+    unbacked_claims: Annotated[
+        Sequence[UnbackedClaim] | None, doc("What the assistant says it did, and has not done.")
+    ] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

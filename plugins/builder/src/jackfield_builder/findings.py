@@ -200,6 +200,11 @@ class CheckCode(Enum):
         "the preview template is invalid",
         "use `{name}` for a parameter, `{name.member}` for a part of it, and `{{` for a brace",
     )
+    BAD_SAYS = _Rule(
+        "JF310",
+        "a phrase of says is not how one says that a call succeeded",
+        "begin with the past form of the verb and leave out subject and auxiliary: `booked`, not `I have booked`",
+    )
 
     # JF35x: the shared schema.json of a family
     FAMILY_NAME = _Rule(

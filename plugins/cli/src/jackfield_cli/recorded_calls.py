@@ -182,6 +182,8 @@ def _is_incomplete(value: Any) -> bool:
 
 
 def _audit_line(place: str, wire: Mapping[str, Any]) -> Iterator[Recorded]:
+    if wire["event"] == "claim":
+        return  # What an assistant said, which is no call.
     if wire["event"] != "call":
         # The number of dropped lines, or an event of a later version.
         yield LinesSkipped(wire["lines"] if isinstance(wire.get("lines"), int) else 1)

@@ -298,6 +298,13 @@ class HostSettings(AccessSettings):
             "user hears one short sentence."
         ),
     ] = 4.0
+    claim_checking: Annotated[
+        Literal["correct", "report", "off"],
+        Help(
+            "If the assistant says that it did something and no call did it: `correct` marks the answer and "
+            "has the model correct itself, once per turn; `report` only marks it; `off` does not check."
+        ),
+    ] = "correct"
     prune_seconds: Annotated[Duration, Help("How often expired entries are removed from the store.")] = 3600.0
     voice: Annotated[
         str | None,

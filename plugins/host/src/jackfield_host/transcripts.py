@@ -82,6 +82,13 @@ _OUTCOMES = {
 """How a call ended, by the state of its `tool_error`; in other states the tool failed."""
 
 
+def _marks(line: Line) -> str:
+    """Return the marks after a message."""
+    unbacked = [f"{claim['tool']} {claim['state']}" for claim in line.get("unbackedClaims", ())]
+    said = f" [said, not done: {', '.join(unbacked)}]" if unbacked else ""
+    return (" [interrupted]" if line.get("interrupted") else "") + said
+
+
 def _describe(line: Line) -> tuple[str, str]:
     """Return who did what."""
     kind = line["type"]
@@ -96,7 +103,7 @@ def _describe(line: Line) -> tuple[str, str]:
         return who, what.format_map(line)
     match kind:
         case "message":
-            return line["speaker"], line["text"] + (" [interrupted]" if line.get("interrupted") else "")
+            return line["speaker"], line["text"] + _marks(line)
         case "confirmation_required":
             mark = " [expired]" if expired else " [in doubt]" if in_doubt else ""
             return "host", f"asked for approval: {line['preview']}{mark}"

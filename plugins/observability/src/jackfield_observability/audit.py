@@ -1,4 +1,4 @@
-"""The audit log: one line of JSON for every call, written by a background thread."""
+"""The audit log: one line of JSON for every call and unbacked claim, written by a background thread."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 import orjson
 from jackfield.contract.tool import ErrorType, ToolResponse
 from jackfield.governance import Call
+from jackfield.protocol.messages import UnbackedClaim
 from jackfield.registry.registry import RegisteredTool
+from jackfield.session.session import Session
 from jackfield.settings import SettingsError
 
 from jackfield_observability.audit_file import AuditFile, AuditRecord, AuditTail, read_tail
@@ -196,6 +198,24 @@ def _members(more: Mapping[str, Any]) -> bytes:
     return b",%b" % orjson.dumps(more, option=_OPTIONS)[1:]
 
 
+def claim_line(session: Session, claim: UnbackedClaim, host: str) -> bytes:
+    """Return the line of a claim that no call backs; the sentence itself stays in the transcript."""
+    record = {
+        "event": "claim",
+        "host": host,
+        "tool": claim.tool,
+        "says": claim.says,
+        "state": claim.state,
+        "registryVersion": session.registry_version,
+        "session": name(session.id),
+        "user": None if session.user is None else name(session.user),
+        "mode": session.mode,
+        "time": datetime.now(UTC),
+        "turn": session.turn.number,
+    }
+    return orjson.dumps(record, option=_OPTIONS)
+
+
 def dropped_line(lines: int, host: str) -> bytes:
     """Return the line that replaces dropped lines."""
     record = {"time": datetime.now(UTC), "event": "dropped", "host": host, "lines": lines}
@@ -267,6 +287,13 @@ class Audit(BackgroundObserver[Line | DeferredLine]):
         waiting = self.waiting
         if len(waiting) < QUEUE_LIMIT:
             waiting.append(self._encoder.encode(call, response))
+        else:
+            self.overflowed += 1
+
+    def claim_unbacked(self, session: Session, claim: UnbackedClaim) -> None:
+        """Log a claim of the assistant that no call backs."""
+        if len(self.waiting) < QUEUE_LIMIT:
+            self.waiting.append((b"", claim_line(session, claim, self._encoder.host)))
         else:
             self.overflowed += 1
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from jackfield.contract.tool import ErrorType, ToolResponse
 from jackfield.governance import Call
+from jackfield.protocol.messages import UnbackedClaim
 from jackfield.registry.registry import RegisteredTool
 from jackfield.session.session import Session
 
@@ -152,6 +153,8 @@ class Metrics:
         self.tools: dict[str, ToolMetrics] = {}
         self.decisions: Counter[tuple[str, str]] = Counter()
         self.confirmed = 0
+        self.unbacked_claims: Counter[tuple[str, str]] = Counter()
+        """How often the assistant said what it had not done, by tool and state of the call."""
         self.sessions: Counter[str] = Counter()
         self.turns: Counter[str] = Counter()
         self.prompt_tokens = Series()
@@ -211,6 +214,10 @@ class Metrics:
     def turn_began(self, session: Session) -> None:
         """Count a turn."""
         self.turns[session.mode] += 1
+
+    def claim_unbacked(self, session: Session, claim: UnbackedClaim) -> None:  # noqa: ARG002
+        """Count a claim of the assistant that no call backs."""
+        self.unbacked_claims[claim.tool, claim.state] += 1
 
     def session_ended(self, session: Session) -> None:
         """Discard the context size of a session."""

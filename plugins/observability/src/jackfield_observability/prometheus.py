@@ -59,6 +59,11 @@ def _decisions(metrics: Metrics) -> Iterator[Value]:
         yield {"policy": policy, "decision": decision}, count
 
 
+def _unbacked_claims(metrics: Metrics) -> Iterator[Value]:
+    for (tool, state), count in sorted(metrics.unbacked_claims.copy().items()):
+        yield {"tool": tool, "state": state}, count
+
+
 def _host(metrics: Metrics) -> Iterator[Value]:
     if metrics.host:
         yield {"host": metrics.host}, 1
@@ -118,6 +123,10 @@ METRICS = (
     MetricSpec(
         "jackfield_confirmed_calls", "counter", "Calls run after the user's approval.",
         _alone(lambda metrics: metrics.confirmed),
+    ),
+    MetricSpec(
+        "jackfield_unbacked_claims", "counter", "Claims of the assistant that no call backs.",
+        _unbacked_claims,
     ),
     MetricSpec(
         "jackfield_sessions", "counter", "Sessions opened.", _by_mode(lambda metrics: metrics.sessions)

@@ -12,18 +12,23 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 from collections import deque
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import orjson
 from jackfield.contract.tool import ToolCall
+from jackfield.outcomes import state_of
+from jackfield.protocol.codec import to_wire
+from jackfield.protocol.messages import UnbackedClaim
 from jackfield.session import fenced_record
 from jackfield.session.session import RECOVERY_SECONDS, Session
 from jackfield.store import Store, StoreUnavailableError
 from jackfield.transport.events import Speaker
 from jackfield.transport.protocol import Utterance
 
+from jackfield_sessions.called_tools import CalledTools
 from jackfield_sessions.events import may_publish_outcome
 from jackfield_sessions.forms import Forms, Submission
 from jackfield_sessions.summary import SUMMARY_LIMIT, Summarizer, extractive_summary
@@ -46,6 +51,8 @@ RECENT_TURNS = 5
 
 CALL_LIMIT = 1000
 """How much of a tool's result the history holds, in characters."""
+
+_CALL = re.compile(r'\[called (?P<tool>\w+); the answer was (?P<result>\{"ok":true,.*)', re.DOTALL)
 
 
 def checkpoint_name(session_id: str) -> str:
@@ -89,6 +96,11 @@ class ChatHistory:
         short = answer if len(answer) <= CALL_LIMIT else f"{answer[:CALL_LIMIT]} (cut)"
         self.messages.append(Utterance("assistant", f"[called {tool_id}; the answer was {short}]"))
 
+    def results(self, without: Collection[str]) -> list[str]:
+        """Return the results of the successful calls that are kept, except those of some tools."""
+        found = (_CALL.match(each.text) for each in self.messages if each.speaker == "assistant")
+        return [call["result"] for call in found if call is not None and call["tool"] not in without]
+
     async def compact(self, summarize: Summarizer) -> None:
         """Replace all but the last turns by a summary."""
         begins = [index for index, each in enumerate(self.messages) if each.speaker == "user"]
@@ -119,6 +131,11 @@ class Checkpoint:
         """The last reported state of calls with a late outcome, by the key of their claim."""
         self.unsettled: dict[str, tuple[str, str | None]] = {}
         """The tools and ids of calls without an outcome, by the key of their claim."""
+        self.called = CalledTools()
+        self.correction = ""
+        """What the model is to be told about its last answer; empty once it has answered that."""
+        self.corrected_turn = 0
+        """The last turn in which the model was told about an unbacked claim."""
         self.forms = Forms()
         self.submission: Submission | None = None
         """The completed form that awaits an answer; None if a text does."""
@@ -155,6 +172,9 @@ class Checkpoint:
         self.submission = Submission(*wire["submission"]) if wire["submission"] else None
         self.outcomes = wire["outcomes"]
         self.unsettled = {key: (tool_id, call_id) for key, (tool_id, call_id) in wire["unsettled"].items()}
+        # A host without claim checking may have saved the session last.
+        self.called = CalledTools(wire.get("called"))
+        self.correction, self.corrected_turn = wire.get("correction", ""), wire.get("correctedTurn", 0)
 
     def _to_wire(self) -> dict[str, Any]:
         """Return the state as it is stored."""
@@ -180,6 +200,9 @@ class Checkpoint:
             "submission": list(self.submission) if self.submission else None,
             "outcomes": self.outcomes,
             "unsettled": self.unsettled,
+            "called": self.called.to_wire(),
+            "correction": self.correction,
+            "correctedTurn": self.corrected_turn,
         }
 
     async def recover(self, published: Collection[Mapping[str, Any]]) -> None:
@@ -195,6 +218,11 @@ class Checkpoint:
             elif not await self._is_written(message):
                 await self.mark_published(message, self._store.now())
 
+    def add_call(self, tool_id: str, envelope: bytes) -> None:
+        """Add the outcome of a call to the history and to the called tools."""
+        self.history.add_call(tool_id, envelope)
+        self.called.add(tool_id, state_of(envelope), self._session.turn.number)
+
     async def add_message(
         self,
         speaker: Speaker,
@@ -204,6 +232,7 @@ class Checkpoint:
         replaces: bool = False,
         client_id: str | None = None,
         begins_turn: bool = False,
+        unbacked_claims: Sequence[UnbackedClaim] = (),
     ) -> None:
         """Save a message with its `client_id`, then publish it; with `replaces`, it replaces the last answer.
 
@@ -222,6 +251,8 @@ class Checkpoint:
         if speaker == "assistant":
             self.answers += not replaces
             message |= {"answer": self.answers, "interrupted": interrupted}
+        if unbacked_claims:
+            message["unbackedClaims"] = [to_wire(claim) for claim in unbacked_claims]
         if client_id is not None:
             message["clientId"] = client_id
         if speaker == "assistant" and self._session.flags.get("suppress_transcript"):

@@ -35,6 +35,7 @@ from jackfield.transport.events import Closed
 from jackfield.transport.protocol import ConnectionConfig, Transport, TransportError, VoiceSettings
 
 from jackfield_sessions.checkpoint import Checkpoint
+from jackfield_sessions.claim_check import ClaimChecking
 from jackfield_sessions.events import EventLog, answered_calls, open_forms, published_messages
 from jackfield_sessions.forms import FormError, Submission, encode
 from jackfield_sessions.hub import ClientQueue, EventHub
@@ -73,6 +74,7 @@ class LiveSession:
         summarize: Summarizer | None = None,
         dead_air: float = DEAD_AIR_SECONDS,
         forms: bool = False,
+        claim_checking: ClaimChecking = "correct",
     ) -> None:
         """`omitted_guides` are the guides that the instructions omit, by tool.
 
@@ -115,6 +117,7 @@ class LiveSession:
             summarize=summarize,
             dead_air=dead_air,
             forms=forms,
+            claim_checking=claim_checking,
         )
         self._client: ClientQueue | None = None
         self._questions = Questions(session, self.checkpoint.forms)
@@ -181,6 +184,8 @@ class LiveSession:
             loop.transition(State.EXECUTING_TOOL)
         elif await loop.connection.retry_response():
             loop.transition(State.PROCESSING)
+        elif self.checkpoint.correction:
+            await loop.correct_answer()
         await loop.late_outcomes.resume()
 
     @property
@@ -469,7 +474,7 @@ class LiveSession:
         # From here on a renewal would ask for the answer a second time.
         loop.connection.idle.clear()
         checkpoint.submission = submission
-        loop.begin_turn(text)
+        await loop.begin_turn(text)
         await checkpoint.add_message("user", text, client_id=client_id, begins_turn=True)
         loop.transition(State.PROCESSING, busy=True)
 

@@ -340,6 +340,7 @@ class SessionManager:
             voice=voice._replace(language=locale.language or voice.language),
             dead_air=self.options.dead_air_seconds,
             forms=forms,
+            claim_checking=self.options.claim_checking,
         )
         live.locale = locale
         return live

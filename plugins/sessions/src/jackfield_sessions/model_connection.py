@@ -200,6 +200,7 @@ class ModelConnection:
             return False
         self._checkpoint.response_pending = False
         self._checkpoint.submission = None
+        self._checkpoint.correction = ""
         self._retries = 0
         self.idle.set()
         return True
@@ -255,6 +256,8 @@ class ModelConnection:
             await checkpoint.submission.send(connection)
         elif history.awaits_answer:
             await connection.send_text(history.messages[-1].text)
+        elif checkpoint.correction:
+            await connection.send_context(checkpoint.correction, respond=True)
         else:
             await connection.send_context(CONTINUE, respond=True)
         return True

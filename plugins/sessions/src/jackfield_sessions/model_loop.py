@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable, Mapping
@@ -27,9 +28,10 @@ from jackfield.transport.events import (
     TurnComplete,
     Usage,
 )
-from jackfield.transport.protocol import ConnectionConfig, Transport
+from jackfield.transport.protocol import ConnectionConfig, Transport, TransportError
 
 from jackfield_sessions.checkpoint import Checkpoint
+from jackfield_sessions.claim_check import ClaimCheck, ClaimChecking
 from jackfield_sessions.guides import OmittedGuides
 from jackfield_sessions.hub import EventHub
 from jackfield_sessions.late_outcomes import LateOutcomes
@@ -58,6 +60,7 @@ class ModelLoop:
         summarize: Summarizer | None = None,
         dead_air: float = DEAD_AIR_SECONDS,
         forms: bool = False,
+        claim_checking: ClaimChecking = "correct",
     ) -> None:
         """`config` is common to all connections; `omitted_guides` are not in its instructions."""
         self.tokens = 0
@@ -84,7 +87,10 @@ class ModelLoop:
             notify=self._notify_provider_error,
             forms=forms,
         )
-        self.speech = UtteranceBuffer(session, checkpoint)
+        self._claims = ClaimCheck(runtime, session, checkpoint, claim_checking)
+        self._correction: asyncio.Task[None] | None = None
+        self._correction_sent = False
+        self.speech = UtteranceBuffer(session, checkpoint, self._claims.find)
         self.end_timer = SessionEndTimer(session, self.speech.playback, self.connection.close)
         self.guides = guides = OmittedGuides(omitted_guides, self.connection)
         self.late_outcomes = LateOutcomes(runtime, session, checkpoint, guides, self._send_late_context)
@@ -134,6 +140,8 @@ class ModelLoop:
             await self._notify_provider_error(ended.code)
         self.end_timer.cancel()
         self.late_outcomes.close()
+        if self._correction is not None:
+            self._correction.cancel()
         await self.tools.wait(background=False)
         await self._checkpoint.save(session=True)
         if self.tools.in_background:
@@ -163,10 +171,14 @@ class ModelLoop:
                 )
                 session.publish(*event_fields(status))
 
-    def begin_turn(self, text: str = "") -> None:
+    async def begin_turn(self, text: str = "") -> None:
         """Begin a user turn; the caller saves the session with the checkpoint."""
+        correction, self._checkpoint.correction = self._checkpoint.correction, ""
         self._session.begin_turn(text)
         self._runtime.orchestrator.observers.turn_began(self._session)
+        if correction and not self._correction_sent:
+            # The user was faster: the model is told, and answers the user.
+            await self.send_context(correction, respond=False)
 
     async def stop_playback(self) -> None:
         """Stop speech that the model has finished and the client still plays."""
@@ -223,7 +235,7 @@ class ModelLoop:
             _log.error("session %s: the transport asks for the form of %r", session.id, event.tool_id)
             return
         # Text before the form is published before it, also for clients that attach later.
-        await self.speech.finish()
+        await self._finish_answer()
         replaced = self._checkpoint.forms.add(event.form_id, tool.id)
         await self._checkpoint.save()
         for form_id in replaced:
@@ -250,7 +262,7 @@ class ModelLoop:
         # Speech is sent faster than it is played: the model may be done while the client still plays.
         if self.speech.playback.has_unplayed:
             await self._truncate_answer()
-        self.begin_turn()
+        await self.begin_turn()
         await self._checkpoint.save(session=True)
         self.transition(State.LISTENING, busy=True)
 
@@ -313,21 +325,59 @@ class ModelLoop:
         """End the model's turn: save and publish the answer, then send `turn_complete`."""
         # First, so that it is saved together with the answer.
         complete = not self.connection.running_batches and self.connection.complete_response()
-        await self.speech.finish()
+        await self._finish_answer(last=complete)
         if complete:
+            if self._checkpoint.correction and self._session.mode == "text":
+                # The turn continues until the model has corrected itself.
+                await self.correct_answer()
+                return
             self.end_timer.turn_ended.set()
             # The user may have asked something else while the answer was being saved.
             if not self._checkpoint.response_pending:
                 self.transition(State.LISTENING if self._session.mode == "voice" else State.READY)
             while self.waiting_context:
                 await self.send_context(self.waiting_context.pop(0), respond=False)
+            if self._checkpoint.correction:
+                self._correction = asyncio.create_task(self._correct_when_played())
         self._send(messages.TurnComplete())
+
+    async def _finish_answer(self, *, last: bool = False) -> None:
+        """Save and publish the answer; with `last`, a correction becomes due if it has unbacked claims."""
+        claims = self.speech.unbacked_claims()
+        if last:
+            # Saved together with the answer, so that another process can ask for the correction.
+            self._checkpoint.correction = self._claims.correction(claims)
+            self._correction_sent = False
+        await self.speech.finish(claims)
+        self._claims.report(claims)
+
+    async def correct_answer(self) -> None:
+        """Tell the model about the unbacked claims in its last answer; it corrects itself."""
+        self._correction_sent = True
+        self._checkpoint.response_pending = True
+        self.transition(State.PROCESSING, busy=True)
+        await self.send_context(self._checkpoint.correction, respond=True)
+
+    async def _correct_when_played(self) -> None:
+        """Have the model correct itself once the user has heard its answer."""
+        correction = self._checkpoint.correction
+        await self.speech.playback.wait_played()
+        # The user may have said something meanwhile.
+        if self._checkpoint.correction is correction and not self._checkpoint.response_pending:
+            try:
+                await self.correct_answer()
+            except TransportError as error:
+                _log.warning("session %s: %s", self._session.id, error)
 
     async def _truncate_answer(self) -> None:
         """Cut the answer to the part that was played, here and at the provider."""
-        point = await self.speech.truncate()
+        point, claims = await self.speech.truncate()
         if point:
             await (await self.connection.current()).truncate(point.item, point.played_ms)
+        self._claims.report(claims)
+        # The user does not wait for a correction of an answer that was cut off.
+        if correction := self._claims.correction(claims):
+            await self.send_context(correction, respond=False)
 
     async def _send_late_context(self, text: str) -> None:
         """Send the model a late outcome; it answers."""

@@ -6,6 +6,8 @@ from typing import Protocol
 
 from jackfield.transport.protocol import VoiceSettings
 
+from jackfield_sessions.claim_check import ClaimChecking
+
 
 class SessionOptions(Protocol):
     """The settings of a deployment for its sessions; the settings of a host include them."""
@@ -41,6 +43,10 @@ class SessionOptions(Protocol):
     @property
     def dead_air_seconds(self) -> float:
         """After how long the user is notified of a slow tool."""
+
+    @property
+    def claim_checking(self) -> ClaimChecking:
+        """What to do if the assistant says that it did something and no call did it."""
 
     @property
     def spoken(self) -> VoiceSettings:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from typing import NamedTuple
 
+from jackfield.protocol.messages import UnbackedClaim
 from jackfield.session.session import Session
 from jackfield.transport.events import Audio, Transcript
 
@@ -47,10 +49,12 @@ class PlaybackTracker:
                 self._changed.set()
 
     async def wait_played(self) -> None:
-        """Wait until everything that was sent has been played."""
-        while self.has_unplayed:
-            self._changed = asyncio.Event()
-            await self._changed.wait()
+        """Wait until everything that was sent has been played, or must have been."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self.unplayed_ms / 1000 + GRACE_SECONDS):
+                while self.has_unplayed:
+                    self._changed = asyncio.Event()
+                    await self._changed.wait()
 
     def close(self) -> None:
         """Forget the item; the rest of it will not be played."""
@@ -91,11 +95,27 @@ class TruncationPoint(NamedTuple):
     played_ms: int
 
 
+class Truncation(NamedTuple):
+    """An answer that was cut off."""
+
+    point: TruncationPoint | None
+    """Where the provider has to cut it; None if it has nothing to cut."""
+    claims: Sequence[UnbackedClaim]
+    """The unbacked claims in what the user heard, unless they were found before."""
+
+
 class UtteranceBuffer:
     """Collects what each side says until it is a complete message, and tracks how much was played."""
 
-    def __init__(self, session: Session, checkpoint: Checkpoint) -> None:
+    def __init__(
+        self,
+        session: Session,
+        checkpoint: Checkpoint,
+        find_claims: Callable[[str], Sequence[UnbackedClaim]] = lambda _: (),
+    ) -> None:
+        """`find_claims` finds the unbacked claims in an answer."""
         self.playback = PlaybackTracker()
+        self._find_claims = find_claims
         self._session = session
         self._checkpoint = checkpoint
         self._answer = ""
@@ -154,13 +174,17 @@ class UtteranceBuffer:
             await self.add_transcript(Transcript("user", speech, final=True))
         return bool(speech)
 
-    async def finish(self) -> None:
-        """Turn the assistant's answer into a message."""
-        answer, self._answer = self._answer, ""
-        await self._checkpoint.add_message("assistant", answer)
+    def unbacked_claims(self) -> Sequence[UnbackedClaim]:
+        """Return the unbacked claims in the answer so far."""
+        return self._find_claims(self._answer)
 
-    async def truncate(self) -> TruncationPoint | None:
-        """Cut the answer to the part that was played; return where the provider has to cut it, or None."""
+    async def finish(self, unbacked_claims: Sequence[UnbackedClaim] = ()) -> None:
+        """Turn the assistant's answer into a message, marked with its unbacked claims."""
+        answer, self._answer = self._answer, ""
+        await self._checkpoint.add_message("assistant", answer, unbacked_claims=unbacked_claims)
+
+    async def truncate(self) -> Truncation:
+        """Cut the answer to the part that was played."""
         playback = self.playback
         if playback.item and playback.item == self._filler:
             playback.close()  # A filler is not part of an answer, and the speech before it was played.
@@ -169,15 +193,20 @@ class UtteranceBuffer:
         words = (self._answer or (self._checkpoint.history.pop_answer() if replaces else "")).split()
         played = words[: round(len(words) * playback.fraction)] if spoken else words
         self._answer = ""
+        heard = " ".join(played)
+        claims = self._find_claims(heard)
+        if replaces and not claims:
+            self._checkpoint.correction = ""  # The user has not heard what it would correct.
         await self._checkpoint.add_message(
-            "assistant", " ".join(played), interrupted=True, replaces=bool(replaces)
+            "assistant", heard, interrupted=True, replaces=bool(replaces), unbacked_claims=claims
         )
+        claims = () if replaces else claims
         if not playback.has_unplayed:
-            return None
+            return Truncation(None, claims)
         point = TruncationPoint(playback.item, playback.played_ms)
         self._truncated = point.item
         playback.close()
-        return point
+        return Truncation(point, claims)
 
 
 class SessionEndTimer:
@@ -213,8 +242,8 @@ class SessionEndTimer:
         try:
             async with asyncio.timeout(END_SECONDS):
                 await self.turn_ended.wait()
-            async with asyncio.timeout(self._playback.unplayed_ms / 1000 + GRACE_SECONDS):
-                await self._playback.wait_played()
         except TimeoutError:
             pass
+        else:
+            await self._playback.wait_played()
         await self._end()

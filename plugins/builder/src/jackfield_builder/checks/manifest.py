@@ -7,6 +7,7 @@ from functools import cache
 from string import Formatter
 from typing import TYPE_CHECKING, Any
 
+from jackfield.contract.claim_phrases import parse_phrase
 from jackfield.contract.manifest import DEFAULT_TIMEOUT_MS, tool_schema
 from jackfield.registry.arguments import compile_schema
 
@@ -39,6 +40,16 @@ def check(draft: ToolDraft) -> None:
     if isinstance(preview, str) and draft.parameters is not None:
         for problem in preview_problems(preview, draft.parameters):
             draft.report(CheckCode.BAD_PREVIEW, problem, file=SCHEMA, path="/preview")
+    _check_says(draft, draft.schema.get("says"))
+
+
+def _check_says(draft: ToolDraft, says: object) -> None:
+    for place, phrase in enumerate(says if isinstance(says, list) else ()):
+        if isinstance(phrase, str) and phrase.strip():
+            try:
+                parse_phrase(phrase)
+            except ValueError as error:
+                draft.report(CheckCode.BAD_SAYS, str(error), file=SCHEMA, path=f"/says/{place}")
 
 
 def _with_plain_id(schema: dict[str, Any]) -> dict[str, Any]:

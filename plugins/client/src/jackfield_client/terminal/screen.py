@@ -120,6 +120,9 @@ class MessagePrinter:
                 screen.line(f"> {message.text}")
             case messages.ChatMessage(speaker="assistant") | messages.TurnComplete() | messages.Interrupted():
                 screen.finish()
+                if isinstance(message, messages.ChatMessage):
+                    for claim in message.unbacked_claims or ():
+                        screen.notice(f"Said, not done: {claim.text} ({claim.tool}: {claim.state})")
             case messages.Notification():
                 screen.notice(f"{message.text} {message.suggestion}")
             case messages.ErrorMessage():

@@ -152,7 +152,7 @@ export class ConversationView {
     if (!entry.complete && entry.root.matches(".assistant:has(~ .tool)")) this.root.append(entry.root);
   }
 
-  #finishMessage({ speaker, text, answer, interrupted }, socket) {
+  #finishMessage({ speaker, text, answer, interrupted, unbackedClaims }, socket) {
     let entry = this.#findEntry(speaker, text, answer, socket);
     if (speaker === "user" && !entry) this.#hasTranscript = true;
     entry ??= this.#addMessage(speaker, socket.mode);
@@ -162,7 +162,7 @@ export class ConversationView {
     const claimed = [...this.#items.values()].includes(entry);
     if (socket.mode === "voice" && !claimed) this.#unclaimed[speaker] = entry;
     entry.setNote("");
-    entry.finish(text, { interrupted });
+    entry.finish(text, { interrupted, unbackedClaims });
   }
 
   /** Finds the entry of a message that is complete now. */

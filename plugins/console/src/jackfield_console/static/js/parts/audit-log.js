@@ -71,6 +71,11 @@ function row(line, selectSession) {
   if (line.event === "dropped") {
     return element("tr", {}, element("td", {}, time), element("td", { colspan: "7" }, `${line.lines} audit lines are missing here.`));
   }
+  if (line.event === "claim") {
+    return element("tr", {}, element("td", {}, time), element("td", {}, element("code", {}, line.tool)),
+      element("td", {}, element("span", { class: "tag warn" }, "said, not done")),
+      element("td", { colspan: "5" }, `${line.user ?? "anonymous"} was told “${line.says}”; the call's state: ${line.state}.`));
+  }
   const tone = line.ok ? "good" : line.error === CONFIRMATION_REQUIRED ? "warn" : "bad";
   const outcome = element("span", { class: `tag ${tone}` }, line.ok ? "ok" : line.error);
   const interventions = Object.values(line.decisions).filter((each) => each !== "pass" && each !== "not reached");

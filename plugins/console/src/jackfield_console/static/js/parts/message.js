@@ -13,16 +13,18 @@ export class MessageEntry {
     this.#decorate = decorate;
     this.#body = element("div", { class: "message-text" });
     this.#note = element("span", { class: "note" });
+    this.#claims = element("div", { class: "unbacked-claims" });
     this.root = element("li", { class: `message ${speaker}`, data: { speaker } },
       element("div", { class: "speaker" }, SPEAKER_NAMES[speaker], mode === "voice" && element("span", { class: "tag" }, "spoken"),
         this.#note),
-      this.#body);
+      this.#body, this.#claims);
   }
 
   #api;
   #decorate;
   #body;
   #note;
+  #claims;
   #characters = [];
   #version = 0;
   complete = false;
@@ -46,10 +48,11 @@ export class MessageEntry {
   }
 
   /** Shows the complete message. */
-  async finish(text, { interrupted = false } = {}) {
+  async finish(text, { interrupted = false, unbackedClaims = [] } = {}) {
     this.#characters = [...text];
     this.complete = true;
     this.#show();
+    replace(this.#claims, unbackedClaims.map(unbackedClaim));
     this.#note.textContent = interrupted ? "interrupted" : "";
     if (this.speaker === "user") return;
     const version = this.#version;
@@ -76,6 +79,18 @@ export class MessageEntry {
     this.root.classList.toggle("streaming", !this.complete);
     replace(this.#body, this.text || "…");
   }
+}
+
+const CLAIM_STATES = {
+  no_call: "was not called", waiting: "is waiting for your approval", running: "is still running", failed: "failed",
+  declined: "was declined", expired: "was not approved in time", never_run: "did not run",
+  in_doubt: "may or may not have taken effect", unknown: "has an unknown outcome",
+};
+
+/** Marks something that the assistant says it did, although no call did it. */
+function unbackedClaim({ tool, text, state }) {
+  return element("p", { class: "unbacked-claim", title: text },
+    element("span", { class: "tag warn" }, "said, not done"), " ", element("code", {}, tool), ` ${CLAIM_STATES[state] ?? state}.`);
 }
 
 /** A notice of the host, between the messages. */

@@ -1,0 +1,157 @@
+"""Compares what the assistant says it did with the calls that ran.
+
+A claim is backed if a call to a tool that it may mean succeeded: in this turn, or in an earlier one if the
+sentence may repeat that. A call that waits for approval, failed, is in doubt or was refused backs nothing.
+The model is told about unbacked claims once in a turn, so that it can correct itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Literal, NamedTuple
+from weakref import WeakKeyDictionary
+
+from jackfield.contract.claim_phrases import ClaimPhrase, parse_phrase
+from jackfield.outcomes import CallState
+from jackfield.protocol.messages import UnbackedClaim
+from jackfield.registry.registry import RegisteredTool, ToolCatalog
+from jackfield.runtime import Runtime
+from jackfield.session.session import Session
+
+from jackfield_sessions.called_tools import CalledTools
+from jackfield_sessions.checkpoint import Checkpoint
+from jackfield_sessions.claim_matching import ActionClaim, ClaimMatcher, summary_phrase
+
+ClaimChecking = Literal["correct", "report", "off"]
+"""What to do about unbacked claims: mark them and have the model correct them, only mark them, or nothing."""
+
+NO_CALL = "no_call"
+"""The state of a claim whose tools were not called."""
+
+_STATES = {
+    NO_CALL: "was not called",
+    CallState.WAITING: "is waiting for the user's approval and has not run",
+    CallState.RUNNING: "is still running",
+    CallState.FAILED: "failed",
+    CallState.DECLINED: "was declined by the user and has not run",
+    CallState.EXPIRED: "was not approved in time and has not run",
+    CallState.NEVER_RUN: "has not run",
+    CallState.IN_DOUBT: "may or may not have taken effect",
+    CallState.UNKNOWN: "has an unknown outcome",
+}
+
+
+class ClaimCheck:
+    """Checks the answers of one session."""
+
+    def __init__(
+        self, runtime: Runtime, session: Session, checkpoint: Checkpoint, checking: ClaimChecking
+    ) -> None:
+        self._runtime = runtime
+        self._session = session
+        self._checkpoint = checkpoint
+        self._checking = checking
+
+    def find(self, answer: str) -> Sequence[UnbackedClaim]:
+        """Return the unbacked claims in an answer."""
+        session, checkpoint = self._session, self._checkpoint
+        # Clients do not get an answer that an intent suppresses.
+        if not answer or self._checking == "off" or session.flags.get("suppress_transcript"):
+            return ()
+        spoken = spoken_for(self._runtime.registry.catalog(session.toolset))
+        return unbacked_claims(
+            answer,
+            spoken,
+            checkpoint.called,
+            session.turn.number,
+            lambda: checkpoint.history.results(without=spoken.writers),
+        )
+
+    def report(self, claims: Sequence[UnbackedClaim]) -> None:
+        """Notify the observers of unbacked claims."""
+        for claim in claims:
+            self._runtime.orchestrator.observers.claim_unbacked(self._session, claim)
+
+    def correction(self, claims: Sequence[UnbackedClaim]) -> str:
+        """Return what to tell the model; empty if it was told before in this turn, or is not to be told."""
+        turn = self._session.turn.number
+        if not claims or self._checking != "correct" or self._checkpoint.corrected_turn == turn:
+            return ""
+        if "end" in self._session.flags:
+            return ""  # The session ends with this answer.
+        self._checkpoint.corrected_turn = turn
+        said = " ".join(
+            f"You said {claim.text!r}, but {claim.tool} {_STATES[claim.state]}." for claim in claims
+        )
+        return (
+            f"A check of your last answer against the calls that ran: {said} Correct this in one or two "
+            "sentences: tell the user what has and has not been done. If the user asked for it and the call "
+            "was never made, you may make it now; do not repeat a call that failed or is waiting."
+        )
+
+
+class SpokenFor(NamedTuple):
+    """What the check knows about a catalog of tools."""
+
+    matcher: ClaimMatcher
+    writers: frozenset[str]
+
+
+_known: WeakKeyDictionary[ToolCatalog, tuple[Mapping[str, RegisteredTool], SpokenFor]] = WeakKeyDictionary()
+
+
+def spoken_for(catalog: ToolCatalog) -> SpokenFor:
+    """Return the phrases of the tools in a catalog, ready to be searched for."""
+    tools, known = _known.get(catalog, (None, None))
+    # A catalog gets other tools when some are suspended or reloaded.
+    if known is None or tools is not catalog.tools:
+        known = _read(catalog)
+        _known[catalog] = (catalog.tools, known)
+    return known
+
+
+def _read(catalog: ToolCatalog) -> SpokenFor:
+    phrases: dict[str, tuple[ClaimPhrase, ...]] = {}
+    for tool in catalog.tools.values():
+        if tool.manifest.says:
+            phrases[tool.id] = tuple(map(parse_phrase, tool.manifest.says))
+        elif not tool.reads and (phrase := summary_phrase(tool.frozen.summary)):
+            phrases[tool.id] = (phrase,)
+    writers = frozenset(tool.id for tool in catalog.tools.values() if not tool.reads)
+    return SpokenFor(ClaimMatcher(phrases), writers)
+
+
+def unbacked_claims(
+    text: str, spoken: SpokenFor, called: CalledTools, turn: int, read: Callable[[], Sequence[str]]
+) -> tuple[UnbackedClaim, ...]:
+    """Return the claims in a message that no call backs; `read` returns what the model has read so far."""
+    claims = spoken.matcher.find(text)
+    if not claims:
+        return ()
+    states = called.states(turn)
+    done = {tool_id for tool_id, state in states.items() if state is CallState.DONE}
+    if (done & spoken.writers).difference(*(claim.tools for claim in claims)):
+        # A write that no claim mentions in its own words: one of the claims may mean it.
+        return ()
+    unbacked = []
+    for claim in claims:
+        if done.intersection(claim.tools) or (claim.passive and _is_report(claim, read())):
+            continue
+        tried = next((tool_id for tool_id in claim.tools if tool_id in states), None)
+        if tried is None and not claim.recent and any(map(called.has_succeeded, claim.tools)):
+            continue
+        state = states[tried].value if tried else NO_CALL
+        unbacked.append(
+            UnbackedClaim(tool=tried or claim.tools[0], says=claim.phrase, text=claim.sentence, state=state)
+        )
+    return tuple(unbacked)
+
+
+def _is_report(claim: ActionClaim, results: Sequence[str]) -> bool:
+    """Whether a sentence that names nobody may report what the model has read.
+
+    `The room is booked` does if anything was read; `has been cancelled` does if a result has that word.
+    """
+    if not claim.perfect:
+        return bool(results)
+    return any(claim.verb in result.lower() for result in results)

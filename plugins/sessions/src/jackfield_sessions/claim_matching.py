@@ -1,0 +1,300 @@
+"""Finds the sentences in which an assistant says that it has done something.
+
+The grammar is English and small. A claim is a past form of a tool's verb in one of four positions: after `I`
+or `we`, after `has been`, after `is` or `was`, or at the beginning of a sentence. Questions, negations,
+conditions, reports of what others said, and quotations are not claims. Whatever the grammar does not
+recognise is not a claim, so a text in another language contains none.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+import snowballstemmer
+from jackfield.contract.claim_phrases import AUXILIARIES, FUNCTION_WORDS, ClaimPhrase
+
+MAX_TEXT = 20_000
+"""How much of a message is searched, in characters."""
+
+MAX_CLAIMS = 8
+"""How many claims of one message are returned."""
+
+MAX_SENTENCE = 200
+"""How much of its sentence a claim keeps, in characters."""
+
+# What somebody else wrote: code, quoted lines, and text in quotation marks.
+_QUOTATION = re.compile(
+    r"```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)|`[^`\n]*`|^[ \t]*>.*$|\"[^\"\n]*\"|“[^”\n]*”|«[^»\n]*»|‘[^’\n]*’"
+    r"|(?<![\w'])'[^'\n]*'(?!\w)",
+    re.DOTALL | re.MULTILINE,
+)
+_QUOTED = " quoted "
+
+_MARKUP = re.compile(r"[*_#~]+|^[ \t]*(?:[-+•]|\d+[.)])[ \t]+", re.MULTILINE)
+_SENTENCE_END = re.compile(r"(?<=[.!?…])[)\]]*\s+|\n+")
+_TOKEN = re.compile(r"[^\W_]+(?:(?:[-'@/]|\.(?![A-Z]))[^\W_]+)*|[,;:()—–]|--?(?=\s)")
+_CLITIC = re.compile(r"(.+?)(n't|'ve|'s|'re|'d|'ll|'m)$")
+_CLITIC_WORDS = {"n't": "not", "'ve": "have", "'re": "are", "'ll": "will", "'m": "am"}
+
+# The closed classes of English grammar that decide what a verb's clause says.
+_FIRST_PERSON = frozenset({"i", "we"})
+_OTHERS = frozenset({"you", "he", "she", "they", "it"})
+_OBJECTS = frozenset({"it", "you", "that", "this", "them", "everything"})
+_HAVE = frozenset({"have", "has", "had", "'s", "'d"})
+_BE = frozenset({"is", "are", "was", "were", "am", "'s"})
+_MODALS = frozenset({"will", "would", "shall", "should", "could", "may", "might", "must", "ought"})
+_NEGATIONS = frozenset(
+    {"not", "never", "no", "nor", "neither", "nobody", "nothing", "none", "cannot", "without", "hardly"}
+)
+_NEGATIVE_OBJECTS = frozenset({"nothing", "none", "neither", "nobody"})
+_SUBORDINATORS = frozenset(
+    {
+        "if", "unless", "whether", "when", "whenever", "once", "until", "till", "before", "after", "suppose",
+        "supposing", "assuming", "provided", "case",
+    }
+)  # fmt: skip
+_ADVERBS = frozenset({"just", "now", "already", "also", "then", "all", "both", "even"})
+_COORDINATORS = frozenset({"and", "then", "&"})
+_BREAKS = frozenset({",", ";", ":", "—", "–", "-", "--", "(", ")", "but", "so", "because", "although", "though"})
+_PREPOSITIONS = frozenset(
+    "to in on at for from of with by into as about over under and or if that which who whose when where".split()
+)
+
+_stemmer = snowballstemmer.stemmer("english")
+
+
+@lru_cache(maxsize=4096)
+def stem(word: str) -> str:
+    """Return the stem of an English word: `calendars` becomes `calendar`."""
+    return str(_stemmer.stemWord(word))
+
+
+class ActionClaim(NamedTuple):
+    """A statement of the assistant that it has done what one of these tools does."""
+
+    tools: tuple[str, ...]
+    phrase: str
+    """The tool's phrase that the sentence contains."""
+    sentence: str
+    verb: str
+    """The stem of the verb."""
+    passive: bool
+    """Whether the sentence does not say who did it."""
+    perfect: bool
+    """Whether it says that something happened (`has been booked`), not only how things are (`is booked`)."""
+    recent: bool
+    """Whether the sentence says that it happened just now."""
+
+
+class _Entry(NamedTuple):
+    tool_id: str
+    phrase: ClaimPhrase
+    stems: frozenset[str]
+
+
+class _Predicate(NamedTuple):
+    """How a sentence states the past form of a verb."""
+
+    passive: bool
+    perfect: bool
+    recent: bool
+
+
+class ClaimMatcher:
+    """Finds the claims of a message for a fixed set of tools."""
+
+    def __init__(self, phrases: Mapping[str, Sequence[ClaimPhrase]]) -> None:
+        """`phrases` are those of each tool, by its id."""
+        self._by_verb: dict[str, list[_Entry]] = {}
+        for tool_id, said in phrases.items():
+            for phrase in said:
+                entry = _Entry(tool_id, phrase, frozenset(map(stem, phrase.words)))
+                self._by_verb.setdefault(_verb_key(phrase.verb), []).append(entry)
+
+    def find(self, text: str) -> list[ActionClaim]:
+        """Return the claims of a message, each phrase once, in the order of the text."""
+        found: dict[str, ActionClaim] = {}
+        if not self._by_verb:
+            return []
+        for sentence in _sentences(text[:MAX_TEXT]):
+            for claim in self._in_sentence(sentence):
+                found.setdefault(claim.phrase, claim)
+                if len(found) == MAX_CLAIMS:
+                    return list(found.values())
+        return list(found.values())
+
+    def _in_sentence(self, sentence: str) -> Iterator[ActionClaim]:
+        tokens = _tokens(sentence)
+        stems: frozenset[str] | None = None
+        for place, token in enumerate(tokens):
+            entries = self._by_verb.get(_verb_key(token))
+            if entries is None:
+                continue
+            predicate = _predicate(tokens, place, question=sentence.rstrip().endswith("?"))
+            if predicate is None:
+                continue
+            stems = stems or frozenset(map(stem, tokens))
+            matching = [entry for entry in entries if entry.stems <= stems]
+            if matching:
+                yield ActionClaim(
+                    tuple(dict.fromkeys(entry.tool_id for entry in matching)),
+                    matching[0].phrase.text,
+                    " ".join(sentence.split())[:MAX_SENTENCE],
+                    stem(token),
+                    predicate.passive,
+                    predicate.perfect,
+                    predicate.recent,
+                )
+
+
+def summary_phrase(summary: str) -> ClaimPhrase | None:
+    """Return the phrase in a guide's summary: its first verb and the object of it, if it has both.
+
+    `Creates an event in a calendar.` gives `created event`. A verb with an irregular past form gives a
+    phrase that no sentence contains; such a tool needs `says`.
+    """
+    tokens = _tokens(summary.partition(".")[0])
+    if not tokens or tokens[0] in FUNCTION_WORDS | AUXILIARIES | _PREPOSITIONS:
+        return None
+    noun = ""
+    for token in tokens[1:]:
+        if token in _PREPOSITIONS or token in _BREAKS or token in AUXILIARIES:
+            break
+        noun = token if token not in FUNCTION_WORDS else noun
+    verb = stem(tokens[0])
+    return ClaimPhrase(f"{tokens[0]} {noun}", f"{verb}ed", (noun,)) if noun else None
+
+
+def _verb_key(word: str) -> str:
+    """Return what the past forms of a verb share: the stem if they are regular, else the form itself."""
+    return f"{stem(word)}+ed" if word.endswith("ed") else word
+
+
+def _sentences(text: str) -> Iterable[str]:
+    plain = _MARKUP.sub("", _QUOTATION.sub(_QUOTED, text.replace("’", "'")))
+    return filter(None, _SENTENCE_END.split(plain))
+
+
+def _tokens(sentence: str) -> list[str]:
+    """Return the words in lower case, and the marks that divide clauses; contractions become two words."""
+    tokens: list[str] = []
+    for word in map(str.lower, _TOKEN.findall(sentence)):
+        clitic = _CLITIC.fullmatch(word) if "'" in word else None
+        if clitic is None:
+            tokens.append(word)
+        else:
+            tokens += [clitic[1], _CLITIC_WORDS.get(clitic[2], clitic[2])]
+    return tokens
+
+
+def _predicate(tokens: Sequence[str], place: int, *, question: bool) -> _Predicate | None:
+    """Return how the verb at this place is stated; None if the sentence does not state that it was done."""
+    begin, end = _clause(tokens, place)
+    if (question and end == len(tokens)) or _is_request(tokens):
+        return None
+    before, recent = _skip_adverbs(tokens, place - 1, begin)
+    if before < begin:
+        # The clause has no subject. Only at the beginning of a sentence does that mean "I".
+        elliptic = begin == 0 and not _is_label(tokens, place)
+        return _Predicate(passive=False, perfect=True, recent=recent) if elliptic else None
+    subject = before
+    word = tokens[before]
+    if word in _COORDINATORS:
+        return _coordinated(tokens, before, recent)
+    found: _Predicate | None = None
+    if word in _FIRST_PERSON:
+        found = _Predicate(passive=False, perfect=False, recent=recent)
+    elif word in _HAVE and word != "'s":
+        subject, more = _skip_adverbs(tokens, before - 1, begin)
+        if subject >= begin and tokens[subject] in _FIRST_PERSON:
+            found = _Predicate(passive=False, perfect=True, recent=recent or more)
+    elif word in _OBJECTS:
+        # "I have it booked", "we've got you booked"
+        subject = before - 1
+        while subject > begin and tokens[subject] in {"got", "have"}:
+            subject -= 1
+        if subject >= begin and subject < before - 1 and tokens[subject] in _FIRST_PERSON:
+            found = _Predicate(passive=False, perfect=True, recent=recent)
+    elif word == "been":
+        subject, more = _skip_adverbs(tokens, before - 1, begin)
+        if subject >= begin and tokens[subject] in {"have", "has", "'s"}:
+            found = _Predicate(passive=True, perfect=True, recent=recent or more)
+    elif word in _BE:
+        found = _Predicate(passive=True, perfect=recent, recent=recent)
+    if found is None or _is_denied(tokens, begin, subject, place, end, passive=found.passive):
+        return None
+    if found.passive and not found.perfect and "already" in tokens[before:place]:
+        return None
+    return found
+
+
+def _clause(tokens: Sequence[str], place: int) -> tuple[int, int]:
+    """Return where the clause around a place begins and ends."""
+    begin = next((index + 1 for index in range(place - 1, -1, -1) if tokens[index] in _BREAKS), 0)
+    end = next((index for index in range(place + 1, len(tokens)) if tokens[index] in _BREAKS), len(tokens))
+    return begin, end
+
+
+def _skip_adverbs(tokens: Sequence[str], place: int, begin: int) -> tuple[int, bool]:
+    """Go back over adverbs; return the place of the word before them, and whether one means `just now`."""
+    recent = False
+    while place >= begin and (tokens[place] in _ADVERBS or tokens[place].endswith("ly")):
+        recent = recent or tokens[place] in {"just", "now"}
+        place -= 1
+    return place, recent
+
+
+def _is_label(tokens: Sequence[str], place: int) -> bool:
+    """Whether a sentence that begins with a past form only names something: `Booked rooms are red`."""
+    rest = tokens[place + 1 :]
+    return ":" in rest or any(token in _BE or token in _HAVE for token in rest)
+
+
+def _coordinated(tokens: Sequence[str], conjunction: int, recent: bool) -> _Predicate | None:
+    """Return how the verb after `and` is stated: as the verb before it."""
+    for place in range(conjunction - 1, -1, -1):
+        word = tokens[place]
+        if word in {";", ":", "(", ")", "he", "she", "they"}:
+            return None
+        passive = word in _BE or word == "been"
+        if word in _FIRST_PERSON or passive:
+            begin, _ = _clause(tokens, place)
+            if _is_denied(tokens, begin, place, conjunction, len(tokens), passive=passive):
+                return None
+            return _Predicate(passive=passive, perfect=word == "been", recent=recent)
+    return None
+
+
+def _is_denied(
+    tokens: Sequence[str], begin: int, subject: int, place: int, end: int, *, passive: bool
+) -> bool:
+    """Whether the clause does not state the verb: it is negated, conditional, asked, or somebody else's."""
+    left, right = tokens[begin:place], tokens[place + 1 : end]
+    if not _NEGATIONS.isdisjoint(left) or not _NEGATIVE_OBJECTS.isdisjoint(right):
+        return True
+    if not _SUBORDINATORS.isdisjoint(left) or not _MODALS.isdisjoint(left):
+        return True
+    if not passive and subject > begin and tokens[subject - 1] in _HAVE | {"did", "do"}:
+        return True  # "Have I booked it"
+    first = next((index for index in range(begin, place) if tokens[index] not in _ADVERBS | {"and"}), place)
+    if tokens[first] in _OTHERS and first < subject - 1:
+        return True  # "You said I booked it", "It looks like it was booked"
+    return passive and _has_agent(right)
+
+
+def _has_agent(right: Sequence[str]) -> bool:
+    """Whether the words after a passive verb name somebody else who did it: `booked on Monday by Ana`."""
+    for place, token in enumerate(right):
+        if token == "by":
+            return right[place + 1 : place + 2] not in (["me"], ["us"])
+        if token.endswith("ed"):
+            return False  # From here on it is about another verb.
+    return False
+
+
+def _is_request(tokens: Sequence[str]) -> bool:
+    """Whether a sentence asks the user for something: `Please check that it was booked`."""
+    return tokens[0] in {"please", "kindly"} and tokens[1:2] not in (["note"], ["be"])
