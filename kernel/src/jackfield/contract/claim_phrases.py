@@ -19,12 +19,14 @@ AUXILIARIES = frozenset(
 
 
 class ClaimPhrase(NamedTuple):
-    """One phrase: the past form of a verb, and the other words that a sentence must contain."""
+    """One phrase: a verb, and the other words that a sentence must contain."""
 
     text: str
     """The phrase as the author wrote it."""
     verb: str
     words: tuple[str, ...]
+    regular: bool
+    """Whether the past form of the verb ends in `-ed`: other forms with the same stem are the same verb."""
 
 
 def parse_phrase(text: str) -> ClaimPhrase:
@@ -36,4 +38,4 @@ def parse_phrase(text: str) -> ClaimPhrase:
         raise ValueError(f"{text!r} begins with {verb!r}, which is not the past form of a verb, as 'booked' is")
     if len(rest) >= MAX_WORDS:
         raise ValueError(f"{text!r} has {len(rest) + 1} words, at most {MAX_WORDS}")
-    return ClaimPhrase(text, verb, tuple(word for word in rest if word not in FUNCTION_WORDS))
+    return ClaimPhrase(text, verb, tuple(word for word in rest if word not in FUNCTION_WORDS), verb.endswith("ed"))

@@ -112,7 +112,8 @@ class ClaimMatcher:
         for tool_id, said in phrases.items():
             for phrase in said:
                 entry = _Entry(tool_id, phrase, frozenset(map(stem, phrase.words)))
-                self._by_verb.setdefault(_verb_key(phrase.verb), []).append(entry)
+                key = _regular_key(phrase.verb) if phrase.regular else phrase.verb
+                self._by_verb.setdefault(key, []).append(entry)
 
     def find(self, text: str) -> list[ActionClaim]:
         """Return the claims of a message, each phrase once, in the order of the text."""
@@ -164,13 +165,16 @@ def summary_phrase(summary: str) -> ClaimPhrase | None:
         if token in _PREPOSITIONS or token in _BREAKS or token in AUXILIARIES:
             break
         noun = token if token not in FUNCTION_WORDS else noun
-    verb = stem(tokens[0])
-    return ClaimPhrase(f"{tokens[0]} {noun}", f"{verb}ed", (noun,)) if noun else None
+    return ClaimPhrase(f"{tokens[0]} {noun}", tokens[0], (noun,), regular=True) if noun else None
 
 
 def _verb_key(word: str) -> str:
     """Return what the past forms of a verb share: the stem if they are regular, else the form itself."""
-    return f"{stem(word)}+ed" if word.endswith("ed") else word
+    return _regular_key(word) if word.endswith("ed") else word
+
+
+def _regular_key(verb: str) -> str:
+    return f"{stem(verb)}+ed"
 
 
 def _sentences(text: str) -> Iterable[str]:
