@@ -8,6 +8,7 @@ from typing import NamedTuple
 from bench import (
     agent,
     build,
+    claims,
     contacts,
     dev,
     embedding,
@@ -43,6 +44,7 @@ BENCHMARKS = {
     "relay": Benchmark(relay.run, relay.TABLES),
     "host": Benchmark(host.run, host.TABLES),
     "agent": Benchmark(agent.run, agent.TABLES),
+    "claims": Benchmark(claims.run, claims.TABLES),
     "retrieval": Benchmark(retrieval.run, retrieval.TABLES),
     "embedding": Benchmark(embedding.run, embedding.TABLES),
     "contacts": Benchmark(contacts.run, contacts.TABLES),

@@ -70,6 +70,8 @@ class Talk(ClientQueue):
         self._ended = self._closed = False
         self._cards: list[str] = []
         self.live: LiveSession | None = None
+        self.answers: list[Mapping[str, Any]] = []
+        """The complete messages of the assistant."""
 
     def send(self, message: Mapping[str, Any] | str) -> None:
         """Record a message to the client."""
@@ -87,6 +89,8 @@ class Talk(ClientQueue):
             case "notification" if message["code"] in PROVIDER_ERRORS:
                 self._turn.said += f" [{message['code']}]"
                 self._ended = True
+            case "message" if message["speaker"] == "assistant":
+                self.answers.append(message)
             case "confirmation_required":
                 self._cards.append(message["token"])
             case "turn_complete":

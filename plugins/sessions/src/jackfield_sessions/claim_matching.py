@@ -36,6 +36,7 @@ _QUOTED = " quoted "
 _MARKUP = re.compile(r"[*_#~]+|^[ \t]*(?:[-+•]|\d+[.)])[ \t]+", re.MULTILINE)
 _SENTENCE_END = re.compile(r"(?<=[.!?…])[)\]]*\s+|\n+")
 _TOKEN = re.compile(r"[^\W_]+(?:(?:[-'@/]|\.(?![A-Z]))[^\W_]+)*|[,;:()—–]|--?(?=\s)")
+_WORD = re.compile(r"[^\W_]+")
 _CLITIC = re.compile(r"(.+?)(n't|'ve|'s|'re|'d|'ll|'m)$")
 _CLITIC_WORDS = {"n't": "not", "'ve": "have", "'re": "are", "'ll": "will", "'m": "am"}
 
@@ -118,9 +119,11 @@ class ClaimMatcher:
     def find(self, text: str) -> list[ActionClaim]:
         """Return the claims of a message, each phrase once, in the order of the text."""
         found: dict[str, ActionClaim] = {}
-        if not self._by_verb:
+        text = text[:MAX_TEXT]
+        # Most messages contain no verb of any tool.
+        if self._by_verb.keys().isdisjoint(map(_verb_key, set(_WORD.findall(text.lower())))):
             return []
-        for sentence in _sentences(text[:MAX_TEXT]):
+        for sentence in _sentences(text):
             for claim in self._in_sentence(sentence):
                 found.setdefault(claim.phrase, claim)
                 if len(found) == MAX_CLAIMS:
