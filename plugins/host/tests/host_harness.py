@@ -193,7 +193,7 @@ TOOLS: dict[str, tuple[str, dict[str, Any]]] = {
     "hst_note": ("plain", WRITES),
     "hst_book": (
         "plain",
-        {**WRITES, "requiresConfirmation": True, "preview": "Book {text}?", "says": ["booked", "reserved table"]},
+        {**WRITES, "requiresConfirmation": True, "preview": "Book {text}?", "says": ["booked"]},
     ),
     "hst_facts": ("facts", {}),
     "hst_heap": ("heap", {}),

@@ -74,7 +74,7 @@ async def assert_recorded(host_folder: HostFolder, host: RunningHost, client: Cl
         metrics = (await http.get("/metrics")).text
         assert 'jackfield_unbacked_claims_total{state="no_call",tool="hst_book"} 1.0' in metrics
         found = (await http.get(f"/sessions/{line['session']}/transcript")).json()
-        said = [each for each in found["lines"] if each["type"] == "message" and each["speaker"] == "assistant"]
+        said = [each for each in found["lines"] if each.get("speaker") == "assistant"]
         assert [bool(each.get("unbackedClaims")) for each in said] == [True, False]
 
 
@@ -149,7 +149,9 @@ def test_a_claim_is_backed_once_the_user_has_approved_the_call_and_may_be_repeat
     asyncio.run(main())
 
 
-def test_what_the_assistant_reports_from_results_asks_or_declines_is_no_claim(host_folder: HostFolder) -> None:
+def test_what_the_assistant_reports_from_results_asks_or_denies_is_no_claim(
+    host_folder: HostFolder,
+) -> None:
     said = [
         "Table 4 is booked, table 5 is free.",
         "Shall I book it? I have not booked anything.",
@@ -242,7 +244,9 @@ def test_a_spoken_claim_is_corrected_after_the_user_has_heard_it(
     asyncio.run(main())
 
 
-def test_a_user_who_speaks_first_is_answered_and_the_model_knows_of_its_claim(host_folder: HostFolder) -> None:
+def test_a_user_who_speaks_first_is_answered_and_the_model_knows_of_its_claim(
+    host_folder: HostFolder,
+) -> None:
     connected: list[ScriptedModel] = []
 
     async def script(model: ScriptedModel) -> None:
@@ -369,5 +373,3 @@ def test_an_approval_before_a_restart_still_backs_the_claim_after_it(host_folder
                 assert marks(back) == [[], [], []]
 
     asyncio.run(main())
-
-

@@ -77,11 +77,13 @@ def test_a_sentence_that_names_nobody_may_report_what_was_read() -> None:
 
 CALLS = st.lists(
     st.tuples(
-        st.sampled_from(["book", "write", "wire", "look"]), st.sampled_from(CallState), st.sampled_from([1, 2])
+        st.sampled_from(["book", "write", "wire", "look"]),
+        st.sampled_from(CallState),
+        st.sampled_from([1, 2]),
     )
 ).map(lambda calls: sorted(calls, key=lambda call: call[2]))
 TEXTS = st.lists(
-    st.sampled_from(["I booked it.", "I have just booked it.", "I saved the file.", "It is booked.", "Hello."])
+    st.sampled_from(["I booked it.", "I just booked it.", "I saved the file.", "It is booked.", "Hello."])
 ).map(" ".join)
 
 

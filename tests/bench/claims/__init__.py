@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import cast
 
-from bench.report import Report, Rows, RunOptions, Table
+from bench.report import Report, RunOptions, Table
 from bench.subprocesses import run_module
 
 CLAIMS = Table(
@@ -23,9 +23,9 @@ TABLES = (CLAIMS,)
 
 
 def run(report: Report, _: RunOptions) -> None:
-    rows: Rows = {}
+    rows: dict[str, list[float]] = {}
     for part in ("development", "held-out"):
-        rows |= cast("Rows", run_module("claims", arguments=["--part", part]))
+        rows |= cast("dict[str, list[float]]", run_module("claims", arguments=["--part", part]))
     if not rows:
         report.note(CLAIMS.section, "Left out: the transcripts are not available.")
         return

@@ -1,4 +1,4 @@
-"""Scores claim checking on transcripts: how many messages it marks, and how many reports of a write it sees."""
+"""Scores claim checking on transcripts: the messages it marks, and the reports of a write it recognises."""
 
 from __future__ import annotations
 

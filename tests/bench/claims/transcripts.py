@@ -89,11 +89,13 @@ def _tau_messages(trajectory: list[dict[str, Any]]) -> Iterator[AssistantMessage
 
 
 def schema_guided(part: Part) -> Iterator[Conversation]:
-    """Yield the Schema-Guided Dialogues: `dev` to develop with, `test`, mostly of other services, held out."""
+    """Yield the Schema-Guided Dialogues: `dev`, or `test`, which is mostly about other services, held out."""
     folder = DATA / "sgd" / ("test" if part == "held-out" else "dev")
     if not (folder / "schema.json").exists():
         return
-    services = {each["service_name"]: each for each in json.loads((folder / "schema.json").read_text("utf-8"))}
+    services = {
+        each["service_name"]: each for each in json.loads((folder / "schema.json").read_text("utf-8"))
+    }
     for path in sorted(folder.glob("dialogues_*.json")):
         for dialogue in json.loads(path.read_text("utf-8")):
             writers = {

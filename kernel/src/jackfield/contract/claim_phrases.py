@@ -7,15 +7,19 @@ from typing import NamedTuple
 MAX_WORDS = 6
 
 FUNCTION_WORDS = frozenset(
-    "a an the this that these those my your his her its our their i you he she it we they me him us them "
-    "myself yourself itself ourselves themselves".split()
-)
+    {
+        "a", "an", "the", "this", "that", "these", "those", "my", "your", "his", "her", "its", "our", "their",
+        "i", "you", "he", "she", "it", "we", "they", "me", "him", "us", "them",
+    }
+)  # fmt: skip
 """Articles and pronouns: a phrase with `your calendar` also means `the calendar` and `Ana's calendar`."""
 
 AUXILIARIES = frozenset(
-    "am is are was were be been being have has had do does did will would shall should can could may might "
-    "must not".split()
-)
+    {
+        "am", "is", "are", "was", "were", "be", "been", "being", "have", "has", "had", "do", "does", "did",
+        "will", "would", "shall", "should", "can", "could", "may", "might", "must", "not",
+    }
+)  # fmt: skip
 
 
 class ClaimPhrase(NamedTuple):
@@ -33,9 +37,10 @@ def parse_phrase(text: str) -> ClaimPhrase:
     """Read a phrase such as `added to your calendar`; raises `ValueError` with the reason if it is none."""
     verb, *rest = text.lower().split()
     if verb in FUNCTION_WORDS or verb in AUXILIARIES:
-        raise ValueError(f"{text!r} begins with {verb!r}; begin with the past form of the verb, as in 'booked'")
+        raise ValueError(f"{text!r} begins with {verb!r}, not with the past form of a verb, as in 'booked'")
     if verb.endswith("ing"):
-        raise ValueError(f"{text!r} begins with {verb!r}, which is not the past form of a verb, as 'booked' is")
+        raise ValueError(f"{text!r} begins with {verb!r}; write the past form of the verb, as in 'booked'")
     if len(rest) >= MAX_WORDS:
         raise ValueError(f"{text!r} has {len(rest) + 1} words, at most {MAX_WORDS}")
-    return ClaimPhrase(text, verb, tuple(word for word in rest if word not in FUNCTION_WORDS), verb.endswith("ed"))
+    words = tuple(word for word in rest if word not in FUNCTION_WORDS)
+    return ClaimPhrase(text, verb, words, regular=verb.endswith("ed"))

@@ -366,7 +366,7 @@ class UnbackedClaim(HostMessage):
     text: Annotated[str, doc("The sentence, truncated to 200 characters.")]
     state: Annotated[
         str,
-        doc("`no_call`, or the state of the call in this turn: `waiting`, `failed`, `in_doubt`, `declined`, ..."),
+        doc("`no_call`, or the state of this turn's call: `waiting`, `failed`, `in_doubt`, `declined`, ..."),
     ]
 
 

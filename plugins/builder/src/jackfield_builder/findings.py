@@ -203,7 +203,7 @@ class CheckCode(Enum):
     BAD_SAYS = _Rule(
         "JF310",
         "a phrase of says is not how one says that a call succeeded",
-        "begin with the past form of the verb and leave out subject and auxiliary: `booked`, not `I have booked`",
+        "begin with the past form of the verb, without subject and auxiliary: `booked`, not `I have booked`",
     )
 
     # JF35x: the shared schema.json of a family

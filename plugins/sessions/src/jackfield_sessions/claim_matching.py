@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-import snowballstemmer
+import snowballstemmer  # type: ignore[import-untyped]
 from jackfield.contract.claim_phrases import AUXILIARIES, FUNCTION_WORDS, ClaimPhrase
 
 MAX_TEXT = 20_000
@@ -27,15 +27,16 @@ MAX_SENTENCE = 200
 
 # What somebody else wrote: code, quoted lines, and text in quotation marks.
 _QUOTATION = re.compile(
-    r"```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)|`[^`\n]*`|^[ \t]*>.*$|\"[^\"\n]*\"|“[^”\n]*”|«[^»\n]*»|‘[^’\n]*’"
+    r"```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)|`[^`\n]*`|^[ \t]*>.*$|\"[^\"\n]*\"|“[^”\n]*”|«[^»\n]*»|\u2018[^'\n]*'"
     r"|(?<![\w'])'[^'\n]*'(?!\w)",
     re.DOTALL | re.MULTILINE,
 )
 _QUOTED = " quoted "
+_APOSTROPHE = "\N{RIGHT SINGLE QUOTATION MARK}"
 
 _MARKUP = re.compile(r"[*_#~]+|^[ \t]*(?:[-+•]|\d+[.)])[ \t]+", re.MULTILINE)
 _SENTENCE_END = re.compile(r"(?<=[.!?…])[)\]]*\s+|\n+")
-_TOKEN = re.compile(r"[^\W_]+(?:(?:[-'@/]|\.(?![A-Z]))[^\W_]+)*|[,;:()—–]|--?(?=\s)")
+_TOKEN = re.compile(r"[^\W_]+(?:(?:[-'@/]|\.(?![A-Z]))[^\W_]+)*|[,;:()—\u2013]|--?(?=\s)")
 _WORD = re.compile(r"[^\W_]+")
 _CLITIC = re.compile(r"(.+?)(n't|'ve|'s|'re|'d|'ll|'m)$")
 _CLITIC_WORDS = {"n't": "not", "'ve": "have", "'re": "are", "'ll": "will", "'m": "am"}
@@ -44,25 +45,31 @@ _CLITIC_WORDS = {"n't": "not", "'ve": "have", "'re": "are", "'ll": "will", "'m":
 _FIRST_PERSON = frozenset({"i", "we"})
 _OTHERS = frozenset({"you", "he", "she", "they", "it"})
 _OBJECTS = frozenset({"it", "you", "that", "this", "them", "everything"})
-_HAVE = frozenset({"have", "has", "had", "'s", "'d"})
-_BE = frozenset({"is", "are", "was", "were", "am", "'s"})
-_MODALS = frozenset({"will", "would", "shall", "should", "could", "may", "might", "must", "ought"})
-_NEGATIONS = frozenset(
-    {"not", "never", "no", "nor", "neither", "nobody", "nothing", "none", "cannot", "without", "hardly"}
-)
+_HAVE = frozenset({"have", "has", "had", "'d"})
+_PERFECT = frozenset({"have", "has", "'s"})
+_POSSESSION = frozenset({"have", "got"})
+_BE = frozenset({"is", "are", "was", "were", "am", "'s", "been"})
+_INVERTED = _HAVE | {"'s", "did", "do"}
 _NEGATIVE_OBJECTS = frozenset({"nothing", "none", "neither", "nobody"})
-_SUBORDINATORS = frozenset(
-    {
-        "if", "unless", "whether", "when", "whenever", "once", "until", "till", "before", "after", "suppose",
-        "supposing", "assuming", "provided", "case",
-    }
-)  # fmt: skip
+_UNSTATED = _NEGATIVE_OBJECTS | {
+    # Negations; modal verbs except "can", as in "I can confirm that it was booked"; conditions.
+    "not", "never", "no", "nor", "cannot", "without", "hardly",
+    "will", "would", "shall", "should", "could", "may", "might", "must", "ought",
+    "if", "unless", "whether", "when", "whenever", "once", "until", "till", "before", "after", "suppose",
+    "supposing", "assuming", "provided", "case",
+}  # fmt: skip
 _ADVERBS = frozenset({"just", "now", "already", "also", "then", "all", "both", "even"})
 _COORDINATORS = frozenset({"and", "then", "&"})
-_BREAKS = frozenset({",", ";", ":", "—", "–", "-", "--", "(", ")", "but", "so", "because", "although", "though"})
-_PREPOSITIONS = frozenset(
-    "to in on at for from of with by into as about over under and or if that which who whose when where".split()
+_BREAKS = frozenset(
+    {",", ";", ":", "—", "\N{EN DASH}", "-", "--", "(", ")", "but", "so", "because", "although", "though"}
 )
+_OTHER_SUBJECTS = frozenset({";", ":", "(", ")", "he", "she", "they"})
+_PREPOSITIONS = frozenset(
+    {
+        "to", "in", "on", "at", "for", "from", "of", "with", "by", "into", "as", "about", "over", "under",
+        "and", "or", "if", "that", "which", "who", "whose", "when", "where",
+    }
+)  # fmt: skip
 
 _stemmer = snowballstemmer.stemmer("english")
 
@@ -99,6 +106,8 @@ class _Entry(NamedTuple):
 class _Predicate(NamedTuple):
     """How a sentence states the past form of a verb."""
 
+    subject: int
+    """Where the first word of the statement is: the subject, or the auxiliary of a passive."""
     passive: bool
     perfect: bool
     recent: bool
@@ -181,7 +190,7 @@ def _regular_key(verb: str) -> str:
 
 
 def _sentences(text: str) -> Iterable[str]:
-    plain = _MARKUP.sub("", _QUOTATION.sub(_QUOTED, text.replace("’", "'")))
+    plain = _MARKUP.sub("", _QUOTATION.sub(_QUOTED, text.replace(_APOSTROPHE, "'")))
     return filter(None, _SENTENCE_END.split(plain))
 
 
@@ -206,36 +215,34 @@ def _predicate(tokens: Sequence[str], place: int, *, question: bool) -> _Predica
     if before < begin:
         # The clause has no subject. Only at the beginning of a sentence does that mean "I".
         elliptic = begin == 0 and not _is_label(tokens, place)
-        return _Predicate(passive=False, perfect=True, recent=recent) if elliptic else None
-    subject = before
-    word = tokens[before]
-    if word in _COORDINATORS:
-        return _coordinated(tokens, before, recent)
-    found: _Predicate | None = None
-    if word in _FIRST_PERSON:
-        found = _Predicate(passive=False, perfect=False, recent=recent)
-    elif word in _HAVE and word != "'s":
-        subject, more = _skip_adverbs(tokens, before - 1, begin)
-        if subject >= begin and tokens[subject] in _FIRST_PERSON:
-            found = _Predicate(passive=False, perfect=True, recent=recent or more)
-    elif word in _OBJECTS:
-        # "I have it booked", "we've got you booked"
-        subject = before - 1
-        while subject > begin and tokens[subject] in {"got", "have"}:
-            subject -= 1
-        if subject >= begin and subject < before - 1 and tokens[subject] in _FIRST_PERSON:
-            found = _Predicate(passive=False, perfect=True, recent=recent)
-    elif word == "been":
-        subject, more = _skip_adverbs(tokens, before - 1, begin)
-        if subject >= begin and tokens[subject] in {"have", "has", "'s"}:
-            found = _Predicate(passive=True, perfect=True, recent=recent or more)
-    elif word in _BE:
-        found = _Predicate(passive=True, perfect=recent, recent=recent)
-    if found is None or _is_denied(tokens, begin, subject, place, end, passive=found.passive):
+        return _Predicate(before, passive=False, perfect=True, recent=recent) if elliptic else None
+    if tokens[before] in _COORDINATORS:
+        return _coordinated(tokens, before, recent=recent)
+    found = _before_verb(tokens, before, begin, recent=recent)
+    if found is None or _is_denied(tokens, begin, found, place, end):
         return None
-    if found.passive and not found.perfect and "already" in tokens[before:place]:
-        return None
+    if tokens[before] in _BE and "already" in tokens[before:place]:
+        return None  # "It is already booked" says how things were before.
     return found
+
+
+def _before_verb(tokens: Sequence[str], before: int, begin: int, *, recent: bool) -> _Predicate | None:
+    """Return how a verb is stated by the words before it, of which the last one is at `before`."""
+    word = tokens[before]
+    if word in _FIRST_PERSON:  # "I booked"
+        return _Predicate(before, passive=False, perfect=False, recent=recent)
+    if word in _BE and word != "been":  # "is booked"
+        return _Predicate(before, passive=True, perfect=recent, recent=recent)
+    subject, more = _skip_adverbs(tokens, before - 1, begin)
+    if word in _OBJECTS:  # "I have it booked", "we've got you booked"
+        while subject > begin and tokens[subject] in _POSSESSION:
+            subject -= 1
+        stated = subject < before - 1 and tokens[subject] in _FIRST_PERSON
+    elif word == "been":  # "has been booked"
+        stated = subject >= begin and tokens[subject] in _PERFECT
+    else:  # "I have booked"
+        stated = word in _HAVE and subject >= begin and tokens[subject] in _FIRST_PERSON
+    return _Predicate(subject, word == "been", perfect=True, recent=recent or more) if stated else None
 
 
 def _clause(tokens: Sequence[str], place: int) -> tuple[int, int]:
@@ -257,47 +264,42 @@ def _skip_adverbs(tokens: Sequence[str], place: int, begin: int) -> tuple[int, b
 def _is_label(tokens: Sequence[str], place: int) -> bool:
     """Whether a sentence that begins with a past form only names something: `Booked rooms are red`."""
     rest = tokens[place + 1 :]
-    return ":" in rest or any(token in _BE or token in _HAVE for token in rest)
+    return ":" in rest or any(word in _BE or word in _HAVE for word in rest)
 
 
-def _coordinated(tokens: Sequence[str], conjunction: int, recent: bool) -> _Predicate | None:
+def _coordinated(tokens: Sequence[str], conjunction: int, *, recent: bool) -> _Predicate | None:
     """Return how the verb after `and` is stated: as the verb before it."""
     for place in range(conjunction - 1, -1, -1):
         word = tokens[place]
-        if word in {";", ":", "(", ")", "he", "she", "they"}:
+        if word in _OTHER_SUBJECTS:
             return None
-        passive = word in _BE or word == "been"
-        if word in _FIRST_PERSON or passive:
+        passive = word in _BE
+        if passive or word in _FIRST_PERSON:
+            found = _Predicate(place, passive=passive, perfect=word == "been", recent=recent)
             begin, _ = _clause(tokens, place)
-            if _is_denied(tokens, begin, place, conjunction, len(tokens), passive=passive):
-                return None
-            return _Predicate(passive=passive, perfect=word == "been", recent=recent)
+            return None if _is_denied(tokens, begin, found, conjunction, len(tokens)) else found
     return None
 
 
-def _is_denied(
-    tokens: Sequence[str], begin: int, subject: int, place: int, end: int, *, passive: bool
-) -> bool:
+def _is_denied(tokens: Sequence[str], begin: int, found: _Predicate, place: int, end: int) -> bool:
     """Whether the clause does not state the verb: it is negated, conditional, asked, or somebody else's."""
-    left, right = tokens[begin:place], tokens[place + 1 : end]
-    if not _NEGATIONS.isdisjoint(left) or not _NEGATIVE_OBJECTS.isdisjoint(right):
+    left, right, subject = tokens[begin:place], tokens[place + 1 : end], found.subject
+    if not _UNSTATED.isdisjoint(left) or not _NEGATIVE_OBJECTS.isdisjoint(right):
         return True
-    if not _SUBORDINATORS.isdisjoint(left) or not _MODALS.isdisjoint(left):
-        return True
-    if not passive and subject > begin and tokens[subject - 1] in _HAVE | {"did", "do"}:
+    if not found.passive and subject > begin and tokens[subject - 1] in _INVERTED:
         return True  # "Have I booked it"
     first = next((index for index in range(begin, place) if tokens[index] not in _ADVERBS | {"and"}), place)
     if tokens[first] in _OTHERS and first < subject - 1:
         return True  # "You said I booked it", "It looks like it was booked"
-    return passive and _has_agent(right)
+    return found.passive and _has_agent(right)
 
 
 def _has_agent(right: Sequence[str]) -> bool:
     """Whether the words after a passive verb name somebody else who did it: `booked on Monday by Ana`."""
-    for place, token in enumerate(right):
-        if token == "by":
+    for place, word in enumerate(right):
+        if word == "by":
             return right[place + 1 : place + 2] not in (["me"], ["us"])
-        if token.endswith("ed"):
+        if word.endswith("ed"):
             return False  # From here on it is about another verb.
     return False
 
