@@ -19,6 +19,9 @@ from jackfield.contract.claim_phrases import AUXILIARIES, FUNCTION_WORDS, ClaimP
 MAX_TEXT = 20_000
 """How much of a message is searched, in characters."""
 
+MAX_WORDS = 200
+"""How many words of a sentence are read: the time grows with the square of their number."""
+
 MAX_CLAIMS = 8
 """How many claims of one message are returned."""
 
@@ -140,7 +143,7 @@ class ClaimMatcher:
         return list(found.values())
 
     def _in_sentence(self, sentence: str) -> Iterator[ActionClaim]:
-        tokens = _tokens(sentence)
+        tokens = _tokens(sentence)[:MAX_WORDS]
         stems: frozenset[str] | None = None
         for place, token in enumerate(tokens):
             entries = self._by_verb.get(_verb_key(token))
@@ -237,7 +240,7 @@ def _before_verb(tokens: Sequence[str], before: int, begin: int, *, recent: bool
     if word in _OBJECTS:  # "I have it booked", "we've got you booked"
         while subject > begin and tokens[subject] in _POSSESSION:
             subject -= 1
-        stated = subject < before - 1 and tokens[subject] in _FIRST_PERSON
+        stated = begin <= subject < before - 1 and tokens[subject] in _FIRST_PERSON
     elif word == "been":  # "has been booked"
         stated = subject >= begin and tokens[subject] in _PERFECT
     else:  # "I have booked"
