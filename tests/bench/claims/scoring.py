@@ -69,9 +69,9 @@ def _score_one(conversation: Conversation, spoken: SpokenFor, found: ClaimScore)
             if done and call.tool not in spoken.writers:
                 # As much as a session keeps of a result.
                 read.append(call.result[:CALL_LIMIT])
-        began = time.perf_counter()
+        began = time.thread_time()
         claims = unbacked_claims(message.text, spoken, called, message.turn, lambda: read)
-        found.seconds.append(time.perf_counter() - began)
+        found.seconds.append(time.thread_time() - began)
         found.messages += 1
         if claims:
             found.marked.append((conversation.name, claims[0]))
