@@ -56,9 +56,11 @@ def _metadata_changes(before: dict[str, Any], after: dict[str, Any]) -> Iterator
         "latencyBudgetMs": VersionBump.PATCH,
         "description": VersionBump.PATCH,
         "preview": VersionBump.PATCH,
+        "says": VersionBump.PATCH,
     }
     for field, bump in bumps.items():
-        if before[field] != after[field]:
-            is_long = field in {"description", "preview", "availability"}
+        # A tool without `says` has no such member.
+        if before.get(field) != after.get(field):
+            is_long = field in {"description", "preview", "availability", "says"}
             what = "changed" if is_long else value_change(before[field], after[field]).replace('"', "")
             yield f"{field} {what}", bump

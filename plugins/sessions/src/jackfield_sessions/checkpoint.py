@@ -19,7 +19,8 @@ from typing import Any
 
 import orjson
 from jackfield.contract.tool import ToolCall
-from jackfield.outcomes import state_of
+from jackfield.orchestrator import CallResult
+from jackfield.outcomes import CallState, state_of
 from jackfield.protocol.codec import to_wire
 from jackfield.protocol.messages import UnbackedClaim
 from jackfield.session import fenced_record
@@ -218,10 +219,12 @@ class Checkpoint:
             elif not await self._is_written(message):
                 await self.mark_published(message, self._store.now())
 
-    def add_call(self, tool_id: str, envelope: bytes) -> None:
+    def add_call(self, answer: CallResult) -> None:
         """Add the outcome of a call to the history and to the called tools."""
-        self.history.add_call(tool_id, envelope)
-        self.called.add(tool_id, state_of(envelope), self._session.turn.number)
+        self.history.add_call(answer.tool_id, answer.wire)
+        # The envelope of a success need not be parsed.
+        state = CallState.DONE if answer.response.failure is None else state_of(answer.wire)
+        self.called.add(answer.tool_id, state, self._session.turn.number)
 
     async def add_message(
         self,

@@ -154,7 +154,7 @@ class LateOutcomes:
         outcomes[key] = state.value
         while len(outcomes) > MAX_OUTCOMES:
             del outcomes[next(iter(outcomes))]
-        self._checkpoint.add_call(answer.tool_id, answer.wire)
+        self._checkpoint.add_call(answer)
         await self._checkpoint.save(session=True)
         if connected:
             await self._send_context(self._sentence(state, answer))

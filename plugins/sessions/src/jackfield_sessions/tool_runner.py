@@ -212,7 +212,7 @@ class ToolRunner:
 
     def _publish(self, answer: CallResult) -> None:
         """Add a call to the history and publish its outcome; watch the call if the outcome is not final."""
-        self._checkpoint.add_call(answer.tool_id, answer.wire)
+        self._checkpoint.add_call(answer)
         publish_decisions(self._session, answer)
         if answer.call_id not in self._checkpoint.published_outcomes:
             self._session.publish(*event_fields(tool_end(answer)))
@@ -229,7 +229,7 @@ class ToolRunner:
             task.add_done_callback(self._background.discard)
         started = [_started(call) for call in calls]
         for answer in started:
-            self._checkpoint.add_call(answer.tool_id, answer.wire)
+            self._checkpoint.add_call(answer)
         await self._send_results(started, requested_on)
         return await running
 
