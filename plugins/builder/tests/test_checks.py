@@ -97,6 +97,8 @@ BROKEN: dict[str, Broken] = {
     "sly_preview": Broken(
         CheckCode.BAD_PREVIEW, ("schema.json", "/preview"), schema(preview="Say {text!r:>9}?")
     ),
+    "odd_says": Broken(CheckCode.BAD_SAYS, ("schema.json", "/says/1"), schema(says=["said", "I said"])),
+    "late_says": Broken(CheckCode.BAD_SAYS, ("schema.json", "/says/0"), schema(says=["saying aloud"])),
     "open_preview": Broken(CheckCode.BAD_PREVIEW, ("schema.json", "/preview"), schema(preview="Say {text")),
     # rules
     "fickle": Broken(

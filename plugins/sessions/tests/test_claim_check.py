@@ -10,7 +10,7 @@ from jackfield.contract.claim_phrases import parse_phrase
 from jackfield.outcomes import CallState
 from jackfield_sessions.called_tools import CalledTools
 from jackfield_sessions.claim_check import SpokenFor, unbacked_claims
-from jackfield_sessions.claim_matching import ClaimMatcher
+from jackfield_sessions.claim_matcher import ClaimMatcher
 
 SPOKEN = SpokenFor(
     ClaimMatcher({"book": [parse_phrase("booked")], "write": [parse_phrase("saved file")]}),

@@ -13,7 +13,7 @@ from jackfield.protocol.messages import UnbackedClaim
 from jackfield_sessions.called_tools import CalledTools
 from jackfield_sessions.checkpoint import CALL_LIMIT
 from jackfield_sessions.claim_check import SpokenFor, unbacked_claims
-from jackfield_sessions.claim_matching import ClaimMatcher, summary_phrase
+from jackfield_sessions.claim_matcher import ClaimMatcher, summary_phrase
 
 from bench.claims.transcripts import Conversation, phrases
 

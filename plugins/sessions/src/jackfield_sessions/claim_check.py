@@ -20,7 +20,7 @@ from jackfield.session.session import Session
 
 from jackfield_sessions.called_tools import CalledTools
 from jackfield_sessions.checkpoint import Checkpoint
-from jackfield_sessions.claim_matching import ActionClaim, ClaimMatcher, summary_phrase
+from jackfield_sessions.claim_matcher import ActionClaim, ClaimMatcher, summary_phrase
 
 ClaimChecking = Literal["correct", "report", "off"]
 """What to do about unbacked claims: mark them and have the model correct them, only mark them, or nothing."""

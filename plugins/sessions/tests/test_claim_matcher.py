@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from jackfield.contract.claim_phrases import ClaimPhrase, parse_phrase
-from jackfield_sessions.claim_matching import (
+from jackfield_sessions.claim_matcher import (
     MAX_CLAIMS,
     MAX_SENTENCE,
     ClaimMatcher,

@@ -189,6 +189,7 @@ def _verb_key(word: str) -> str:
 
 
 def _regular_key(verb: str) -> str:
+    """Return what all forms of a regular verb share."""
     return f"{stem(verb)}+ed"
 
 
