@@ -15,6 +15,7 @@ from functools import cache
 from threading import get_ident
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Protocol, cast
+from weakref import WeakSet
 
 from jackfield.contract.context import (
     UNANSWERED,
@@ -90,7 +91,16 @@ def as_handler(execute: Callable[..., Any]) -> Handler:
         once = (run(args, ctx) for _ in range(1))
         return cast("ToolResponse", await loop.run_in_executor(_threads(), next, once))
 
+    _blocking.add(in_thread)
     return in_thread
+
+
+_blocking: WeakSet[Handler] = WeakSet()
+
+
+def is_blocking(handler: Handler) -> bool:
+    """Whether a handler runs in a thread, which nothing can stop."""
+    return handler in _blocking
 
 
 @cache
@@ -332,6 +342,11 @@ class HandlerContext:
             view = getattr(component, "for_session", None)
             return component if view is None else view(self.session)
         raise AttributeError(f"{self._call.tool.id} does not list {capability!r} in `requires`")
+
+
+def call_of(context: ToolContext) -> Call:
+    """Return the call of a context; a method of the context would be offered to handlers too."""
+    return cast("HandlerContext", context)._call  # noqa: SLF001 - the kernel's own class
 
 
 class ReadOnlySession:

@@ -45,6 +45,7 @@ from jackfield.protocol.messages import UnbackedClaim
 from jackfield.registry.registry import MissingTool, RegisteredTool, Registry
 from jackfield.session.intents import IntentHandler
 from jackfield.session.session import Session, Turn
+from jackfield.shadow import ShadowResult
 from jackfield.store import StoreUnavailableError
 from jackfield.strict_json import StrictJsonError, parse_arguments
 
@@ -107,6 +108,10 @@ class Observer(Protocol):
         """A session ended."""
         return
 
+    def shadow_finished(self, result: ShadowResult) -> None:  # noqa: ARG002
+        """A variant that ran in the shadow of a call was compared with it."""
+        return
+
     async def close(self) -> None:
         """Write everything that is still buffered."""
         return
@@ -116,11 +121,17 @@ class Observers:
     """All observers of a runtime; an exception in one is logged and does not affect the others."""
 
     def __init__(self, observers: Iterable[Observer] = ()) -> None:
-        self._all = tuple(observers)
+        self._all: tuple[Observer, ...] = ()
+        self.add(*observers)
+
+    def add(self, *observers: Observer) -> None:
+        """Add observers; one that is needed only in some deployments costs the others nothing."""
+        self._all += observers
         self.call_finished = tuple(
             each.call_finished for each in self._all if _implements(each, "call_finished")
         )
         """What to call when a call was answered; `Orchestrator` does so for every call."""
+        self._shadow_finished = [each for each in self._all if _implements(each, "shadow_finished")]
         self._session_opened = [each for each in self._all if _implements(each, "session_opened")]
         self._turn_began = [each for each in self._all if _implements(each, "turn_began")]
         self._claim_unbacked = [each for each in self._all if _implements(each, "claim_unbacked")]
@@ -162,6 +173,14 @@ class Observers:
                 observer.session_ended(session)
             except BaseException as error:  # noqa: BLE001 - third-party code
                 _observer_failed(observer.session_ended, "session_ended", error)
+
+    def shadow_finished(self, result: ShadowResult) -> None:
+        """Notify all observers that a shadow was compared."""
+        for observer in self._shadow_finished:
+            try:
+                observer.shadow_finished(result)
+            except BaseException as error:  # noqa: BLE001 - third-party code
+                _observer_failed(observer.shadow_finished, "shadow_finished", error)
 
 
 def _implements(observer: Observer, method: str) -> bool:

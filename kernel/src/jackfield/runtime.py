@@ -6,12 +6,16 @@ import asyncio
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from jackfield.components import PluginComponents
 from jackfield.confirmation import Confirmations, PendingConfirmation
 from jackfield.contract.context import Mode
 from jackfield.contract.tool import ToolResponse
+from jackfield.experiments.definition import ExperimentsError
+from jackfield.experiments.experiments import Experiments
+from jackfield.experiments.signed_versions import ExperimentsSource
 from jackfield.hosts import HostDirectory
 from jackfield.ledger import CallLedger
 from jackfield.offers import Services
@@ -19,6 +23,7 @@ from jackfield.orchestrator import CallResult, Observer, Orchestrator
 from jackfield.registry.registry import Deployment, Registry, RegistryError, UntrustedRegistryError
 from jackfield.session.session import Publish, Session, SessionFormatError, State
 from jackfield.settings import Settings, SettingsError, SettingsFaults
+from jackfield.shadow import ShadowRuns
 from jackfield.signatures.envelope import SignatureError
 from jackfield.signatures.requirement import RequiredSignatures
 from jackfield.store import Store
@@ -41,6 +46,8 @@ class Runtime:
     components: PluginComponents
     hosts: HostDirectory
     toolsets: Toolsets
+    experiments: Experiments | None = None
+    """The experiments in effect; None without the setting `experiments`."""
 
     @classmethod
     async def start(
@@ -82,20 +89,15 @@ class Runtime:
             for tool in [*registry.tools.values(), *registry.variants.values()]:
                 if reason := components.withheld_reason(tool.frozen):
                     registry.withhold(tool.frozen.name, reason)
-            toolsets = Toolsets(settings.toolsets, registry.snapshot())
-            for fault in toolsets.faults():
+            source = ExperimentsSource.of(settings)
+            if source is not None:
+                faults.collect(partial(_check_experiments, source, registry))
+            for fault in Toolsets(settings.toolsets, registry.snapshot()).faults():
                 faults.add(fault)
             components.check_store()
             faults.check()
             try:
-                runtime = cls._create(
-                    registry,
-                    components,
-                    observers,
-                    toolsets,
-                    enforce_returns=settings.returns == "enforce",
-                    host_name=host_name,
-                )
+                runtime = cls._create(registry, components, observers, settings, source, host_name=host_name)
             except RegistryError:
                 # A plugin may fail because another one could not be created.
                 faults.check()
@@ -103,6 +105,8 @@ class Runtime:
             faults.check()
             if not reloadable or registry.deployment is not Deployment.DEVELOPMENT:
                 registry.lock()
+            if runtime.experiments is not None:
+                await runtime.experiments.start()
             _start_components(runtime)
         except BaseException:
             # The store has open files and threads, which would get in the way of another start.
@@ -116,9 +120,9 @@ class Runtime:
         registry: Registry,
         components: PluginComponents,
         observers: Sequence[Observer],
-        toolsets: Toolsets,
+        settings: Settings,
+        source: ExperimentsSource | None,
         *,
-        enforce_returns: bool,
         host_name: str | None,
     ) -> Runtime:
         store = components.store()
@@ -139,13 +143,21 @@ class Runtime:
             intents=intents,
             capabilities=capabilities,
             observers=[*plugin_observers, *map(components.close_later, observers)],
-            enforce_returns=enforce_returns,
+            enforce_returns=settings.returns == "enforce",
         )
         confirmations, ledger = Confirmations(store), CallLedger(store, capabilities=capabilities)
         hosts = HostDirectory(store, host_name)
+        experiments = None
+        if source is not None:
+            experiments = components.close_later(Experiments(source, store, registry))
+            notify = orchestrator.observers.shadow_finished
+            shadows = ShadowRuns(capabilities, experiments.is_running, notify)
+            registry.shadow = components.close_later(shadows).handler
+        toolsets = Toolsets(settings.toolsets, registry.snapshot(), experiments)
         return cls(
-            registry, store, orchestrator, confirmations, ledger, capabilities, components, hosts, toolsets
-        )
+            registry, store, orchestrator, confirmations, ledger, capabilities, components, hosts, toolsets,
+            experiments,
+        )  # fmt: skip
 
     def transport(self) -> Transport:
         """Create the transport of the configured provider; the caller closes it."""
@@ -246,6 +258,8 @@ class Runtime:
         """
         self.registry.reload(self.components.withheld_reason)
         self.toolsets.adopt(self.registry.snapshot())
+        if self.experiments is not None:
+            self.experiments.apply_registry()
 
     async def begin_turn(self, session: Session, user_text: str = "") -> None:
         """Begin a user turn and save the session, so that a reconnect does not reset the turn."""
@@ -288,6 +302,17 @@ class Runtime:
     async def close(self) -> None:
         """Close observers, capabilities and the store."""
         await self.components.close()
+
+
+def _check_experiments(source: ExperimentsSource, registry: Registry) -> None:
+    """Raise `SettingsError` if the experiments file may not be used, or does not fit the registry."""
+    try:
+        found = source.verify(source.read())
+    except ExperimentsError as error:
+        raise SettingsError(str(error)) from None
+    faults = [f"{source.path} {name}: {fault}" for name, fault in found.faults(registry.snapshot())]
+    if faults:
+        raise SettingsError("\n".join(faults))
 
 
 def _start_components(runtime: Runtime) -> None:

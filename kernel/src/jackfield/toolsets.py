@@ -8,37 +8,64 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from difflib import get_close_matches
-from typing import Any
+from typing import Any, Protocol
 
 import orjson
 
 from jackfield.contract.snapshot import FrozenTool, Snapshot, implementation_name
+from jackfield.experiments.assignment import Assignment
 from jackfield.settings.toolset_settings import ToolsetSettings
 
 
 class Toolset:
     """The tools of a session, as they were when it was created; its attributes do not change."""
 
-    __slots__ = ("key", "name", "tools", "variants")
+    __slots__ = ("assignments", "key", "name", "tools", "variants")
 
-    def __init__(self, name: str, tools: Iterable[str] | None, variants: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        name: str,
+        tools: Iterable[str] | None,
+        variants: Mapping[str, str],
+        assignments: Mapping[str, Assignment] | None = None,
+    ) -> None:
         self.name = name
+        """The name in the settings; empty if only experiments decide about the session's tools."""
         self.tools = None if tools is None else frozenset(tools)
         """The ids of the tools; None for all tools of the registry."""
         self.variants = dict(variants)
         """The variants by tool id; a tool without an entry is used as it is."""
-        self.key = orjson.dumps(self.to_wire(), option=orjson.OPT_SORT_KEYS).decode()
-        """Identifies the content."""
+        self.assignments = dict(assignments or {})
+        """What experiments assigned, by tool id; `variants` has the assigned variants too."""
+        content: dict[str, Any] = self._content()
+        if self.assignments:
+            content["arms"] = {
+                tool: [each.experiment, each.arm, each.shadow] for tool, each in self.assignments.items()
+            }
+        self.key = orjson.dumps(content, option=orjson.OPT_SORT_KEYS).decode()
+        """Identifies the content, and the arms of experiments."""
+
+    def _content(self) -> dict[str, Any]:
+        tools = None if self.tools is None else sorted(self.tools)
+        return {"name": self.name, "tools": tools, "variants": self.variants}
 
     def to_wire(self) -> dict[str, Any]:
         """Return the toolset in the form in which a session saves it."""
-        tools = None if self.tools is None else sorted(self.tools)
-        return {"name": self.name, "tools": tools, "variants": self.variants}
+        if not self.assignments:
+            return self._content()
+        assigned = {tool: each.to_wire() for tool, each in self.assignments.items()}
+        return {**self._content(), "assignments": assigned}
 
     @classmethod
     def from_wire(cls, wire: Mapping[str, Any]) -> Toolset:
         """Create a toolset from its saved form."""
-        return cls(wire["name"], wire["tools"], wire["variants"])
+        assigned = wire.get("assignments", {})
+        return cls(
+            wire["name"],
+            wire["tools"],
+            wire["variants"],
+            {tool: Assignment.from_wire(each) for tool, each in assigned.items()},
+        )
 
     def includes(self, tool_id: str) -> bool:
         """Whether the toolset has a tool, if the registry has it."""
@@ -54,11 +81,24 @@ class Toolset:
         return implementation_name(tool_id, self.variants.get(tool_id))
 
 
+class Assigner(Protocol):
+    """Decides on the arms of a new session."""
+
+    def assign(self, toolset: Toolset | None, user: str | None, organisation: str | None) -> Toolset | None:
+        """Return the toolset with the arms of a new session; the same one if it takes part in nothing."""
+
+
 class Toolsets:
     """The toolsets of a deployment, and the choice of one for a new session."""
 
-    def __init__(self, settings: Mapping[str, ToolsetSettings], snapshot: Snapshot) -> None:
+    def __init__(
+        self,
+        settings: Mapping[str, ToolsetSettings],
+        snapshot: Snapshot,
+        experiments: Assigner | None = None,
+    ) -> None:
         self._settings = settings
+        self._experiments = experiments
         self.adopt(snapshot)
 
     def adopt(self, snapshot: Snapshot) -> None:
@@ -83,8 +123,15 @@ class Toolsets:
         """Return the toolset of a new session; None if it gets every tool as it is.
 
         The most specific one wins: one asked for by name, then by user, role, organisation, and the one for
-        everyone. Of several that are equally specific, the first in the settings wins.
+        everyone. Of several that are equally specific, the first in the settings wins. Experiments then
+        choose variants for tools for which the toolset names none.
         """
+        chosen = self._chosen(user, roles, organisation, toolset)
+        return chosen if self._experiments is None else self._experiments.assign(chosen, user, organisation)
+
+    def _chosen(
+        self, user: str | None, roles: Iterable[str], organisation: str | None, toolset: str | None
+    ) -> Toolset | None:
         if toolset is not None:
             # A name that no toolset has gives no tools, rather than those of somebody else.
             return self._named.get(toolset) or Toolset(toolset, (), {})

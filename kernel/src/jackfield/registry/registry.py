@@ -8,6 +8,7 @@ import logging
 import re
 import sys
 from collections.abc import Callable, Iterable, Mapping
+from copy import copy
 from enum import StrEnum
 from pathlib import Path
 from types import MappingProxyType, ModuleType
@@ -17,9 +18,10 @@ import orjson
 
 from jackfield.contract.context import Mode, ToolContext
 from jackfield.contract.manifest import ToolManifest
-from jackfield.contract.snapshot import API_VERSION, FrozenTool, Snapshot
+from jackfield.contract.snapshot import API_VERSION, FrozenTool, Snapshot, implementation_name
 from jackfield.contract.tool import RESPONSE_SCHEMA_VERSION, ToolResponse
 from jackfield.drift import Drift
+from jackfield.experiments.assignment import Assignment
 from jackfield.invocation import Handler, as_handler
 from jackfield.registry.arguments import Arguments, Violation
 from jackfield.registry.returns import Returns
@@ -52,9 +54,9 @@ class RegisteredTool:
 
     # Every call reads many of these, and the interpreter reads a slot much faster than a cached property.
     __slots__ = (
-        "arguments", "frozen", "handler", "hashed_name", "id", "latency_budget", "manifest", "meta_bytes",
-        "name_bytes", "needs_approval", "reads", "registry_version", "repeatable", "retrieves", "returns",
-        "timeout", "variant", "volatile",
+        "arguments", "experiment", "frozen", "handler", "hashed_name", "id", "label", "latency_budget",
+        "manifest", "meta_bytes", "name_bytes", "needs_approval", "reads", "registry_version", "repeatable",
+        "retrieves", "returns", "timeout", "variant", "volatile",
     )  # fmt: skip
 
     known = True
@@ -65,6 +67,10 @@ class RegisteredTool:
         self.manifest: ToolManifest = manifest
         self.id = manifest.tool_id
         self.variant = manifest.variant
+        self.experiment = ""
+        """The experiment whose sessions use this object; other sessions use another one."""
+        self.label = frozen.name
+        """Names the implementation, and the experiment if there is one; metrics are separate for each."""
         self.handler = handler
         self.reads = not manifest.writes
         self.repeatable = self.reads or manifest.idempotent
@@ -95,6 +101,13 @@ class RegisteredTool:
         self.meta_bytes = b',"meta":%b,"duration":' % orjson.dumps(meta)[:-1]
         """The tool's part of every envelope's `meta`, up to the value of the duration."""
 
+    def in_experiment(self, experiment: str, handler: Handler) -> RegisteredTool:
+        """Return the same tool for the sessions of one arm of an experiment."""
+        tool = copy(self)
+        tool.experiment, tool.handler = experiment, handler
+        tool.label = f"{self.label} {experiment}"
+        return tool
+
     def help_for(self, violations: Iterable[Violation]) -> str | None:
         """Return what the guide, or else the schema, says about the arguments that are invalid."""
         parameters = self.manifest.parameters.get("properties", {})
@@ -116,6 +129,10 @@ class RegisteredTool:
             if name in wrong - explained and isinstance(schema, Mapping) and "description" in schema
         ]
         return "\n".join(lines)[:1000] or f"The arguments are {', '.join(parameters) or 'none'}."
+
+
+Shadow = Callable[[RegisteredTool, RegisteredTool], Handler]
+"""Returns a handler that answers like the first tool and compares the second with it."""
 
 
 class MissingTool(RegisteredTool):
@@ -204,6 +221,8 @@ class Registry(ToolCatalog):
         """The drift of the installed code; reused for plugins, so that nothing is hashed twice."""
         self.on_change: list[Callable[[], None]] = []
         """What to call when other tools are offered, because tools were suspended, resumed or reloaded."""
+        self.shadow: Shadow | None = None
+        """Returns a handler that runs a variant beside a tool; None if nothing is shadowed here."""
         self.signatures = signatures
         """The signatures that the deployment requires; None without trusted keys."""
         self._snapshot = snapshot
@@ -275,12 +294,21 @@ class Registry(ToolCatalog):
             name = toolset.implementation(tool_id)
             tool = self.tools.get(tool_id) if name == tool_id else self.variants.get(name)
             if tool is not None:
-                tools[tool_id] = tool
+                tools[tool_id] = self._in_experiment(tool, toolset.assignments.get(tool_id))
             else:
                 # A session never gets another implementation than the one that it is pinned to.
                 gone = f"has no variant {toolset.variants.get(tool_id)} in this registry"
                 withheld[tool_id] = self.withheld.get(name, gone)
         return ToolCatalog(tools, withheld)
+
+    def _in_experiment(self, tool: RegisteredTool, assignment: Assignment | None) -> RegisteredTool:
+        if assignment is None:
+            return tool
+        handler = tool.handler
+        if assignment.shadow and self.shadow is not None:
+            variant = self.variants.get(implementation_name(tool.id, assignment.arm))
+            handler = handler if variant is None else self.shadow(tool, variant)
+        return tool.in_experiment(assignment.experiment, handler)
 
     def suspend(self, tool_id: str, reason: str) -> None:
         """Withhold a tool while the host runs, even if the registry is locked; `resume` ends it.

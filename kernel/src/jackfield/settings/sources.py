@@ -100,6 +100,13 @@ class KernelSettings:
         Mapping[ToolsetName, ToolsetSettings],
         Help("Which tools, and which variant of each, users, roles and organisations get; by name."),
     ] = field(default_factory=dict)
+    experiments: Annotated[
+        Path | None,
+        Help(
+            "The file with the experiments, in JSON. Hosts read it again when it changes. In production with "
+            "`trusted_keys`, it has to be signed like the registry."
+        ),
+    ] = None
     answer_tokens: Annotated[
         int,
         Ge(0),

@@ -1,4 +1,4 @@
-"""The DSSE envelope: a payload and the signatures over it, in one JSON file beside the registry."""
+"""The DSSE envelope: a payload and the signatures over it, in a JSON file beside the signed one."""
 
 from __future__ import annotations
 
@@ -85,19 +85,18 @@ def pre_authentication_encoding(payload_type: str, payload: bytes) -> bytes:
     return b"DSSEv1 %d %b %d %b" % (len(kind), kind, len(payload), payload)
 
 
-def envelope_path(registry: Path) -> Path:
-    """Return the path of the envelope of a registry file."""
-    return registry.with_name(f"{registry.name}.dsse")
+def envelope_path(signed: Path) -> Path:
+    """Return the path of the envelope of a file."""
+    return signed.with_name(f"{signed.name}.dsse")
 
 
-def read_envelope(path: Path) -> bytes:
+def read_envelope(path: Path, *, fix: str = "the registry is not signed: run `jackfield sign`") -> bytes:
     """Read an envelope file; raises `UnsignedError` if there is none."""
     try:
         return read_bounded(path, MAX_ENVELOPE_BYTES)
     except FileNotFoundError:
-        raise UnsignedError(
-            f"the registry is not signed: {path} does not exist; run `jackfield sign`"
-        ) from None
+        what, _, command = fix.partition(": ")
+        raise UnsignedError(f"{what}: {path} does not exist; {command}") from None
 
 
 def read_bounded(path: Path, limit: int) -> bytes:

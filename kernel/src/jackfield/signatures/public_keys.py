@@ -57,6 +57,16 @@ def read_public_keys(sources: Iterable[str]) -> tuple[PublicKey, ...]:
     return tuple(keys.values())
 
 
+def read_trusted_keys(sources: Iterable[str], threshold: int) -> tuple[PublicKey, ...]:
+    """Read the trusted keys of a deployment; raises `SignatureError` if they cannot meet the threshold."""
+    keys = read_public_keys(sources)
+    if len(keys) < threshold:
+        raise SignatureError(
+            f"signature_threshold is {threshold}, but trusted_keys has {len(keys)} different keys"
+        )
+    return keys
+
+
 def read_public_key(source: str) -> PublicKey:
     """Read one key from PEM text or from a file; raises `SignatureError`."""
     if source.lstrip().startswith(PEM_START):

@@ -20,7 +20,8 @@ _log = logging.getLogger(__name__)
 
 FIX = "deploy the registry with the envelope that `jackfield sign` wrote, and see `jackfield verify`"
 
-_Stamp = tuple[int, ...] | None
+Stamp = tuple[int, ...] | None
+"""Changes whenever a file is replaced or written; None if there is no file."""
 
 
 class RequiredSignatures:
@@ -37,7 +38,7 @@ class RequiredSignatures:
         self._production = production
         self._lock = threading.Lock()
         self._loaded: tuple[bytes, bytes] | None = None
-        self._stamps: tuple[_Stamp, ...] = ()
+        self._stamps: tuple[Stamp, ...] = ()
         self._expires: datetime | None = None
         self._problem = ""
 
@@ -113,19 +114,15 @@ class RequiredSignatures:
         return served.problems
 
     def _verify(self, data: bytes, envelope: bytes) -> Verification:
-        from jackfield.signatures.public_keys import read_public_keys
+        from jackfield.signatures.public_keys import read_trusted_keys
         from jackfield.signatures.verification import verify
 
-        keys = read_public_keys(self._keys)
-        if len(keys) < self._threshold:
-            raise SignatureError(
-                f"signature_threshold is {self._threshold}, but trusted_keys has {len(keys)} different keys"
-            )
+        keys = read_trusted_keys(self._keys, self._threshold)
         return verify(data, self._path, envelope, keys, self._threshold)
 
-    def _look(self) -> tuple[_Stamp, ...]:
+    def _look(self) -> tuple[Stamp, ...]:
         files = [path for path in self._keys if not path.lstrip().startswith("-----")]
-        return tuple(_stamp(each) for each in (str(self._path), str(self._envelope), *files))
+        return tuple(file_stamp(each) for each in (str(self._path), str(self._envelope), *files))
 
 
 def load_snapshot(settings: Settings) -> Snapshot:
@@ -134,7 +131,8 @@ def load_snapshot(settings: Settings) -> Snapshot:
     return Snapshot.load(settings.registry) if required is None else required.load()
 
 
-def _stamp(path: str) -> _Stamp:
+def file_stamp(path: str) -> Stamp:
+    """Return the stamp of a file."""
     try:
         found = os.stat(os.path.expanduser(path))  # noqa: PTH111, PTH116 - runs at every resume
     except OSError:

@@ -1,4 +1,4 @@
-"""The signed statement: an in-toto Statement v1 about a registry, its tools, its plugins and their hashes."""
+"""The signed statement: an in-toto Statement v1 about a registry with its parts, or about another file."""
 
 from __future__ import annotations
 
@@ -16,6 +16,9 @@ STATEMENT_TYPE = "https://in-toto.io/Statement/v1"
 
 PREDICATE_TYPE = "urn:jackfield:registry:1"
 
+EXPERIMENTS_TYPE = "urn:jackfield:experiments:1"
+"""The predicate type of statements about an experiments file."""
+
 MAX_NAMED = 5
 """How many differing tools and plugins a message names."""
 
@@ -30,19 +33,19 @@ class Statement(NamedTuple):
     predicate: Mapping[str, Any]
 
     @classmethod
-    def parse(cls, payload: bytes) -> Statement:
+    def parse(cls, payload: bytes, predicate_type: str = PREDICATE_TYPE) -> Statement:
         """Parse the payload of an envelope; raises `SignatureError`."""
         document = parse_object(payload, "the signed statement")
         if document.get("_type") != STATEMENT_TYPE:
             raise SignatureError(f"the signed statement is not an in-toto statement ({STATEMENT_TYPE})")
-        if document.get("predicateType") != PREDICATE_TYPE:
+        if document.get("predicateType") != predicate_type:
             raise SignatureError(
-                f"the signed statement is about something else: its predicate type is not {PREDICATE_TYPE}"
+                f"the signed statement is about something else: its predicate type is not {predicate_type}"
             )
         predicate, subjects = document.get("predicate"), document.get("subject")
         if not isinstance(predicate, dict) or not isinstance(subjects, list):
             raise SignatureError("the signed statement has no predicate or no subjects")
-        if not _is_sbom(predicate.get("sbom")):
+        if predicate_type == PREDICATE_TYPE and not _is_sbom(predicate.get("sbom")):
             raise SignatureError("the signed statement contains no CycloneDX SBOM")
         named = {}
         for subject in subjects:
@@ -82,8 +85,8 @@ class Statement(NamedTuple):
         return clauses
 
 
-def registry_digest(data: bytes) -> str:
-    """Return the SHA-256 of a registry file."""
+def file_digest(data: bytes) -> str:
+    """Return the SHA-256 of a file."""
     return hashlib.sha256(data).hexdigest()
 
 
@@ -122,13 +125,30 @@ def create_statement(
         "kernel": wire["kernel"],
         "sbom": sbom,
     }
+    return _payload(subjects_of(snapshot, file_digest(data)), PREDICATE_TYPE, predicate, expires)
+
+
+def experiments_subjects(version: int, data: bytes) -> Subjects:
+    """Return the digest of an experiments file, by its name."""
+    return {f"experiments:{version}": {"sha256": file_digest(data)}}
+
+
+def create_experiments_statement(version: int, data: bytes, expires: datetime | None = None) -> bytes:
+    """Return the payload that states the content of a version of the experiments."""
+    return _payload(
+        experiments_subjects(version, data), EXPERIMENTS_TYPE, {"experiments": {"version": version}}, expires
+    )
+
+
+def _payload(
+    subjects: Subjects, predicate_type: str, predicate: dict[str, Any], expires: datetime | None
+) -> bytes:
     if expires is not None:
         predicate["expires"] = expires.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
-    subjects = subjects_of(snapshot, registry_digest(data))
     document = {
         "_type": STATEMENT_TYPE,
         "subject": [{"name": name, "digest": digest} for name, digest in subjects.items()],
-        "predicateType": PREDICATE_TYPE,
+        "predicateType": predicate_type,
         "predicate": predicate,
     }
     return orjson.dumps(document)

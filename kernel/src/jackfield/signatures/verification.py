@@ -1,4 +1,4 @@
-"""Verifies an envelope against trusted keys and a registry file, and says what holds and what does not."""
+"""Verifies an envelope against trusted keys and a file, and says what holds and what does not."""
 
 from __future__ import annotations
 
@@ -11,7 +11,15 @@ from typing import NamedTuple
 from jackfield.contract.snapshot import Snapshot, SnapshotError
 from jackfield.signatures.envelope import Envelope, Signature, SignatureError
 from jackfield.signatures.public_keys import PublicKey, short_id
-from jackfield.signatures.statement import Statement, Subjects, registry_digest, subjects_of
+from jackfield.signatures.statement import (
+    EXPERIMENTS_TYPE,
+    PREDICATE_TYPE,
+    Statement,
+    Subjects,
+    experiments_subjects,
+    file_digest,
+    subjects_of,
+)
 
 
 class Fact(NamedTuple):
@@ -54,6 +62,37 @@ def verify(
     now: datetime | None = None,
 ) -> Verification:
     """Verify the content of a registry file and of its envelope; nothing is read or fetched."""
+    verified = _verify_statement(envelope, keys, threshold, PREDICATE_TYPE, now)
+    if verified.statement is None:
+        return verified
+    snapshot, compared = _compare(data, path, verified.statement)
+    return verified._replace(facts=(*verified.facts, compared), snapshot=snapshot)
+
+
+def verify_experiments(
+    data: bytes,
+    version: int,
+    envelope: bytes,
+    keys: Sequence[PublicKey],
+    threshold: int,
+    *,
+    now: datetime | None = None,
+) -> Verification:
+    """Verify the content of an experiments file and of its envelope; nothing is read or fetched."""
+    verified = _verify_statement(envelope, keys, threshold, EXPERIMENTS_TYPE, now)
+    if verified.statement is None:
+        return verified
+    differences = verified.statement.differences(experiments_subjects(version, data))
+    fact = Fact(True, f"the experiments file is version {version}, as it was signed")
+    if differences:
+        fact = Fact(False, f"the experiments file is not the one that was signed: {'; '.join(differences)}")
+    return verified._replace(facts=(*verified.facts, fact))
+
+
+def _verify_statement(
+    envelope: bytes, keys: Sequence[PublicKey], threshold: int, predicate_type: str, now: datetime | None
+) -> Verification:
+    """Verify the signatures of an envelope, and parse its statement if there are enough."""
     try:
         parsed = Envelope.parse(envelope, "the envelope")
     except SignatureError as error:
@@ -67,7 +106,7 @@ def verify(
         return Verification((Fact(False, counted + who + why),), signers)
     facts = [*(Fact(None, f"ignored: {each}") for each in ignored), Fact(True, counted + who)]
     try:
-        statement = Statement.parse(parsed.payload)
+        statement = Statement.parse(parsed.payload, predicate_type)
         expires = statement.expires
     except SignatureError as error:
         return Verification((*facts, Fact(False, str(error))), signers)
@@ -76,9 +115,7 @@ def verify(
         facts.append(
             Fact(holds, f"the signatures {'expire' if holds else 'expired'} at {expires.isoformat()}")
         )
-    snapshot, compared = _compare(data, path, statement)
-    facts.append(compared)
-    return Verification(tuple(facts), signers, statement, snapshot)
+    return Verification(tuple(facts), signers, statement)
 
 
 def _check_signatures(
@@ -112,7 +149,7 @@ def _signer(signature: Signature, signed: bytes, keys: Sequence[PublicKey]) -> P
 
 
 def _compare(data: bytes, path: Path, statement: Statement) -> tuple[Snapshot | None, Fact]:
-    digest = registry_digest(data)
+    digest = file_digest(data)
     intact = any(each.get("sha256") == digest for each in statement.subjects.values())
     subjects: Subjects = {}
     snapshot = None

@@ -20,7 +20,7 @@ from jackfield.signatures.envelope import (
     read_envelope,
 )
 from jackfield.signatures.public_keys import PublicKey
-from jackfield.signatures.statement import Statement, create_statement, registry_digest, subjects_of
+from jackfield.signatures.statement import Statement, create_statement, file_digest, subjects_of
 
 from jackfield_builder.signatures.sbom import create_sbom, listed_versions
 from jackfield_builder.signatures.signers import Signer
@@ -103,7 +103,7 @@ def _describes(envelope: Envelope, snapshot: Snapshot, data: bytes) -> bool:
         statement = Statement.parse(envelope.payload)
     except SignatureError:
         return False
-    return not statement.differences(subjects_of(snapshot, registry_digest(data)))
+    return not statement.differences(subjects_of(snapshot, file_digest(data)))
 
 
 def _unlike_installed(envelope: Envelope, snapshot: Snapshot) -> tuple[str, ...]:
