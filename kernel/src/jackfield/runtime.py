@@ -108,6 +108,8 @@ class Runtime:
             if runtime.experiments is not None:
                 await runtime.experiments.start()
             _start_components(runtime)
+            if runtime.experiments is not None:
+                runtime.experiments.check_guarded()
         except BaseException:
             # The store has open files and threads, which would get in the way of another start.
             await components.close()

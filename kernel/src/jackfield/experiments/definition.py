@@ -46,6 +46,11 @@ class GuardSettings:
         Help("The bounds apply to all calls so far, and separately to those of this last period."),
     ] = 600.0
 
+    @property
+    def is_bounded(self) -> bool:
+        """Whether there is a bound to guard."""
+        return bool(self.max_error_percent or self.max_p95_ms)
+
 
 @dataclass(frozen=True, slots=True)
 class ExperimentSettings:

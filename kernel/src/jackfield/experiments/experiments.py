@@ -61,6 +61,8 @@ class Experiments:
         """What guards aborted, by the key of the definition."""
         self.problem = ""
         """Why the file is not in effect; empty if it is."""
+        self.guarded = False
+        """Whether a plugin watches the bounds; it sets this when it starts."""
         self._suspect: object = None
         self._store_problem = ""
         self._task: asyncio.Task[None] | None = None
@@ -124,6 +126,15 @@ class Experiments:
         """Read what other hosts have shared, then look for changes until `close`."""
         await self.look()
         self._task = asyncio.get_running_loop().create_task(self._keep_looking())
+
+    def check_guarded(self) -> None:
+        """Log an error if experiments have bounds that nothing watches."""
+        names = [each.name for each in self.running if each.settings.guard.is_bounded]
+        if names and not self.guarded:
+            _log.error(
+                "no plugin watches the bounds of %s; install jackfield-experiments and run `jackfield build`",
+                ", ".join(names),
+            )
 
     async def close(self) -> None:
         """Stop looking for changes."""

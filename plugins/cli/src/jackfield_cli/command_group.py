@@ -27,6 +27,7 @@ COMMAND_DISTRIBUTIONS = {
     "hosts": "jackfield-host",
     "key": "jackfield-host",
     "bans": "jackfield-policies",
+    "rollout": "jackfield-experiments",
     "import": "jackfield-importers",
     "kb": "jackfield-capability-kb",
     "mcp": "jackfield-mcp",

@@ -19,6 +19,8 @@ from jackfield.protocol.messages import UnbackedClaim
 from jackfield.registry.registry import RegisteredTool
 from jackfield.session.session import Session
 from jackfield.settings import SettingsError
+from jackfield.shadow import ShadowResult
+from jackfield.toolsets import Toolset
 
 from jackfield_observability.audit_file import AuditFile, AuditRecord, AuditTail, read_tail
 from jackfield_observability.background import QUEUE_LIMIT, BackgroundObserver
@@ -111,6 +113,27 @@ class AuditEncoder:
             return DeferredLine((shared, own), call, response)
         return (shared, own)
 
+    def encode_shadow(self, result: ShadowResult) -> bytes:
+        """Return the line of a comparison; it has no data of the answers."""
+        call, assignment = result.call, result.assignment
+        record = {
+            "event": "shadow",
+            "host": self.host,
+            "time": datetime.now(UTC),
+            "tool": call.tool.id,
+            "variant": assignment.arm,
+            "experiment": assignment.experiment,
+            "experimentsVersion": assignment.version,
+            "session": name(call.session.id),
+            "callId": text(call.call_id) if call.call_id else None,
+            "outcome": result.outcome,
+            "error": result.error,
+            "differing": result.differing,
+            "durationMs": round(result.seconds * 1000, 3),
+            "servedDurationMs": round(result.served_seconds * 1000, 3),
+        }
+        return orjson.dumps(record, option=_OPTIONS)
+
     def complete(self, marked: DeferredLine) -> bytes:
         """Return the line of a call with optional members; runs off the call path."""
         (shared, own), call, response = marked
@@ -177,7 +200,7 @@ def _shared(call: Call, error: ErrorType | None, host: str) -> bytes:
         "category": tool.manifest.category,
         "pinnedVersion": session.registry_version,
         **({"variant": tool.variant} if tool.variant else {}),
-        **({"toolset": name(session.toolset.name)} if session.toolset else {}),
+        **_pinned(session.toolset),
         **({"organisation": name(session.organisation)} if session.organisation else {}),
         "session": name(session.id),
         "user": None if session.user is None else name(session.user),
@@ -191,6 +214,18 @@ def _shared(call: Call, error: ErrorType | None, host: str) -> bytes:
         "decisions": {policy: name(decision) for policy, decision in call.policy_trace().items()},
     }
     return orjson.dumps(shared)[:-1] + b","
+
+
+def _pinned(toolset: Toolset | None) -> dict[str, Any]:
+    """Return the members of a session that is pinned to a toolset or to arms of experiments."""
+    if toolset is None:
+        return {}
+    pinned: dict[str, Any] = {"toolset": name(toolset.name)} if toolset.name else {}
+    if toolset.assignments:
+        assigned = toolset.assignments.values()
+        pinned["experiments"] = {each.experiment: each.arm for each in assigned}
+        pinned["experimentsVersion"] = max(each.version for each in assigned)
+    return pinned
 
 
 def _members(more: Mapping[str, Any]) -> bytes:
@@ -292,8 +327,15 @@ class Audit(BackgroundObserver[Line | DeferredLine]):
 
     def claim_unbacked(self, session: Session, claim: UnbackedClaim) -> None:
         """Log a claim of the assistant that no call backs."""
+        self._enqueue(claim_line(session, claim, self._encoder.host))
+
+    def shadow_finished(self, result: ShadowResult) -> None:
+        """Log how the answer of a shadow compares with that of its call."""
+        self._enqueue(self._encoder.encode_shadow(result))
+
+    def _enqueue(self, line: bytes) -> None:
         if len(self.waiting) < QUEUE_LIMIT:
-            self.waiting.append((b"", claim_line(session, claim, self._encoder.host)))
+            self.waiting.append((b"", line))
         else:
             self.overflowed += 1
 

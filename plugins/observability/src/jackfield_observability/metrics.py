@@ -6,7 +6,7 @@ import logging
 import math
 import re
 from collections import Counter, deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from jackfield.contract.tool import ErrorType, ToolResponse
@@ -14,10 +14,12 @@ from jackfield.governance import Call
 from jackfield.protocol.messages import UnbackedClaim
 from jackfield.registry.registry import RegisteredTool
 from jackfield.session.session import Session
+from jackfield.shadow import ShadowResult
 
 from jackfield_observability.settings import MetricsSettings
 
 if TYPE_CHECKING:
+    from jackfield.experiments.experiments import Experiments
     from jackfield.runtime import Runtime
     from prometheus_client import CollectorRegistry
 
@@ -77,15 +79,17 @@ class Series:
 
 
 class ToolMetrics:
-    """Counters and rolling windows of one tool's calls."""
+    """Counters and rolling windows of the calls to one implementation of a tool."""
 
     __slots__ = (
-        "broken_returns", "budget", "calls", "characters", "durations", "errors", "late", "next_check",
-        "seconds", "sizes", "warnings",
+        "broken_returns", "budget", "calls", "characters", "durations", "errors", "labels", "late",
+        "next_check", "seconds", "sizes", "warnings",
     )  # fmt: skip
 
-    def __init__(self, budget_ms: int) -> None:
+    def __init__(self, budget_ms: int, labels: Mapping[str, str]) -> None:
         self.budget = budget_ms / 1000
+        self.labels = labels
+        """The tool, and its variant and experiment if it has them."""
         self.calls = 0
         self.late = 0
         self.broken_returns = 0
@@ -151,6 +155,10 @@ class Metrics:
         self.host = ""
         """The name of the host; empty outside of one."""
         self.tools: dict[str, ToolMetrics] = {}
+        """The metrics of each implementation of a tool, separately for each experiment."""
+        self.shadows: Counter[tuple[str, str, str, str]] = Counter()
+        """Comparisons by experiment, tool, variant and outcome."""
+        self.experiments: Experiments | None = None
         self.decisions: Counter[tuple[str, str]] = Counter()
         self.confirmed = 0
         self.unbacked_claims: Counter[tuple[str, str]] = Counter()
@@ -167,8 +175,9 @@ class Metrics:
         self._registry: CollectorRegistry | None = None
 
     def started(self, runtime: Runtime) -> None:
-        """Learn the name of the host."""
+        """Learn the name of the host and its experiments."""
         self.host = runtime.hosts.name
+        self.experiments = runtime.experiments
 
     def call_finished(self, call: Call, response: ToolResponse) -> None:
         """Count a call; runs on the call path."""
@@ -178,7 +187,7 @@ class Metrics:
                 return  # It was counted when it requested confirmation; nothing has run since.
         session_id, now, size = call.session.id, call.finished_at, len(call.text)
         seconds = now - call.started_at
-        tool = self.tools.get(call.tool.id) or self._add_tool(call.tool)
+        tool = self.tools.get(call.tool.label) or self._add_tool(call.tool)
         tool.calls += 1
         tool.seconds += seconds
         tool.characters += size
@@ -201,6 +210,11 @@ class Metrics:
         use.characters += size
         if use.characters >= self._near_limit and not use.warned:
             self._warn_of_context(session_id, use)
+
+    def shadow_finished(self, result: ShadowResult) -> None:
+        """Count a comparison."""
+        assignment = result.assignment
+        self.shadows[assignment.experiment, result.call.tool.id, assignment.arm, result.outcome] += 1
 
     def session_opened(self, session: Session, *, prompt_tokens: int, declaration_tokens: int) -> None:
         """Count a session and its initial context."""
@@ -269,10 +283,14 @@ class Metrics:
 
     def _add_tool(self, tool: RegisteredTool) -> ToolMetrics:
         # Unknown ids are counted together, because a model can invent any number of them.
-        name = tool.id if tool.known else UNKNOWN
+        name = tool.label if tool.known else UNKNOWN
         figures = self.tools.get(name)
         if figures is None:
-            figures = self.tools[name] = ToolMetrics(tool.manifest.latency_budget_ms)
+            labels = {"tool": tool.id if tool.known else UNKNOWN}
+            # An absent label and an empty one are the same to Prometheus.
+            labels |= {"variant": tool.variant} if tool.variant else {}
+            labels |= {"experiment": tool.experiment} if tool.experiment else {}
+            figures = self.tools[name] = ToolMetrics(tool.manifest.latency_budget_ms, labels)
         return figures
 
     def _hold(self, session_id: str, characters: int) -> _ContextUse:

@@ -37,7 +37,7 @@ class MetricSpec(NamedTuple):
 def _by_tool(
     read: Callable[[ToolMetrics], float | MetricSummary],
 ) -> Callable[[Metrics], Iterator[tuple[Labels, Any]]]:
-    return lambda metrics: (({"tool": name}, read(tool)) for name, tool in sorted(metrics.tools.items()))
+    return lambda metrics: ((tool.labels, read(tool)) for _, tool in sorted(metrics.tools.items()))
 
 
 def _alone(read: Callable[[Metrics], float | MetricSummary]) -> Callable[[Metrics], list[tuple[Labels, Any]]]:
@@ -49,9 +49,9 @@ def _by_mode(read: Callable[[Metrics], Mapping[str, int]]) -> Callable[[Metrics]
 
 
 def _errors(metrics: Metrics) -> Iterator[Value]:
-    for name, tool in sorted(metrics.tools.items()):
+    for _, tool in sorted(metrics.tools.items()):
         for kind, count in sorted(tool.errors.items()):
-            yield {"tool": name, "type": str(kind)}, count
+            yield {**tool.labels, "type": str(kind)}, count
 
 
 def _decisions(metrics: Metrics) -> Iterator[Value]:
@@ -62,6 +62,23 @@ def _decisions(metrics: Metrics) -> Iterator[Value]:
 def _unbacked_claims(metrics: Metrics) -> Iterator[Value]:
     for (tool, state), count in sorted(metrics.unbacked_claims.copy().items()):
         yield {"tool": tool, "state": state}, count
+
+
+def _shadows(metrics: Metrics) -> Iterator[Value]:
+    for (experiment, tool, variant, outcome), count in sorted(metrics.shadows.items()):
+        labels = {"experiment": experiment, "tool": tool, "variant": variant, "outcome": str(outcome)}
+        yield labels, count
+
+
+def _experiments_version(metrics: Metrics) -> Iterator[Value]:
+    if metrics.experiments is not None:
+        yield {}, metrics.experiments.current.version
+
+
+def _aborts(metrics: Metrics) -> Iterator[Value]:
+    if metrics.experiments is not None:
+        for each in metrics.experiments.aborts.values():
+            yield {"experiment": each.experiment, "variant": each.arm}, 1
 
 
 def _host(metrics: Metrics) -> Iterator[Value]:
@@ -151,6 +168,17 @@ METRICS = (
     MetricSpec(
         "jackfield_context_warnings", "counter", "Sessions whose context approached its limit.",
         _alone(lambda metrics: metrics.context_warnings),
+    ),
+    MetricSpec(
+        "jackfield_shadow_comparisons", "counter", "Answers of shadows compared with those of tools.",
+        _shadows,
+    ),
+    MetricSpec(
+        "jackfield_experiments_version", "gauge", "The version of the experiments in effect.",
+        _experiments_version,
+    ),
+    MetricSpec(
+        "jackfield_experiment_aborted", "gauge", "1 for each experiment that a guard has aborted.", _aborts
     ),
     MetricSpec("jackfield_host_info", "gauge", "The name of this host, as a label.", _host),
 )  # fmt: skip

@@ -7,22 +7,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from jackfield.contract.snapshot import Snapshot, read_registry
-from jackfield.files import write_atomically
-from jackfield.signatures.envelope import (
-    MAX_SIGNATURES,
-    PAYLOAD_TYPE,
-    Envelope,
-    Signature,
-    SignatureError,
-    UnsignedError,
-    envelope_path,
-    pre_authentication_encoding,
-    read_envelope,
-)
+from jackfield.signatures.envelope import PAYLOAD_TYPE, Envelope, SignatureError, envelope_path
 from jackfield.signatures.public_keys import PublicKey
 from jackfield.signatures.statement import Statement, create_statement, file_digest, subjects_of
 
 from jackfield_builder.signatures.sbom import create_sbom, listed_versions
+from jackfield_builder.signatures.signed_files import add_signature, present_envelope
 from jackfield_builder.signatures.signers import Signer
 
 
@@ -51,7 +41,7 @@ def sign_registry(path: Path, signer: Signer, *, expires: datetime | None = None
     data = read_registry(path)
     snapshot = Snapshot.parse(data, path)
     target = envelope_path(path)
-    present = _present(target)
+    present = present_envelope(target)
     envelope = present if present and _describes(present, snapshot, data) else None
     unlike: tuple[str, ...] = ()
     if envelope is None:
@@ -63,38 +53,12 @@ def sign_registry(path: Path, signer: Signer, *, expires: datetime | None = None
                 f"{target}: others have signed already; only the first signature sets an expiry"
             )
         unlike = _unlike_installed(envelope, snapshot)
-    key = signer.public_key
-    if any(key.verifies(each.value, envelope.signed_bytes) for each in envelope.signatures):
-        raise SignatureError(f"{target}: {key.name} has signed this registry already")
-    if len(envelope.signatures) >= MAX_SIGNATURES:
-        raise SignatureError(f"{target}: the envelope has {MAX_SIGNATURES} signatures already")
-    signature = _signature(signer, envelope)
-    signed = envelope._replace(signatures=(*envelope.signatures, signature))
-    write_atomically(target, signed.dumps())
-    # The envelope contains no secret, and the host may run as another user.
-    target.chmod(0o644)
+    signed = add_signature(target, envelope, signer, "this registry")
     listed = listed_versions(Statement.parse(signed.payload).predicate["sbom"])
     replaced = present is not None and present.payload != signed.payload
     return SignedRegistry(
-        target, snapshot.version, key, len(signed.signatures), len(listed), replaced, unlike
+        target, snapshot.version, signer.public_key, len(signed.signatures), len(listed), replaced, unlike
     )
-
-
-def _signature(signer: Signer, envelope: Envelope) -> Signature:
-    data = pre_authentication_encoding(envelope.payload_type, envelope.payload)
-    value = signer.sign(data)
-    if not signer.public_key.verifies(value, data):
-        raise SignatureError("the signature does not match the public key; nothing was written")
-    return Signature(signer.public_key.key_id, value)
-
-
-def _present(target: Path) -> Envelope | None:
-    try:
-        return Envelope.parse(read_envelope(target), str(target))
-    except UnsignedError:
-        return None
-    except SignatureError as error:
-        raise SignatureError(f"{error}; remove the file to sign anew") from None
 
 
 def _describes(envelope: Envelope, snapshot: Snapshot, data: bytes) -> bool:

@@ -17,10 +17,15 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from jackfield.settings import Settings
+    from jackfield.signatures.public_keys import PublicKey
     from jackfield.signatures.verification import Verification
     from jackfield_builder.signatures.signers import Signer
 
 _FILE = click.Path(path_type=Path)
+
+_experiments = click.option(
+    "--experiments", "of_experiments", is_flag=True, help="Use the experiments file, not the registry."
+)
 
 MAX_SHOWN = 10
 
@@ -38,10 +43,17 @@ MAX_SHOWN = 10
     metavar="TIME",
     help="The signatures stop counting at this time (UTC); only for the first signature.",
 )
+@_experiments
 @with_registry
 @as_json
 def sign(
-    settings: Settings, key_file: Path | None, public_key: str | None, expires: datetime | None, as_json: bool
+    settings: Settings,
+    key_file: Path | None,
+    public_key: str | None,
+    *,
+    expires: datetime | None,
+    of_experiments: bool,
+    as_json: bool,
 ) -> None:
     """Sign the registry: write its envelope, or add your signature to those of others.
 
@@ -49,13 +61,15 @@ def sign(
     materials (CycloneDX) of the installed packages. The passphrase of the key comes from
     JACKFIELD_SIGNING_PASSPHRASE.
     """
-    with _reported():
+    with reported():
         from jackfield_builder.signatures.signed_registry import sign_registry
 
-        signer = _signer(settings, key_file, public_key)
-        done = sign_registry(
-            settings.registry, signer, expires=expires.replace(tzinfo=UTC) if expires else None
-        )
+        signer = signer_of(settings, key_file, public_key)
+        until = expires.replace(tzinfo=UTC) if expires else None
+        if of_experiments:
+            _sign_experiments(settings, signer, until, as_json=as_json)
+            return
+        done = sign_registry(settings.registry, signer, expires=until)
     if as_json:
         print_json({**done._asdict(), "path": str(done.path), "key": done.key.key_id})
         return
@@ -73,7 +87,27 @@ def sign(
     echo(f"  key id      {done.key.key_id}")
 
 
-def _signer(settings: Settings, key_file: Path | None, public_key: str | None) -> Signer:
+def _sign_experiments(settings: Settings, signer: Signer, expires: datetime | None, *, as_json: bool) -> None:
+    from jackfield_builder.signatures.signed_experiments import sign_experiments
+
+    done = sign_experiments(experiments_path(settings), signer, expires=expires)
+    if as_json:
+        print_json({**done._asdict(), "path": str(done.path), "key": done.key.key_id})
+        return
+    echo(f"{done.path}: {done.key.name} signed version {done.version} of the experiments")
+    echo(f"  signatures  {done.signatures}")
+    echo(f"  key id      {done.key.key_id}")
+
+
+def experiments_path(settings: Settings) -> Path:
+    """Return the experiments file of a deployment."""
+    if settings.experiments is None:
+        raise click.UsageError("this deployment has no experiments; set `experiments` to their file")
+    return settings.experiments
+
+
+def signer_of(settings: Settings, key_file: Path | None, public_key: str | None) -> Signer:
+    """Return who signs: the owner of a private key, or `sign_command`."""
     from jackfield.signatures.public_keys import read_public_key
     from jackfield_builder.signatures.signers import PASSPHRASE, CommandSigner, read_signer
 
@@ -94,10 +128,17 @@ def _signer(settings: Settings, key_file: Path | None, public_key: str | None) -
 )
 @click.option("--threshold", type=click.IntRange(1), help="How many different keys must have signed.")
 @click.option("--sbom", type=_FILE, metavar="FILE", help="Write the signed bill of materials to FILE.")
+@_experiments
 @with_registry
 @as_json
 def verify(
-    settings: Settings, keys: tuple[str, ...], threshold: int | None, sbom: Path | None, as_json: bool
+    settings: Settings,
+    keys: tuple[str, ...],
+    threshold: int | None,
+    *,
+    sbom: Path | None,
+    of_experiments: bool,
+    as_json: bool,
 ) -> None:
     """Verify the registry's signatures offline; the exit status is 1 if they do not hold.
 
@@ -107,8 +148,11 @@ def verify(
     if not sources:
         raise click.UsageError("no key to trust: give --key FILE, or set `trusted_keys`")
     needed = threshold or (1 if keys else settings.signature_threshold)
-    with _reported():
-        checked = _verify(settings.registry, sources, needed)
+    if of_experiments and sbom:
+        raise click.UsageError("--sbom is for the registry; experiments have no bill of materials")
+    path = experiments_path(settings) if of_experiments else settings.registry
+    with reported():
+        checked = (_verify_experiments if of_experiments else _verify)(path, sources, needed)
     if as_json:
         facts = [fact._asdict() for fact in checked.facts]
         signers = [{"name": each.name, "keyId": each.key_id} for each in checked.signers]
@@ -117,8 +161,9 @@ def verify(
         for fact in checked.facts:
             mark = {True: "yes", False: "NO", None: "-"}[fact.holds]
             echo(f"  {mark:<3}  {printable(fact.text)}")
-        verdict = "does not hold; do not serve this registry" if checked.problems else "holds"
-        echo(f"{settings.registry}: the signature requirement {verdict}")
+        what = "do not use these experiments" if of_experiments else "do not serve this registry"
+        verdict = f"does not hold; {what}" if checked.problems else "holds"
+        echo(f"{path}: the signature requirement {verdict}")
     if checked.problems:
         raise SystemExit(1)
     if sbom and checked.statement:
@@ -129,16 +174,38 @@ def verify(
 
 def _verify(path: Path, sources: tuple[str, ...], threshold: int) -> Verification:
     from jackfield.contract.snapshot import read_registry
-    from jackfield.signatures.envelope import SignatureError, envelope_path, read_envelope
-    from jackfield.signatures.public_keys import read_public_keys
+    from jackfield.signatures.envelope import envelope_path, read_envelope
     from jackfield.signatures.verification import verify as verify_envelope
+
+    trusted = _trusted(sources, threshold)
+    return verify_envelope(read_registry(path), path, read_envelope(envelope_path(path)), trusted, threshold)
+
+
+def _verify_experiments(path: Path, sources: tuple[str, ...], threshold: int) -> Verification:
+    from jackfield.experiments.definition import MAX_BYTES, ExperimentsError, ExperimentsFile
+    from jackfield.experiments.signed_versions import UNSIGNED
+    from jackfield.signatures.envelope import SignatureError, envelope_path, read_bounded, read_envelope
+    from jackfield.signatures.verification import verify_experiments
+
+    try:
+        data = read_bounded(path, MAX_BYTES)
+        version = ExperimentsFile.parse(data, str(path)).version
+    except (FileNotFoundError, ExperimentsError) as error:
+        raise SignatureError(str(error)) from None
+    envelope = read_envelope(envelope_path(path), fix=UNSIGNED)
+    return verify_experiments(data, version, envelope, _trusted(sources, threshold), threshold)
+
+
+def _trusted(sources: tuple[str, ...], threshold: int) -> tuple[PublicKey, ...]:
+    from jackfield.signatures.envelope import SignatureError
+    from jackfield.signatures.public_keys import read_public_keys
 
     trusted = read_public_keys(sources)
     if len(trusted) < threshold:
         raise SignatureError(
             f"{threshold} keys are required, but only {len(trusted)} different ones are given"
         )
-    return verify_envelope(read_registry(path), path, read_envelope(envelope_path(path)), trusted, threshold)
+    return trusted
 
 
 @click.group()
@@ -155,7 +222,7 @@ def new(name: Path, no_passphrase: bool) -> None:
     The private key is encrypted with the passphrase in JACKFIELD_SIGNING_PASSPHRASE, and only you can read
     the file. Existing files are never replaced.
     """
-    with _reported():
+    with reported():
         from jackfield_builder.signatures.signers import PASSPHRASE, create_key_pair
 
         passphrase = None if no_passphrase else os.environ.get(PASSPHRASE)
@@ -172,14 +239,14 @@ def new(name: Path, no_passphrase: bool) -> None:
 @click.argument("public_key")
 def key_id(public_key: str) -> None:
     """Print the id of a public key, as it stands in envelopes."""
-    with _reported():
+    with reported():
         from jackfield.signatures.public_keys import read_public_key
 
         echo(read_public_key(public_key).key_id)
 
 
 @contextmanager
-def _reported() -> Iterator[None]:
+def reported() -> Iterator[None]:
     """Print errors of registries and keys without a traceback."""
     from jackfield.contract.snapshot import SnapshotError
 

@@ -159,12 +159,16 @@ def metric_totals(metrics: Metrics) -> dict[str, float]:
 
 
 def tool_metrics(metrics: Metrics, registry: Registry) -> list[dict[str, Any]]:
-    """Return the metrics of each tool that was called, the most called first."""
-    found: dict[str, dict[str, Any]] = {}
+    """Return the metrics of each tool that was called, the most called first.
+
+    Variants and experiments of a tool have their own.
+    """
+    found: dict[tuple[str, ...], dict[str, Any]] = {}
     for each in metrics.get("jackfield_call_duration_seconds", ()):
         tool = registry.get(each["tool"])
-        found[each["tool"]] = {
+        found[_labels(each)] = {
             "tool": each["tool"],
+            **{name: each[name] for name in ("variant", "experiment") if name in each},
             "calls": each["count"],
             "errors": {},
             "late": 0,
@@ -173,11 +177,15 @@ def tool_metrics(metrics: Metrics, registry: Registry) -> list[dict[str, Any]]:
             **{name: round(each[name] * 1000, 3) for name in ("p50", "p95", "p99") if name in each},
         }
     for each in metrics.get("jackfield_errors", ()):
-        found[each["tool"]]["errors"][each["type"]] = each["value"]
+        found[_labels(each)]["errors"][each["type"]] = each["value"]
     for name, metric in (("late", "jackfield_late_calls"), ("tokens", "jackfield_response_tokens")):
         for each in metrics.get(metric, ()):
-            found[each["tool"]][name] = each["value"]
-    return sorted(found.values(), key=lambda tool: (-tool["calls"], tool["tool"]))
+            found[_labels(each)][name] = each["value"]
+    return sorted(found.values(), key=lambda tool: (-tool["calls"], *_labels(tool)))
+
+
+def _labels(values: Mapping[str, Any]) -> tuple[str, ...]:
+    return tuple(str(values.get(name, "")) for name in ("tool", "variant", "experiment"))
 
 
 def policy_decisions(metrics: Metrics) -> list[dict[str, Any]]:

@@ -1,0 +1,50 @@
+"""Adds a signature to the envelope beside a file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from jackfield.files import write_atomically
+from jackfield.signatures.envelope import (
+    MAX_SIGNATURES,
+    Envelope,
+    Signature,
+    SignatureError,
+    UnsignedError,
+    pre_authentication_encoding,
+    read_envelope,
+)
+
+from jackfield_builder.signatures.signers import Signer
+
+
+def present_envelope(target: Path) -> Envelope | None:
+    """Return the envelope that a file has; None if it has none."""
+    try:
+        return Envelope.parse(read_envelope(target), str(target))
+    except UnsignedError:
+        return None
+    except SignatureError as error:
+        raise SignatureError(f"{error}; remove the file to sign anew") from None
+
+
+def add_signature(target: Path, envelope: Envelope, signer: Signer, what: str) -> Envelope:
+    """Add a signature to an envelope and write it; `what` is what messages call the signed file."""
+    key = signer.public_key
+    if any(key.verifies(each.value, envelope.signed_bytes) for each in envelope.signatures):
+        raise SignatureError(f"{target}: {key.name} has signed {what} already")
+    if len(envelope.signatures) >= MAX_SIGNATURES:
+        raise SignatureError(f"{target}: the envelope has {MAX_SIGNATURES} signatures already")
+    signed = envelope._replace(signatures=(*envelope.signatures, _signature(signer, envelope)))
+    write_atomically(target, signed.dumps())
+    # The envelope contains no secret, and the host may run as another user.
+    target.chmod(0o644)
+    return signed
+
+
+def _signature(signer: Signer, envelope: Envelope) -> Signature:
+    data = pre_authentication_encoding(envelope.payload_type, envelope.payload)
+    value = signer.sign(data)
+    if not signer.public_key.verifies(value, data):
+        raise SignatureError("the signature does not match the public key; nothing was written")
+    return Signature(signer.public_key.key_id, value)

@@ -1,0 +1,164 @@
+"""What is counted for each arm of an experiment, in a form that can be added up and stored."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping
+from enum import IntEnum
+from typing import Any, NamedTuple
+
+BUCKETS_PER_DOUBLING = 8
+"""The resolution of histograms: a bucket is 9 percent wide, so a percentile is exact to 4.4 percent."""
+
+
+class Sum(IntEnum):
+    """The sums that are kept for each group of subjects."""
+
+    CALLS = 0
+    ERRORS = 1
+    LOG_LATENCY = 2
+    LOG_SIZE = 3
+    REPEATS = 4
+    """Calls that follow another one of the same tool in the same turn."""
+    RETURNS = 5
+    """First calls of a turn that follow a call of the same tool in the turn before."""
+
+
+class MeasuredCall(NamedTuple):
+    """The figures of one call whose handler ran."""
+
+    group: int
+    milliseconds: float
+    size: int
+    error: str | None = None
+    repeats: bool = False
+    returns: bool = False
+
+
+class Histogram(Counter[int]):
+    """Counts of positive values in buckets whose width grows with the value."""
+
+    def add(self, value: float) -> None:
+        """Count a value."""
+        self[math.floor(math.log2(max(value, 1e-3)) * BUCKETS_PER_DOUBLING)] += 1
+
+    def percentile(self, share: float) -> float | None:
+        """Return a percentile; None without values."""
+        remaining = share * self.total()
+        for bucket in sorted(self):
+            remaining -= self[bucket]
+            if remaining <= 0 and self[bucket]:
+                return float(2 ** ((bucket + 0.5) / BUCKETS_PER_DOUBLING))
+        return None
+
+
+class ArmFigures:
+    """The figures of one arm."""
+
+    __slots__ = ("errors", "groups", "latencies", "outcomes", "refusals", "sessions", "sizes")
+
+    def __init__(self) -> None:
+        self.sessions = 0
+        self.errors: Counter[str] = Counter()
+        """Failures of the handler, by type."""
+        self.refusals: Counter[str] = Counter()
+        """Calls that a policy or the validation answered, by its name."""
+        self.outcomes: Counter[str] = Counter()
+        """Comparisons of a shadow with its tool, by outcome."""
+        self.latencies = Histogram()
+        """In milliseconds."""
+        self.sizes = Histogram()
+        """In characters of the envelope; for a shadow, in bytes of the data."""
+        self.groups: dict[int, list[float]] = {}
+        """The sums of each group of subjects, in the order of `Sum`."""
+
+    @property
+    def calls(self) -> int:
+        """The number of calls whose handler ran."""
+        return self.latencies.total()
+
+    def total(self, what: Sum) -> float:
+        """Return a sum over all groups."""
+        return sum(group[what] for group in self.groups.values())
+
+    def add_call(self, call: MeasuredCall) -> None:
+        """Count a call."""
+        sums = self.groups.setdefault(call.group, [0.0] * len(Sum))
+        sums[Sum.CALLS] += 1
+        sums[Sum.ERRORS] += call.error is not None
+        sums[Sum.LOG_LATENCY] += math.log(max(call.milliseconds, 1e-3))
+        sums[Sum.LOG_SIZE] += math.log(max(call.size, 1))
+        sums[Sum.REPEATS] += call.repeats
+        sums[Sum.RETURNS] += call.returns
+        self.latencies.add(call.milliseconds)
+        self.sizes.add(call.size)
+        if call.error is not None:
+            self.errors[call.error] += 1
+
+    def merge(self, other: ArmFigures) -> None:
+        """Add the figures of another host."""
+        self.sessions += other.sessions
+        self.errors += other.errors
+        self.refusals += other.refusals
+        self.outcomes += other.outcomes
+        self.latencies.update(other.latencies)
+        self.sizes.update(other.sizes)
+        for group, sums in other.groups.items():
+            mine = self.groups.setdefault(group, [0.0] * len(Sum))
+            mine[:] = [one + another for one, another in zip(mine, sums, strict=True)]
+
+    def to_wire(self) -> dict[str, Any]:
+        """Return the figures as JSON values."""
+        return {
+            "sessions": self.sessions,
+            "errors": self.errors,
+            "refusals": self.refusals,
+            "outcomes": self.outcomes,
+            "latencies": {str(bucket): count for bucket, count in self.latencies.items()},
+            "sizes": {str(bucket): count for bucket, count in self.sizes.items()},
+            "groups": {str(group): [round(each, 6) for each in sums] for group, sums in self.groups.items()},
+        }
+
+    @classmethod
+    def from_wire(cls, wire: Mapping[str, Any]) -> ArmFigures:
+        """Create figures from JSON values."""
+        figures = cls()
+        figures.sessions = wire["sessions"]
+        figures.errors.update(wire["errors"])
+        figures.refusals.update(wire["refusals"])
+        figures.outcomes.update(wire["outcomes"])
+        figures.latencies.update({int(bucket): count for bucket, count in wire["latencies"].items()})
+        figures.sizes.update({int(bucket): count for bucket, count in wire["sizes"].items()})
+        figures.groups = {int(group): list(sums) for group, sums in wire["groups"].items()}
+        return figures
+
+
+class Figures(dict[str, dict[str, ArmFigures]]):
+    """The figures of arms, by the key of the experiment's definition and the name of the arm."""
+
+    def of(self, key: str, arm: str) -> ArmFigures:
+        """Return the figures of an arm; new ones if there are none yet."""
+        arms = self.setdefault(key, {})
+        found = arms.get(arm)
+        if found is None:
+            found = arms[arm] = ArmFigures()
+        return found
+
+    def merge(self, other: Mapping[str, Mapping[str, ArmFigures]]) -> None:
+        """Add other figures."""
+        for key, arms in other.items():
+            for arm, figures in arms.items():
+                self.of(key, arm).merge(figures)
+
+    def to_wire(self) -> dict[str, Any]:
+        """Return the figures as JSON values."""
+        return {key: {arm: each.to_wire() for arm, each in arms.items()} for key, arms in self.items()}
+
+    @classmethod
+    def from_wire(cls, wire: Mapping[str, Any]) -> Figures:
+        """Create figures from JSON values."""
+        figures = cls()
+        for key, arms in wire.items():
+            figures[key] = {arm: ArmFigures.from_wire(each) for arm, each in arms.items()}
+        return figures
