@@ -9,11 +9,13 @@ from typing import Annotated
 from jackfield.settings.declaration import Format, Help, MaxLen, NonEmpty
 
 
-def _is_name(text: str) -> bool:
-    return 0 < len(text) <= 64 and all(each.isascii() and (each.isalnum() or each in "_-") for each in text)
+def _name(text: str) -> str:
+    if not (0 < len(text) <= 64 and all(each.isascii() and (each.isalnum() or each in "_-") for each in text)):
+        raise ValueError
+    return text
 
 
-ToolsetName = Annotated[str, Format("up to 64 letters, digits, hyphens and underscores", _is_name)]
+ToolsetName = Annotated[str, Format("up to 64 letters, digits, hyphens and underscores", _name)]
 
 
 @dataclass(frozen=True, slots=True)

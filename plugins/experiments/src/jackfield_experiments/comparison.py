@@ -30,6 +30,9 @@ TIGHT_AT = 1000
 """The number of calls at which the intervals are tightest, compared with those of a single look."""
 
 
+_ROUNDING = 1e-6
+
+
 class Measure(NamedTuple):
     """Something that is compared: a share of calls, or the geometric mean of a value."""
 
@@ -62,7 +65,8 @@ class Difference(NamedTuple):
     @property
     def is_real(self) -> bool:
         """Whether the difference is more than chance."""
-        return self.low > 0 or self.high < 0
+        # Sums of equal values may differ in their last digits.
+        return self.low > _ROUNDING or self.high < -_ROUNDING
 
     @property
     def sentence(self) -> str:
