@@ -164,7 +164,11 @@ async def _run(variant: RegisteredTool, args: dict[str, Any], context: ShadowCon
         if not done:
             return _Run(None, ErrorType.TRANSIENT, seconds, timed_out=True)
         error = run.exception()
-        return _Run(None, _error_type(error), seconds) if error else _Run(run.result(), None, seconds)
+        if error is None:
+            return _Run(run.result(), None, seconds)
+        if not isinstance(error, ToolError):
+            _log.warning("the shadow %s failed", variant.label, exc_info=error)
+        return _Run(None, _error_type(error), seconds)
     except asyncio.CancelledError:
         if run.cancelled():
             # The handler cancelled itself.

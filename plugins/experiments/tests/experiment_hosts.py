@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import wraps
 from itertools import count
 from pathlib import Path
@@ -58,7 +58,7 @@ async def execute(args, ctx):
         tried.append("message")
     await ctx.progress("half way")
     ctx.audit("noted", by="shadow")
-    if (await ctx.ask_user("?", {"type": "object"}, asked_by="it", seconds=1)).action != "accepted":
+    if (await ctx.ask_user("?", {"type": "object"}, asked_by="it", seconds=1)) == UNANSWERED:
         tried.append("question")
     if not (await ctx.call_tool("hst_note", {"text": "x"})).ok:
         tried.append("call")
@@ -76,6 +76,7 @@ import os
 from pathlib import Path
 
 from jackfield import ok
+from jackfield.contract.context import UNANSWERED
 from jackfield.contract.tool import Intent
 
 
@@ -124,7 +125,9 @@ def make_site(folder: Path) -> Path:
         guide="# hst_note\n\nNotes something.\n",
         handler=NOTE,
     )
-    site.frozen(*ALLOW, "jackfield-experiments")
+    registry = site.frozen(*ALLOW, "jackfield-experiments")
+    create_key_pair(folder / "alice.pem", folder / "alice.pub.pem", None)
+    sign_registry(registry, read_signer(folder / "alice.pem", None))
     return folder
 
 
@@ -135,14 +138,11 @@ class ExperimentFolder(HostFolder):
     deployment: str = "development"
     trusted: tuple[str, ...] = ()
     file: str = "experiments.json"
-    options: Mapping[str, Any] = field(default_factory=dict)
 
-    def settings(self, served: Provider | None, tables: Mapping[str, Any] | None = None) -> Settings:
+    def settings(self, served: Provider, tables: Mapping[str, Any] | None = None) -> Settings:
         """Return the settings of a host in this folder."""
-        given = Provider("openai", None) if served is None else served
-        base = super().settings(given, tables) if served else Settings(registry=self.registry)
         return replace(
-            base,
+            super().settings(served, tables),
             allow=(*ALLOW, "jackfield-experiments"),
             experiments=self.path / self.file,
             deployment=self.deployment,  # type: ignore[arg-type]
@@ -165,7 +165,12 @@ class ExperimentFolder(HostFolder):
 
     def sign(self) -> None:
         """Sign the experiments with the key of Alice."""
-        sign_experiments(self.experiments, read_signer(self.path / "alice.pem", None))
+        sign_experiments(self.experiments, read_signer(self.key, None))
+
+    @property
+    def key(self) -> Path:
+        """The private key of Alice."""
+        return self.site / "alice.pem"
 
     @property
     def experiment(self) -> Experiment:
@@ -174,18 +179,9 @@ class ExperimentFolder(HostFolder):
 
     def in_production(self) -> ExperimentFolder:
         """Return the same deployment in production, with everything signed by Alice."""
-        create_key_pair(self.path / "alice.pem", self.path / "alice.pub.pem", None)
-        registry = self.path / "tool_registry.json"
-        registry.write_bytes(self.registry.read_bytes())
-        sign_registry(registry, read_signer(self.path / "alice.pem", None))
         self.sign()
         self.create_store()
-        return replace(
-            self,
-            registry=registry,
-            deployment="production",
-            trusted=(str(self.path / "alice.pub.pem"),),
-        )
+        return replace(self, deployment="production", trusted=(str(self.site / "alice.pub.pem"),))
 
     def user_in(self, arm: str | None) -> str:
         """Return a user who is assigned to an arm."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 from dataclasses import replace
@@ -38,9 +39,10 @@ async def speed(host: RunningHost, headers: dict[str, str]) -> dict[str, Any]:
     return {**found, "arms": arms}
 
 
-def run(folder: ExperimentFolder, *arguments: str) -> Result:
+async def run(folder: ExperimentFolder, *arguments: str) -> Result:
+    """Run `jackfield rollout` while hosts run."""
     config = folder.config(folder.path / "cli.toml")
-    return CliRunner().invoke(rollout, [*arguments, "--config", str(config)])
+    return await asyncio.to_thread(CliRunner().invoke, rollout, [*arguments, "--config", str(config)])
 
 
 def looks_into(seen: list[str]) -> Script:
@@ -145,11 +147,11 @@ async def test_figures_of_both_hosts_are_reported_for_each_arm(folder: Experimen
             ("hst_look", None),
         }
     # The figures outlive the hosts.
-    shown = run(folder, "status", "--json")
+    shown = await run(folder, "status", "--json")
     assert shown.exit_code == 0, shown.output
     (found,) = json.loads(shown.stdout)["experiments"]
     assert {each["arm"]: each["calls"] for each in found["arms"]} == {"fast": 4, "control": 2}
-    assert "It is too early" in run(folder, "status", "speed").output
+    assert "It is too early" in (await run(folder, "status", "speed")).output
 
 
 @in_event_loop
@@ -183,7 +185,7 @@ async def test_the_guard_aborts_on_all_hosts(
                 metrics = (await client.get("/metrics")).text
             assert 'jackfield_experiment_aborted{experiment="speed",variant="broken"} 1.0' in metrics
     assert "experiment speed was aborted by the guard of host" in caplog.text
-    assert "aborted by the guard of host" in run(folder, "status").output
+    assert "aborted by the guard of host" in (await run(folder, "status")).output
     # A host that starts later does not begin again.
     async with scripted_provider() as served, running_host(folder, served, keys=keys) as host:
         assert (await answer(host, headers[user]))["data"]["by"] == "owner"
@@ -232,7 +234,10 @@ async def test_a_running_host_keeps_its_version_if_the_next_one_may_not_be_used(
         for write, problem in (
             (lambda: folder.write(6, state="aborted"), "is not the one that was signed"),
             (lambda: folder.write(4, signed=True, state="aborted"), "version 4 is older than version 5"),
-            (lambda: folder.write(5, signed=True, state="aborted"), "version 5 is in effect with other content"),
+            (
+                lambda: folder.write(5, signed=True, state="aborted"),
+                "version 5 is in effect with other content",
+            ),
         ):
             write()
             await eventually(lambda problem=problem: refused(problem))  # type: ignore[misc]
@@ -264,10 +269,10 @@ async def test_a_promotion_reaches_hosts_whose_own_file_is_older(folder: Experim
     async with scripted_provider() as served:
         async with running_host(south_folder, served, keys=keys) as south:
             assert (await answer(south, headers[user]))["data"]["by"] == "owner"
-            unsigned = run(north_folder, "promote", "speed")
+            unsigned = await run(north_folder, "promote", "speed")
             assert "give --key or --public-key" in unsigned.output
-            promoted = run(
-                north_folder, "promote", "speed", "--reason", "faster", "--key", str(folder.path / "alice.pem")
+            promoted = await run(
+                north_folder, "promote", "speed", "--reason", "faster", "--key", str(folder.key)
             )
             assert promoted.exit_code == 0, promoted.output
             assert "version 2; speed is promoted (fast)" in promoted.output
@@ -283,7 +288,7 @@ async def test_a_promotion_reaches_hosts_whose_own_file_is_older(folder: Experim
             assert found["version"] == 2
             assert "version 1 is older than version 2" in found["problem"]
             assert found["experiments"][0]["state"] == "promoted"
-        aborted = run(south_folder, "abort", "speed", "--key", str(folder.path / "alice.pem"))
+        aborted = await run(south_folder, "abort", "speed", "--key", str(folder.key))
         assert "version 3; speed is aborted" in aborted.output
         async with running_host(north_folder, served, keys=keys) as north:
             assert (await answer(north, headers[user]))["data"]["by"] == "owner"
@@ -312,11 +317,13 @@ async def test_a_forged_version_in_the_store_is_ignored(folder: ExperimentFolder
         assert (await answer(host, headers[user]))["data"]["by"] == "owner"
 
 
-def test_rollout_refuses_what_does_not_exist(folder: ExperimentFolder) -> None:
-    assert "there is no experiment 'other'; there is speed" in run(folder, "abort", "other").output
-    assert "has no variant 'slow'" in run(folder, "promote", "speed", "slow").output
+@in_event_loop
+async def test_rollout_refuses_what_does_not_exist(folder: ExperimentFolder) -> None:
+    unknown = await run(folder, "abort", "other")
+    assert "there is no experiment 'other'; there is speed" in unknown.output
+    assert "has no variant 'slow'" in (await run(folder, "promote", "speed", "slow")).output
     folder.write(shadow=True, control=0)
-    assert "is a shadow, which serves nobody" in run(folder, "promote", "speed").output
+    assert "is a shadow, which serves nobody" in (await run(folder, "promote", "speed")).output
 
 
 @pytest.mark.parametrize(

@@ -112,9 +112,9 @@ class ArmFigures:
         """Return the figures as JSON values."""
         return {
             "sessions": self.sessions,
-            "errors": self.errors,
-            "refusals": self.refusals,
-            "outcomes": self.outcomes,
+            "errors": _plain(self.errors),
+            "refusals": _plain(self.refusals),
+            "outcomes": _plain(self.outcomes),
             "latencies": {str(bucket): count for bucket, count in self.latencies.items()},
             "sizes": {str(bucket): count for bucket, count in self.sizes.items()},
             "groups": {str(group): [round(each, 6) for each in sums] for group, sums in self.groups.items()},
@@ -162,3 +162,8 @@ class Figures(dict[str, dict[str, ArmFigures]]):
         for key, arms in wire.items():
             figures[key] = {arm: ArmFigures.from_wire(each) for arm, each in arms.items()}
         return figures
+
+
+def _plain(counts: Mapping[str, int]) -> dict[str, int]:
+    """Return counts whose keys are strings and not members of an enumeration."""
+    return {str(name): count for name, count in counts.items()}
