@@ -89,6 +89,16 @@ def test_sentences_say_what_was_found() -> None:
     assert errors.sentence.endswith("this may be chance.")
 
 
+def test_a_measure_that_hardly_any_call_has_is_left_out() -> None:
+    failing, fine = ArmFigures(), ArmFigures()
+    for number in range(500):
+        failing.add_call(MeasuredCall(number % GROUPS, 10, error="INTERNAL"))
+        fine.add_call(MeasuredCall(number % GROUPS, 10, 100))
+    found = {each.measure: each.is_real for each in compare("fast", failing, fine).differences}
+    assert found["errors"]
+    assert "result size" not in found
+
+
 def test_arms_without_any_failure_do_not_differ() -> None:
     arms = []
     for _ in range(2):

@@ -60,7 +60,7 @@ class CallCollector(Observer):
                     _Observed,
                     (
                         call.session, tool.id, call.turn.number, response.failure, call.invocations,
-                        call.ended_by, call.finished_at - call.started_at, len(call.text), call.replayed,
+                        call.ended_by, call.finished_at - call.started_at, len(call.encoded_data), call.replayed,
                     ),
                 )
             )  # fmt: skip

@@ -39,12 +39,13 @@ class Measure(NamedTuple):
     name: str
     what: Sum
     is_share: bool
+    per: Sum = Sum.CALLS
 
 
 MEASURES = (
     Measure("errors", Sum.ERRORS, True),
     Measure("latency", Sum.LOG_LATENCY, False),
-    Measure("result size", Sum.LOG_SIZE, False),
+    Measure("result size", Sum.LOG_SIZE, False, Sum.RESULTS),
     Measure("repeated calls in a turn", Sum.REPEATS, True),
     Measure("calls again in the next turn", Sum.RETURNS, True),
 )
@@ -113,13 +114,16 @@ def compare(arm: str, variant: ArmFigures, control: ArmFigures, variants: int = 
     if short:
         return ArmComparison(arm, "; ".join(short))
     chance = ERROR_RATE / (len(MEASURES) * variants)
-    return ArmComparison(
-        arm, "", tuple(_difference(measure, variant, control, chance) for measure in MEASURES)
-    )
+    found = (_difference(measure, variant, control, chance) for measure in MEASURES)
+    return ArmComparison(arm, "", tuple(each for each in found if each is not None))
 
 
-def _difference(measure: Measure, variant: ArmFigures, control: ArmFigures, chance: float) -> Difference:
+def _difference(
+    measure: Measure, variant: ArmFigures, control: ArmFigures, chance: float
+) -> Difference | None:
     one, other = _estimate(measure, variant), _estimate(measure, control)
+    if one is None or other is None:
+        return None
     difference = one.value - other.value
     width = half_width(math.sqrt(one.variance + other.variance), variant.calls + control.calls, chance)
     unit, scale = ("points", _points) if measure.is_share else ("%", _percent)
@@ -143,8 +147,13 @@ class Estimate(NamedTuple):
     variance: float
 
 
-def _estimate(measure: Measure, figures: ArmFigures) -> Estimate:
-    pairs = [(sums[measure.what], sums[Sum.CALLS]) for sums in figures.groups.values() if sums[Sum.CALLS]]
+def _estimate(measure: Measure, figures: ArmFigures) -> Estimate | None:
+    """Return the value of a measure; None if hardly any call has one."""
+    pairs = [
+        (sums[measure.what], sums[measure.per]) for sums in figures.groups.values() if sums[measure.per]
+    ]
+    if len(pairs) < MIN_GROUPS:
+        return None
     found = ratio(pairs)
     if not measure.is_share:
         return found

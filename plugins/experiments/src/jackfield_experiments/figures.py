@@ -23,6 +23,8 @@ class Sum(IntEnum):
     """Calls that follow another one of the same tool in the same turn."""
     RETURNS = 5
     """First calls of a turn that follow a call of the same tool in the turn before."""
+    RESULTS = 6
+    """Calls that succeeded, and so have a result with a size."""
 
 
 class MeasuredCall(NamedTuple):
@@ -30,7 +32,8 @@ class MeasuredCall(NamedTuple):
 
     group: int
     milliseconds: float
-    size: int
+    size: int = 0
+    """The size of the result's data, in bytes; without the envelope, which names the variant."""
     error: str | None = None
     repeats: bool = False
     returns: bool = False
@@ -69,7 +72,7 @@ class ArmFigures:
         self.latencies = Histogram()
         """In milliseconds."""
         self.sizes = Histogram()
-        """In characters of the envelope; for a shadow, in bytes of the data."""
+        """In bytes of the result's data."""
         self.groups: dict[int, list[float]] = {}
         """The sums of each group of subjects, in the order of `Sum`."""
 
@@ -88,12 +91,14 @@ class ArmFigures:
         sums[Sum.CALLS] += 1
         sums[Sum.ERRORS] += call.error is not None
         sums[Sum.LOG_LATENCY] += math.log(max(call.milliseconds, 1e-3))
-        sums[Sum.LOG_SIZE] += math.log(max(call.size, 1))
         sums[Sum.REPEATS] += call.repeats
         sums[Sum.RETURNS] += call.returns
         self.latencies.add(call.milliseconds)
-        self.sizes.add(call.size)
-        if call.error is not None:
+        if call.error is None:
+            sums[Sum.RESULTS] += 1
+            sums[Sum.LOG_SIZE] += math.log(max(call.size, 1))
+            self.sizes.add(call.size)
+        else:
             self.errors[call.error] += 1
 
     def merge(self, other: ArmFigures) -> None:

@@ -525,6 +525,10 @@ class ToolStatistics(ResponseModel):
     """The metrics of one tool; latencies are in milliseconds, over its last 1000 calls."""
 
     tool: str
+    variant: str | None = Field(None, description="The variant; its calls are counted separately.")
+    experiment: str | None = Field(
+        None, description="The experiment; calls of sessions that take part in it are counted separately."
+    )
     calls: int
     errors: dict[str, int] = Field(description="Failed calls, by error type.")
     late: int = Field(description="Calls that exceeded the tool's latency budget.")

@@ -76,6 +76,10 @@ function row(line, selectSession) {
       element("td", {}, element("span", { class: "tag warn" }, "said, not done")),
       element("td", { colspan: "5" }, `${line.user ?? "anonymous"} was told “${line.says}”; the call's state: ${line.state}.`));
   }
+  if (line.event === "shadow") {
+    const text = `The shadow ${line.variant} of experiment ${line.experiment}: ${line.outcome.replace("_", " ")}.`;
+    return element("tr", {}, element("td", {}, time), element("td", {}, element("code", {}, line.tool)), element("td", { colspan: "6" }, text));
+  }
   const tone = line.ok ? "good" : line.error === CONFIRMATION_REQUIRED ? "warn" : "bad";
   const outcome = element("span", { class: `tag ${tone}` }, line.ok ? "ok" : line.error);
   const interventions = Object.values(line.decisions).filter((each) => each !== "pass" && each !== "not reached");

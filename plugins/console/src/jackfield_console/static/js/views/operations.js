@@ -4,6 +4,7 @@ import { ApiError } from "../api.js";
 import { element, replace } from "../dom.js";
 import { AuditLog } from "../parts/audit-log.js";
 import { TrendChart, percentileBar } from "../parts/chart.js";
+import { ExperimentList } from "../parts/experiment-list.js";
 import { HostList } from "../parts/host-list.js";
 import { InDoubtCalls } from "../parts/in-doubt-calls.js";
 import { McpClientList } from "../parts/mcp-client-list.js";
@@ -57,6 +58,7 @@ class OperationsView {
   #tools = element("tbody");
   #decisions = element("div");
   #inDoubtCalls;
+  #experiments;
   #hosts;
   #mcpClients;
   #sessions;
@@ -66,6 +68,7 @@ class OperationsView {
   constructor(root, api) {
     this.#api = api;
     this.#inDoubtCalls = new InDoubtCalls(api);
+    this.#experiments = new ExperimentList(api);
     this.#hosts = new HostList(api);
     this.#mcpClients = new McpClientList(api);
     this.#sessions = new SessionList(api);
@@ -81,7 +84,7 @@ class OperationsView {
         element("h2", { id: "decisions-title" }, "Policy interventions"), this.#decisions));
     replace(root, element("div", { class: "operations stack" },
       element("div", { class: "row spread" }, element("h1", {}, "Operations"), this.#uptime), this.#problems,
-      this.#inDoubtCalls.root, this.#metrics, this.#hosts.root, this.#mcpClients.root, this.#sessions.root, this.#audit.root));
+      this.#inDoubtCalls.root, this.#metrics, this.#experiments.root, this.#hosts.root, this.#mcpClients.root, this.#sessions.root, this.#audit.root));
   }
 
   async refresh() {
@@ -89,6 +92,7 @@ class OperationsView {
     const results = await Promise.all([
       this.#attempt(this.#inDoubtCalls.root, () => this.#inDoubtCalls.refresh()),
       this.#attempt(this.#metrics, () => this.#showMetrics()),
+      this.#attempt(this.#experiments.root, () => this.#experiments.refresh(), { optional: true }),
       this.#attempt(this.#hosts.root, () => this.#hosts.refresh()),
       withSessions && this.#attempt(this.#mcpClients.root, () => this.#mcpClients.refresh(), { optional: true }),
       withSessions && this.#attempt(this.#sessions.root, () => this.#sessions.refresh()),
@@ -125,7 +129,7 @@ class OperationsView {
     replace(this.#tools, stats.tools.length ? stats.tools.map(toolRow)
       : element("tr", {}, element("td", { colspan: "9", class: "hint" }, "No tool has been called yet.")));
     replace(this.#decisions, decisionTable(stats.decisions));
-    this.#audit.suggest(stats.tools.map(({ tool }) => tool));
+    this.#audit.suggest([...new Set(stats.tools.map(({ tool }) => tool))]);
   }
 }
 
@@ -144,7 +148,9 @@ function toolRow(tool) {
     .map(([kind, count]) => element("span", { class: "tag bad" }, `${kind} ${count}`));
   const time = (ms) => element("td", { class: "number" }, ms === undefined ? "" : formatDuration(ms));
   return element("tr", {},
-    element("td", {}, element("code", {}, tool.tool)), element("td", { class: "number" }, tool.calls),
+    element("td", {}, element("code", {}, tool.variant ? `${tool.tool}:${tool.variant}` : tool.tool),
+      tool.experiment ? element("span", { class: "tag" }, tool.experiment) : null),
+    element("td", { class: "number" }, tool.calls),
     element("td", {}, failed.length ? element("div", { class: "row" }, failed) : "none"),
     element("td", { class: "number" }, tool.late), time(tool.p50), time(tool.p95), time(tool.p99),
     time(tool.budgetMs ?? undefined), element("td", { class: "bar-cell" }, tool.p50 === undefined ? null : percentileBar(tool)));
