@@ -20,6 +20,8 @@ from weakref import WeakSet
 from jackfield.contract.context import (
     UNANSWERED,
     AudioControl,
+    ModelAnswer,
+    ModelRequest,
     ToolContext,
     UserAnswer,
     UserQuestion,
@@ -325,6 +327,11 @@ class HandlerContext:
             return UNANSWERED
         question = UserQuestion(call.tool.id, call.client_call_id, asked_by, message, parameters, seconds)
         return await ask(question)
+
+    async def ask_model(self, request: ModelRequest) -> ModelAnswer | None:
+        """Ask the session's model outside the conversation; None if there is none, or it does not answer."""
+        ask = self._call.session.ask_model
+        return None if ask is None else await ask(request)
 
     def audit(self, event: str, **fields: Any) -> None:
         """Add a line to the audit record of this call."""

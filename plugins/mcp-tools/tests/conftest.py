@@ -16,6 +16,26 @@ sys.path.insert(0, str(Path(__file__).parent))
 sys.path.append(str(Path(__file__).parents[2] / "host" / "tests"))
 
 
+@pytest.fixture(scope="session")
+def shop_site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Create a transport that supports forms, and a registry with the tools of the shop."""
+    from shop_host import make_site
+
+    return make_site(tmp_path_factory.mktemp("shop-site"))
+
+
+@pytest.fixture
+def path(request: pytest.FixtureRequest) -> str:
+    """Return how the shop is reached."""
+    return getattr(request, "param", "new stdio")
+
+
+@pytest.fixture
+def server() -> dict[str, Any]:
+    """Return further settings of the shop's server."""
+    return {}
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_pyfunc_call(pyfuncitem: Any) -> bool | None:
     """Run a test that is a coroutine in an event loop of its own."""

@@ -23,6 +23,7 @@ from jackfield_builder.snapshot import write_snapshot
 
 SERVER = Path(__file__).with_name("shop_server.py")
 READS = {"category": "retrieval"}
+READING = ("get_price", "report", "picture", "pictures", "change", "read_meta", "survey", "compose")
 ALLOW = ("jackfield-mcp-tools", "jackfield-policies")
 
 
@@ -35,9 +36,7 @@ class Shop:
         self.deployment: Literal["development", "production"] = "development"
         self.server: dict[str, Any] = {
             "command": (sys.executable, str(SERVER), str(folder), era),
-            "tools": dict.fromkeys(
-                ("get_price", "report", "picture", "pictures", "change", "read_meta", "survey"), READS
-            ),
+            "tools": dict.fromkeys(READING, READS),
             **server,
         }
 

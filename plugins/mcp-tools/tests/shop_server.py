@@ -58,6 +58,7 @@ def definitions() -> list[t.Tool]:
         definition("read_meta", "Returns the same, and only reads.", {}),
         definition("fail", "Always fails.", {}),
         definition("survey", "Asks the user a question.", {"kind": {"type": "string"}}),
+        definition("compose", "Has a model write a poem.", {"kind": {"type": "string"}}),
         definition("tag", "Tags an item.", {"tags": {"type": "object", "additionalProperties": ITEM}}),
     ]
     file = FOLDER / "definitions.json"
@@ -104,8 +105,8 @@ async def call_tool(ctx: Any, params: t.CallToolRequestParams) -> Any:
             return pictures(args.get("structured"))
         case "ask":
             return await ask(ctx)
-        case "survey":
-            return await survey(ctx, params, args["kind"])
+        case "survey" | "compose":
+            return await {"survey": survey, "compose": compose}[params.name](ctx, params, args["kind"])
         case "environment" | "tag" | "show_meta" | "read_meta":
             shown = {"environment": dict(os.environ), "tag": args}.get(params.name, params.meta)
             return text(json.dumps(shown, sort_keys=True))
@@ -171,6 +172,37 @@ async def survey(ctx: Any, params: Any, kind: str) -> Any:
         return t.InputRequiredResult(input_requests={"question": request}, request_state="s")
     write(f"answer {kind} {answer.action}")
     return text(json.dumps({"action": answer.action, "content": answer.content}, sort_keys=True))
+
+
+REQUESTS: dict[str, dict[str, Any]] = {
+    "tools": {"tools": [t.Tool(name="spy", input_schema={"type": "object"})]},
+}
+
+
+async def compose(ctx: Any, params: Any, kind: str) -> Any:
+    """Ask for a poem, or several times with the kind `greedy`, and return the last one."""
+    said = t.SamplingMessage(role="user", content=t.TextContent(type="text", text="A poem on tea\u202e."))
+    asked = {"messages": [said], "max_tokens": 500, "system_prompt": "Rhyme.", **REQUESTS.get(kind, {})}
+    rounds = 3 if kind == "greedy" else 1
+    if ERA == "old":
+        try:
+            for _ in range(rounds):
+                answer = await ctx.session.create_message(**asked, related_request_id=ctx.request_id)
+                write(f"composed {answer.content.text}")
+        except MCPError as error:
+            write(f"not composed: {error.error.message}")
+            raise
+    else:
+        done = int(params.request_state or 0)
+        if params.input_responses:
+            done += 1
+            answer = params.input_responses["poem"]
+            write(f"composed {answer.content.text}")
+        if done < rounds:
+            request = t.CreateMessageRequest(params=t.CreateMessageRequestParams(**asked))
+            return t.InputRequiredResult(input_requests={"poem": request}, request_state=str(done))
+    shown = {"text": answer.content.text, "model": answer.model, "stopReason": answer.stop_reason}
+    return text(json.dumps(shown, sort_keys=True))
 
 
 BUS = InMemorySubscriptionBus()

@@ -25,9 +25,9 @@ def test_the_tools_of_all_pages_are_frozen_with_a_prefix(tmp_path: Path) -> None
 
     assert built.snapshot
     assert sorted(built.snapshot.tools) == [
-        "shop__ask", "shop__change", "shop__environment", "shop__fail", "shop__get_price", "shop__hang",
-        "shop__picture", "shop__pictures", "shop__place_order", "shop__read_meta", "shop__report",
-        "shop__show_meta", "shop__tag",
+        "shop__ask", "shop__change", "shop__compose", "shop__environment", "shop__fail", "shop__get_price",
+        "shop__hang", "shop__picture", "shop__pictures", "shop__place_order", "shop__read_meta",
+        "shop__report", "shop__show_meta", "shop__survey", "shop__tag",
     ]  # fmt: skip
     origin = built.snapshot.tools["shop__place_order"].origin
     assert origin is not None
@@ -77,8 +77,8 @@ def test_allow_and_deny_lists_select_tools_by_their_names_on_the_server(tmp_path
 
     assert snapshot
     assert sorted(snapshot.tools) == [
-        "shop__change", "shop__environment", "shop__get_price", "shop__picture", "shop__pictures",
-        "shop__read_meta", "shop__report", "shop__show_meta",
+        "shop__change", "shop__compose", "shop__environment", "shop__get_price", "shop__picture",
+        "shop__pictures", "shop__read_meta", "shop__report", "shop__show_meta", "shop__survey",
     ]  # fmt: skip
 
 

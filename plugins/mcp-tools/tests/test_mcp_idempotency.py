@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from jackfield_testkit import ToolTestContext
 from jackfield_testkit.sites import Site
 from shop_deployment import Shop
 
@@ -74,13 +75,11 @@ def jackfield_server(tmp_path: Path) -> Shop:
 async def test_a_jackfield_server_runs_a_repeated_write_once(tmp_path: Path) -> None:
     shop = jackfield_server(tmp_path)
 
-    async def progress(message: str, *, fraction: float | None = None) -> None:
-        pass
-
     async with shop.host() as host:
         paid = (await host.call("pay", text="ada")).data
         answers = [
-            await host.servers.call("shop__pay", {"text": "bob"}, progress, key) for key in ("k1", "k1", "k2")
+            await host.servers.call("shop__pay", {"text": "bob"}, ToolTestContext(), key)
+            for key in ("k1", "k1", "k2")
         ]
     assert paid["payments"] == 1
     assert [answer.data["payments"] for answer in answers] == [2, 2, 3]

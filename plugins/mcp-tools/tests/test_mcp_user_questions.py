@@ -3,94 +3,30 @@
 from __future__ import annotations
 
 import json
-import shutil
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import replace
+from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from host_harness import ALLOW as HOST_ALLOW
-from host_harness import Client, HostFolder, Provider, running_host
-from jackfield.settings import Settings
+from host_harness import Client, Provider, running_host
 from jackfield_mcp_tools.settings import ServerSettings
 from jackfield_mcp_tools.user_questions import UnsuitableQuestionError, form_of
-from jackfield_testkit.sites import Site
-from shop_deployment import ALLOW, Shop, http_shop
+from shop_host import ERAS, PATHS, ShopFolder, asked_forms, shop_folder
 
 FORMS = Provider("forms", SimpleNamespace(base_url=""))
-HOST_PLUGINS = tuple(each for each in HOST_ALLOW if each not in ALLOW and "-tool-" not in each)
 ORDER = {"name": "Ada", "size": "m"}
-
-
-class ShopFolder(HostFolder):
-    """The working folder of a host with the tools of the shop."""
-
-    shop: Shop
-
-    def settings(self, served: Provider, tables: Mapping[str, Any] | None = None) -> Settings:
-        """Return the settings of the host, with the shop's."""
-        shop = self.shop.settings
-        host = super().settings(served, {**(tables or {}), **shop.tables})
-        return replace(host, allow=(*HOST_PLUGINS, *ALLOW), deployment="development")
-
-
-@pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Create a transport that supports forms, and the registry of the shop."""
-    folder = tmp_path_factory.mktemp("questions-site")
-    Site(folder).plugin("hst-forms", "from jackfield_scripted.form_transport import *\n")
-    shop = Shop(folder)
-    shop.allow = (*HOST_PLUGINS, *ALLOW)
-    with pytest.MonkeyPatch.context() as patched:
-        patched.syspath_prepend(str(folder))
-        shop.freeze()
-    return folder
-
-
-@contextmanager
-def served_shop(folder: Path, path: str, **server: Any) -> Iterator[Shop]:
-    """Return a shop that may ask the user: over `old stdio`, `new stdio`, `old http` or `new http`."""
-    era, _, transport = path.partition(" ")
-    options = {"elicitation": "ask", **server}
-    if transport == "stdio":
-        yield Shop(folder, era, **options)
-        return
-    with http_shop(folder, era) as served:
-        shop = Shop(folder, era, **options)
-        del shop.server["command"]
-        shop.server["url"] = served.url
-        yield shop
-
-
-@pytest.fixture
-def path(request: pytest.FixtureRequest) -> str:
-    return getattr(request, "param", "new stdio")
-
-
-@pytest.fixture
-def server() -> dict[str, Any]:
-    return {}
 
 
 @pytest.fixture
 def folder(
-    site: Path, tmp_path: Path, path: str, server: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+    shop_site: Path, tmp_path: Path, path: str, server: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[ShopFolder]:
-    """Return the working folder of a host, with a running shop."""
-    monkeypatch.syspath_prepend(str(site))
+    """Return the working folder of a host, with a running shop that may ask."""
+    monkeypatch.syspath_prepend(str(shop_site))
     monkeypatch.chdir(tmp_path)
-    shutil.copy(site / "tool_registry.json", tmp_path)
-    with served_shop(tmp_path, path, **server) as shop:
-        folder = ShopFolder(tmp_path, tmp_path / "tool_registry.json", site)
-        object.__setattr__(folder, "shop", shop)
-        yield folder
-
-
-PATHS = pytest.mark.parametrize("path", ["old stdio", "new stdio", "old http", "new http"], indirect=True)
-ERAS = pytest.mark.parametrize("path", ["old stdio", "new stdio"], indirect=True)
+    with shop_folder(shop_site, tmp_path, path, **{"elicitation": "ask", **server}) as made:
+        yield made
 
 
 async def start(client: Client, kind: str) -> None:
@@ -112,10 +48,6 @@ async def answer_to(client: Client, number: int = 1) -> dict[str, Any]:
     done = await client.until_type("tool_complete", number)
     answer: dict[str, Any] = json.loads(done["data"]["text"])
     return answer
-
-
-def asked_forms(client: Client) -> list[dict[str, Any]]:
-    return [form for form in client.of("form_request") if form.get("askedBy")]
 
 
 @PATHS

@@ -5,7 +5,7 @@ It gives access to the session, the client and capabilities, but never to a sock
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, Protocol
 
@@ -36,6 +36,25 @@ class UserAnswer(NamedTuple):
 
 
 UNANSWERED = UserAnswer("unanswered")
+
+
+class ModelRequest(NamedTuple):
+    """A text that a call wants from the model of its session: no tools, and nothing of the conversation."""
+
+    instructions: str
+    messages: Sequence[tuple[Literal["user", "assistant"], str]]
+    """What was said, by whom; the last message is the user's."""
+    max_tokens: int
+    """The maximum length of the answer."""
+    seconds: float
+    """How long to wait for the answer."""
+
+
+class ModelAnswer(NamedTuple):
+    """The text that the model wrote, and whether it was cut at the maximum length."""
+
+    text: str
+    truncated: bool
 
 
 class SessionView(Protocol):
@@ -141,6 +160,9 @@ class ToolContext(Protocol):
         self, message: str, parameters: Mapping[str, Any], *, asked_by: str, seconds: float
     ) -> UserAnswer:
         """Ask the user with a form while the call runs; `unanswered` if no connected client shows forms."""
+
+    async def ask_model(self, request: ModelRequest) -> ModelAnswer | None:
+        """Ask the session's model outside the conversation; None if there is none, or it does not answer."""
 
     def audit(self, event: str, **fields: Any) -> None:
         """Add a line to the audit record of this call."""

@@ -20,7 +20,7 @@ from typing import Any, Protocol
 
 import orjson
 
-from jackfield.contract.context import Mode, UserAnswer, UserQuestion
+from jackfield.contract.context import Mode, ModelAnswer, ModelRequest, UserAnswer, UserQuestion
 from jackfield.session import fenced_record
 from jackfield.store import Store
 from jackfield.toolsets import Toolset
@@ -124,6 +124,9 @@ class Publish(Protocol):
 AskUser = Callable[[UserQuestion], Awaitable[UserAnswer]]
 """Puts the question of a running call to the user."""
 
+AskModel = Callable[[ModelRequest], Awaitable[ModelAnswer | None]]
+"""Puts the request of a running call to the model of its session."""
+
 
 def _discard(event: str, fields: Mapping[str, Any], *, once: bool = False) -> None:
     """Drop an event, because no client can be connected."""
@@ -137,8 +140,8 @@ class Session:
     """One conversation. Its mode, user and toolset never change; only `repin` changes its registry."""
 
     __slots__ = (
-        "_digest", "_key", "_revision", "_saved", "_secret", "ask_user", "chains", "epoch", "flags",
-        "history", "id", "mode", "opened_at", "organisation", "pending_retries", "publish",
+        "_digest", "_key", "_revision", "_saved", "_secret", "ask_model", "ask_user", "chains", "epoch",
+        "flags", "history", "id", "mode", "opened_at", "organisation", "pending_retries", "publish",
         "registry_version", "repinned", "roles", "state", "toolset", "turn", "user",
     )  # fmt: skip
 
@@ -182,6 +185,8 @@ class Session:
         self.publish = publish
         self.ask_user: AskUser | None = None
         """Asks the user with a form, in a process that connects the session to its clients."""
+        self.ask_model: AskModel | None = None
+        """Asks the session's model outside the conversation, in a process that connects the two."""
         self.turn = Turn(1)
         self.history: deque[Turn] = deque(maxlen=HISTORY_LENGTH)
         self.pending_retries: set[Any] = set()

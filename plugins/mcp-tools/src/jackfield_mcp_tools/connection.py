@@ -20,7 +20,7 @@ from jackfield_mcp_tools.settings import ServerSettings
 
 if TYPE_CHECKING:
     from mcp import Client
-    from mcp.client.session import ElicitationFnT
+    from mcp.client.session import ElicitationFnT, SamplingFnT
 
 MAX_PAGES = 100
 MAX_TOOLS = 1000
@@ -30,6 +30,10 @@ _MAX_STDERR = 4096
 
 class ServerError(Exception):
     """A server cannot be used; the message says why, without secrets."""
+
+
+class RefusedCredentialsError(ServerError):
+    """A server refuses the credentials of the host; the message says which settings to check."""
 
 
 class ServerOutput:
@@ -87,12 +91,14 @@ async def connect(
     on_change: Callable[[], None] = lambda: None,
     on_end: Callable[[], None] = lambda: None,
     elicit: ElicitationFnT | None = None,
+    sample: SamplingFnT | None = None,
 ) -> AsyncIterator[Client]:
     """Connect to a server; failures while connecting raise `ServerError`.
 
     `on_change` is called when the server announces that its tools changed, and `on_end` when its program
-    ends. `elicit` answers its questions to the user; without it, the host says that it answers none. The
-    task that enters must also exit, and may be cancelled by the SDK if the connection fails.
+    ends. `elicit` answers its questions to the user, and `sample` its requests for texts of a model; without
+    them, the host says that it answers none. The task that enters must also exit, and may be cancelled by the
+    SDK if the connection fails.
     """
     import mcp_types
     from mcp import Client
@@ -115,6 +121,7 @@ async def connect(
                 transport,
                 message_handler=note_change,
                 elicitation_callback=elicit,
+                sampling_callback=sample,
                 client_info=mcp_types.Implementation(name="jackfield", version=version("jackfield-kernel")),
                 cache=None,
             )
@@ -124,7 +131,7 @@ async def connect(
             yield client
     except Exception as error:
         if last_request.refused:
-            raise ServerError(settings.refusal(last_request.refused)) from None
+            raise RefusedCredentialsError(settings.refusal(last_request.refused)) from None
         if entered:
             raise
         raise ServerError(_reason(error, settings, secrets, output)) from None

@@ -17,10 +17,10 @@ from jackfield_importers.runtime.wire_arguments import original_shape
 from jackfield_mcp_tools.call_failures import CallError
 from jackfield_mcp_tools.definitions import Definition, changed_parts, from_origin, frozen_definitions
 from jackfield_mcp_tools.results import ResultReader, attached_files
+from jackfield_mcp_tools.server_requests import CallContext
 from jackfield_mcp_tools.settings import McpToolsSettings
 from jackfield_mcp_tools.stored_files import StoredFiles
-from jackfield_mcp_tools.supervised_server import Progress, ServerState, SupervisedServer
-from jackfield_mcp_tools.user_questions import AskUser
+from jackfield_mcp_tools.supervised_server import ServerState, SupervisedServer
 
 if TYPE_CHECKING:
     from jackfield.runtime import Runtime
@@ -90,14 +90,12 @@ class ForeignServers:
         self,
         tool_id: str,
         args: dict[str, Any],
-        progress: Progress,
+        ctx: CallContext,
         key: str | None,
-        ask: AskUser | None = None,
     ) -> ToolResponse:
         """Call a frozen tool on its server, if the server still has it as it was frozen.
 
-        The server gets the idempotency key of a call that writes. With `ask`, it may put questions to the
-        user, if the settings allow that.
+        The server gets the idempotency key of a call that writes.
         """
         tool = self._registry.snapshot().tools[tool_id]
         pinned, writes = from_origin(tool.origin or {}), tool.manifest.writes
@@ -105,12 +103,10 @@ class ForeignServers:
         if server is None:
             return _withheld(tool_id, self._drift(pinned) or ToolDrift("is not served here"))
         try:
-            await (server.relisted() if server.settings.check_every_call else server.ready())
+            await (server.checked() if server.settings.check_every_call else server.ready())
             if drift := self._drift(pinned):
                 return _withheld(tool_id, drift)
-            result = await server.call(
-                pinned.name, self._arguments(tool, args), progress, key if writes else None, ask
-            )
+            result = await server.call(pinned.name, self._arguments(tool, args), ctx, key if writes else None)
         except CallError as error:
             _log.warning("%s failed on MCP server %s: %r", tool_id, server.name, error)
             return error.response(server.name, writes=writes)

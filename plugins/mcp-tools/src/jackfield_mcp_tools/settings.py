@@ -186,8 +186,11 @@ class ServerSettings:
     ] = 300.0
     check_every_call: Annotated[
         bool,
-        Help("Read the list of tools again before every call, which costs a request more."),
-    ] = False
+        Help(
+            "Read the list of tools before every call, so that a changed tool is not called, even if the "
+            "server announces nothing; this costs a request, or one for each page of the list."
+        ),
+    ] = True
     elicitation: Annotated[
         Literal["refuse", "ask"],
         Help("Whether the server may ask the user with a form during a call: `refuse` or `ask`."),
@@ -195,6 +198,25 @@ class ServerSettings:
     elicitation_timeout: Annotated[
         Seconds, Le(3600), Help("How long a question of the server waits for the user; less than `timeout`.")
     ] = 45.0
+    sampling: Annotated[
+        Literal["refuse", "ask", "allow"],
+        Help(
+            "Whether the server may have the session's model write texts during a call: `refuse`, `ask` (the "
+            "user sees and approves each request), or `allow`."
+        ),
+    ] = "refuse"
+    sampling_requests: Annotated[
+        int, Ge(1), Le(100), Help("The maximum number of texts that the server may ask for during one call.")
+    ] = 5
+    sampling_tokens: Annotated[
+        int, Ge(1), Le(100_000), Unit("tokens"), Help("The maximum length of one such text.")
+    ] = 1000
+    sampling_bytes: Annotated[
+        Bytes, Help("The maximum size of the messages of one request; a larger one is refused.")
+    ] = 16 * 1024
+    sampling_timeout: Annotated[
+        Seconds, Le(3600), Help("How long such a request waits for the model; less than `timeout`.")
+    ] = 30.0
     max_result: Annotated[Bytes, Help("Maximum size of a result; the rest is cut off.")] = 256 * 1024
     max_message: Annotated[Bytes, Help("Maximum size of one response over HTTP; a larger one fails.")] = (
         16 * 1024 * 1024
@@ -215,10 +237,20 @@ class ServerSettings:
         faults += [f"{name}: only for a server with `{other}`" for name, value in unused.items() if value]
         if self.bearer_env and self.oauth:
             faults.append("oauth: set either `oauth` or `bearer_env`")
-        if self.elicitation == "ask" and self.elicitation_timeout >= self.timeout:
-            faults.append("elicitation_timeout: must be less than `timeout`, which stops the call")
+        asks = "ask" in (self.elicitation, self.sampling)
+        waits = {"elicitation_timeout": asks, "sampling_timeout": self.sampling != "refuse"}
+        faults += [
+            f"{name}: must be less than `timeout`, which stops the call"
+            for name, is_used in waits.items()
+            if is_used and getattr(self, name) >= self.timeout
+        ]
         if faults:
             raise ValueError("\n".join(faults))
+
+    @property
+    def allows_requests(self) -> bool:
+        """Whether the server may ask the user or a model for something during a call."""
+        return self.elicitation == "ask" or self.sampling != "refuse"
 
     def offers(self, tool: str) -> bool:
         """Return whether the lists allow a tool."""

@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from enum import StrEnum
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from jackfield.ledger import IDEMPOTENCY_META
 from jackfield_builder.listed_definitions import visible
@@ -26,11 +26,24 @@ from jackfield_mcp_tools.call_failures import (
     NotConnectedError,
     UnusableResultError,
 )
-from jackfield_mcp_tools.connection import ServerError, connect, innermost, list_definitions
+from jackfield_mcp_tools.connection import (
+    RefusedCredentialsError,
+    ServerError,
+    connect,
+    innermost,
+    list_definitions,
+)
 from jackfield_mcp_tools.definitions import Definition
 from jackfield_mcp_tools.limited_http import DELIVERY, Delivery
+from jackfield_mcp_tools.server_requests import (
+    CALL,
+    MAX_ROUNDS,
+    REFUSED,
+    CallContext,
+    CallRequests,
+    RefusedRequestError,
+)
 from jackfield_mcp_tools.settings import ServerSettings
-from jackfield_mcp_tools.user_questions import CALL, MAX_QUESTIONS, AskUser, CallQuestions
 
 if TYPE_CHECKING:
     import mcp_types
@@ -44,13 +57,6 @@ FIRST_PAUSE, LONGEST_PAUSE = 0.5, 60.0
 
 MIN_RELIST_SECONDS = 0.05
 """A server that announces changes all the time cannot make the host list its tools more often."""
-
-
-class Progress(Protocol):
-    """Reports the progress of a call, as `ToolContext.progress` does."""
-
-    async def __call__(self, message: str, *, fraction: float | None = None) -> None:
-        """Report it."""
 
 
 class ServerState(StrEnum):
@@ -81,8 +87,17 @@ class SupervisedServer:
         # Set while the definitions are those of the current connection, with no announced change.
         self._current = asyncio.Event()
         self._relist = asyncio.Event()
-        self._asking: set[CallQuestions] = set()
-        """The running calls during which the server may ask the user."""
+        self._begun = self._finished = 0
+        """How many times the tools have been listed, and the last time that was completed."""
+        self._listed = asyncio.Condition()
+        self._awaited = 0
+        """The list for which a call waits."""
+        self._refused = False
+        """Whether the last connection ended because the server refuses the credentials."""
+        self._announced = 0
+        """How many changes the server has announced."""
+        self._asking: set[CallRequests] = set()
+        """The running calls during which the server may ask for something."""
         self._abandoned = False
         """Whether the server may still work on a call of this connection that has ended here."""
 
@@ -108,39 +123,48 @@ class SupervisedServer:
         except TimeoutError:
             raise NotConnectedError(self.reason or "it does not answer") from None
 
-    async def relisted(self) -> None:
-        """List the tools again now, and wait until that is done."""
-        self._note_change()
-        await self.ready()
+    async def checked(self) -> None:
+        """Wait for a list of the tools that is requested after this moment, or raise `NotConnectedError`.
+
+        Calls that arrive while a list is on its way share the next one.
+        """
+        wanted = self._awaited = self._begun + 1
+        self._relist.set()
+        try:
+            async with asyncio.timeout(self.settings.connect_timeout), self._listed:
+                await self._listed.wait_for(lambda: self._finished >= wanted or self._refused)
+        except TimeoutError:
+            raise NotConnectedError(self.reason or "it does not answer") from None
+        if self._finished < wanted:
+            raise CredentialsRefusedError(self.reason)
 
     async def call(
         self,
         tool: str,
         arguments: dict[str, Any],
-        progress: Progress,
+        ctx: CallContext,
         key: str | None = None,
-        ask: AskUser | None = None,
     ) -> mcp_types.CallToolResult:
         """Call a tool, with an idempotency key if there is one; a cancellation is passed on to the server.
 
-        With `ask`, the server may put questions to the user while the call runs, if the settings allow that.
+        The server may ask the user or the model of `ctx` while the call runs, if the settings allow that.
         """
-        await self.ready()
+        # Without a pause since the last look at the definitions, so that no change comes between.
         client, connection = self._client, self._connection
         if client is None or connection is None:
             raise NotConnectedError(self.reason or "it does not answer")
         delivery = Delivery()
-        questions = None
-        if ask is not None and self.settings.elicitation == "ask":
-            questions = CallQuestions(self.name, ask, self.settings.elicitation_timeout)
-            self._asking.add(questions)
+        requests = None
+        if self.settings.allows_requests:
+            requests = CallRequests(self.name, self.settings, ctx)
+            self._asking.add(requests)
         # A new task copies these, and the SDK passes them to the request over HTTP and to what it answers.
-        token, other_token = DELIVERY.set(delivery), CALL.set(questions)
+        token, other_token = DELIVERY.set(delivery), CALL.set(requests)
         meta = cast("Any", {IDEMPOTENCY_META: key}) if key else None
         request = partial(
-            client.session.call_tool, tool, arguments, progress_callback=_reporter(progress), meta=meta
+            client.session.call_tool, tool, arguments, progress_callback=_reporter(ctx), meta=meta
         )
-        call = asyncio.create_task(_in_rounds(request, questions))
+        call = asyncio.create_task(_in_rounds(request, requests))
         DELIVERY.reset(token)
         CALL.reset(other_token)
         try:
@@ -159,9 +183,9 @@ class SupervisedServer:
                 raise NotConnectedError("it cannot be reached, or was restarted") from None
             raise
         finally:
-            if questions is not None:
-                self._asking.discard(questions)
-                questions.end()
+            if requests is not None:
+                self._asking.discard(requests)
+                requests.end()
             if not call.done():
                 self._abandoned = True
                 call.cancel()
@@ -199,16 +223,36 @@ class SupervisedServer:
         """Answer a request of the server, on connections on which it can send some."""
         from mcp_types import ElicitResult
 
-        questions = CALL.get()
-        if questions is None and len(self._asking) == 1 and not self._abandoned:
-            (questions,) = self._asking
-        if questions is None or questions not in self._asking:
-            # Before 2026-07-28, a request over stdio does not say which call it belongs to, so it is not
-            # known which user may see it.
-            return ElicitResult(action="decline")
-        return await questions.answer(params)
+        requests = self._requests_of_call()
+        return ElicitResult(action="decline") if requests is None else await requests.elicit(params)
+
+    async def _sample(
+        self, _: Any, params: mcp_types.CreateMessageRequestParams
+    ) -> mcp_types.CreateMessageResult | mcp_types.ErrorData:
+        """Answer a request for a text of a model, on connections on which the server can send some."""
+        from mcp_types import ErrorData
+
+        requests = self._requests_of_call()
+        if requests is None:
+            return ErrorData(code=REFUSED, message="the request belongs to no running call")
+        try:
+            return await requests.sample(params)
+        except RefusedRequestError as error:
+            return ErrorData(code=REFUSED, message=str(error))
+
+    def _requests_of_call(self) -> CallRequests | None:
+        """Return the call that a request of the server belongs to; None if that is not certain.
+
+        Before 2026-07-28, a request over stdio does not say which call it belongs to, so it is not known
+        which user may see it, and whose model may answer it.
+        """
+        requests = CALL.get()
+        if requests is None and len(self._asking) == 1 and not self._abandoned:
+            (requests,) = self._asking
+        return requests if requests in self._asking else None
 
     def _note_change(self) -> None:
+        self._announced += 1
         self._current.clear()
         self._relist.set()
 
@@ -243,39 +287,48 @@ class SupervisedServer:
             await asyncio.wait({connection})
         error = None if connection.cancelled() else connection.exception()
         cause = innermost(error) if error else None
+        self._refused = isinstance(cause, RefusedCredentialsError)
         if isinstance(cause, ServerError):
             self.reason = str(cause)
         else:
             self.reason = "the connection was lost"
             _log.debug("MCP server %s: the connection ended", self.name, exc_info=error)
+        async with self._listed:
+            self._listed.notify_all()
 
     async def _connect(self) -> None:
         elicit = self._elicit if self.settings.elicitation == "ask" else None
-        async with connect(self.settings, self._note_change, self._end_connection, elicit) as client:
+        sample = self._sample if self.settings.sampling != "refuse" else None
+        async with connect(self.settings, self._note_change, self._end_connection, elicit, sample) as client:
             self.protocol = str(client.protocol_version or "")
             self._abandoned = False
-            self._relist.clear()
-            await self._list(client)
             self._client = client
-            self.state, self.reason = ServerState.CONNECTED, ""
+            await self._list(client)
             changes = asyncio.create_task(self._subscribe(client))
             try:
                 while True:
                     with suppress(TimeoutError):
                         async with asyncio.timeout(self.settings.refresh):
                             await self._relist.wait()
-                    await asyncio.sleep(MIN_RELIST_SECONDS if self._relist.is_set() else 0)
-                    self._relist.clear()
+                    if self._relist.is_set() and self._awaited <= self._begun:
+                        await asyncio.sleep(MIN_RELIST_SECONDS)
                     await self._list(client)
             finally:
                 changes.cancel()
                 await asyncio.wait({changes})
 
     async def _list(self, client: Client) -> None:
+        self._relist.clear()
+        self._begun += 1
+        announced = self._announced
         self.definitions = await list_definitions(self.name, client, self.settings.connect_timeout)
         self._on_listing(self)
-        if not self._relist.is_set():
+        self.state, self.reason, self._refused = ServerState.CONNECTED, "", False
+        self._finished = self._begun
+        if self._announced == announced:
             self._current.set()
+        async with self._listed:
+            self._listed.notify_all()
 
     async def _subscribe(self, client: Client) -> None:
         """Listen for changes, on connections whose server sends them only to subscribers."""
@@ -299,15 +352,15 @@ class SupervisedServer:
             self._note_change()
 
 
-async def _in_rounds(request: Callable[..., Awaitable[Any]], questions: CallQuestions | None) -> Any:
-    """Send a call, and again with the user's answers while its result is a question."""
+async def _in_rounds(request: Callable[..., Awaitable[Any]], requests: CallRequests | None) -> Any:
+    """Send a call, and again with the answers while its result asks for something."""
     from mcp_types import InputRequiredResult
 
     result = await request(allow_input_required=True)
-    for _ in range(MAX_QUESTIONS):
-        if questions is None or not isinstance(result, InputRequiredResult):
+    for _ in range(MAX_ROUNDS):
+        if requests is None or not isinstance(result, InputRequiredResult):
             break
-        responses = await questions.responses(result.input_requests)
+        responses = await requests.responses(result.input_requests)
         if responses is None:
             break
         result = await request(
@@ -316,9 +369,9 @@ async def _in_rounds(request: Callable[..., Awaitable[Any]], questions: CallQues
     return result
 
 
-def _reporter(tell: Progress) -> ProgressFnT:
+def _reporter(ctx: CallContext) -> ProgressFnT:
     async def report(progress: float, total: float | None, message: str | None) -> None:
         fraction = min(max(progress / total, 0.0), 1.0) if total else None
-        await tell(visible(message or "")[:200] or "working", fraction=fraction)
+        await ctx.progress(visible(message or "")[:200] or "working", fraction=fraction)
 
     return report

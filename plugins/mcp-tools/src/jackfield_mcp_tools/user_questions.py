@@ -1,4 +1,4 @@
-"""Questions of a server to the user (elicitation): what may be asked, and how the answer goes back.
+"""Questions of a server to the user (elicitation): what may be asked.
 
 Only forms are shown. The host writes the form anew from the keywords that the protocol defines, says who
 asks, and refuses what it cannot bound or what asks for a secret.
@@ -6,21 +6,11 @@ asks, and refuses what it cannot bound or what asks for a secret.
 
 from __future__ import annotations
 
-import asyncio
 import re
-from collections.abc import Awaitable, Mapping
-from contextlib import suppress
-from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Mapping
+from typing import Any
 
-from jackfield.contract.context import UserAnswer
 from jackfield_builder.listed_definitions import visible
-
-if TYPE_CHECKING:
-    import mcp_types
-
-MAX_QUESTIONS = 5
-"""How many questions a server may ask during one call, and in how many rounds."""
 
 MAX_FIELDS = 20
 MAX_OPTIONS = 100
@@ -40,87 +30,8 @@ _SECRET = re.compile(
 _WORDS = re.compile(rf"\b({_SECRET.pattern})\b")
 
 
-class AskUser(Protocol):
-    """Asks the user of a call, as `ToolContext.ask_user` does."""
-
-    def __call__(
-        self, message: str, parameters: Mapping[str, Any], *, asked_by: str, seconds: float
-    ) -> Awaitable[UserAnswer]:
-        """Ask."""
-
-
 class UnsuitableQuestionError(Exception):
     """The host does not show a question; the message says why."""
-
-
-CALL: ContextVar[CallQuestions | None] = ContextVar("mcp_call_questions", default=None)
-"""The call whose response carried a request of the server; the HTTP transport of the SDK passes it on."""
-
-
-class CallQuestions:
-    """The questions that a server asks during one call."""
-
-    def __init__(self, server: str, ask: AskUser, seconds: float) -> None:
-        self._asked_by = f"the MCP server {server}"
-        self._ask = ask
-        self._seconds = seconds
-        self._count = 0
-        self._waiting: set[asyncio.Task[UserAnswer]] = set()
-        self._ended = False
-
-    async def answer(self, params: mcp_types.ElicitRequestParams) -> mcp_types.ElicitResult:
-        """Put a question to the user; whatever cannot be shown is declined."""
-        from mcp_types import ElicitRequestFormParams, ElicitResult
-
-        self._count += 1
-        if self._ended:
-            return ElicitResult(action="cancel")
-        if self._count > MAX_QUESTIONS or not isinstance(params, ElicitRequestFormParams):
-            return ElicitResult(action="decline")
-        try:
-            message, schema = form_of(params.message, params.requested_schema)
-        except UnsuitableQuestionError:
-            return ElicitResult(action="decline")
-        text = f"{self._asked_by[0].upper()}{self._asked_by[1:]} asks: {message}"
-        asking = asyncio.ensure_future(
-            self._ask(text, schema, asked_by=self._asked_by, seconds=self._seconds)
-        )
-        self._waiting.add(asking)
-        try:
-            await asyncio.wait({asking})
-        finally:
-            self._waiting.discard(asking)
-            if not asking.done():
-                asking.cancel()
-                with suppress(asyncio.CancelledError):
-                    await asking
-        if asking.cancelled():
-            return ElicitResult(action="cancel")
-        given = asking.result()
-        if given.outcome != "submitted":
-            return ElicitResult(action="decline")
-        return ElicitResult(action="accept", content=dict(given.values))
-
-    async def responses(
-        self, requests: Mapping[str, mcp_types.InputRequest] | None
-    ) -> dict[str, mcp_types.InputResponse] | None:
-        """Answer the questions of a result, one after the other; None if it asks for anything else."""
-        from mcp_types import ElicitRequest
-
-        if not requests or len(requests) > MAX_QUESTIONS:
-            return None
-        answers: dict[str, mcp_types.InputResponse] = {}
-        for key, request in requests.items():
-            if not isinstance(request, ElicitRequest):
-                return None
-            answers[key] = await self.answer(request.params)
-        return answers
-
-    def end(self) -> None:
-        """Withdraw the open questions, because the call has ended."""
-        self._ended = True
-        for asking in self._waiting:
-            asking.cancel()
 
 
 def form_of(message: str, requested: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:

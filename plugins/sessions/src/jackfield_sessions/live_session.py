@@ -36,6 +36,7 @@ from jackfield.transport.protocol import ConnectionConfig, Transport, TransportE
 
 from jackfield_sessions.checkpoint import Checkpoint
 from jackfield_sessions.claim_check import ClaimChecking
+from jackfield_sessions.completions import Completions
 from jackfield_sessions.events import EventLog, answered_calls, open_forms, published_messages
 from jackfield_sessions.forms import FormError, Submission, encode
 from jackfield_sessions.hub import ClientQueue, EventHub
@@ -122,6 +123,8 @@ class LiveSession:
         self._client: ClientQueue | None = None
         self._questions = Questions(session, self.checkpoint.forms)
         session.ask_user = self._ask_user
+        if "text" in transport.modes:
+            session.ask_model = Completions(transport, self._loop.count_tokens).ask
         self._running: asyncio.Task[None] | None = None
         self._in_order = asyncio.Lock()
         self._tasks: set[asyncio.Task[None]] = set()

@@ -295,8 +295,12 @@ class ModelLoop:
         self.connection.schedule_renewal("going_away", event.seconds)
 
     async def _on_usage(self, event: Usage) -> None:
+        """Count the tokens of an answer."""
+        self.count_tokens(event)
+
+    def count_tokens(self, used: Usage) -> None:
         """Count the tokens that the provider reports."""
-        self.tokens += event.input_tokens + event.output_tokens
+        self.tokens += used.input_tokens + used.output_tokens
 
     async def _on_error(self, event: ProviderError) -> None:
         """Notify the clients of a provider error, and recover from it if possible."""

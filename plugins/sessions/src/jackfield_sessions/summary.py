@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 from collections.abc import Awaitable, Callable, Sequence
 
-from jackfield.transport.events import Closed, ProviderError, TextDelta, TurnComplete
-from jackfield.transport.protocol import ConnectionConfig, Transport, TransportError, Utterance
+from jackfield.contract.context import ModelRequest
+from jackfield.transport.protocol import Transport, Utterance
+
+from jackfield_sessions.completions import complete
 
 SUMMARY_LIMIT = 4000
 """The maximum length of a summary, in characters."""
@@ -31,27 +32,11 @@ def model_summarizer(transport: Transport) -> Summarizer:
     async def summarize(summary: str, older: Sequence[Utterance]) -> str:
         messages = "\n".join(f"{each.speaker}: {each.text}" for each in older)
         text = f"Summary so far:\n{summary}\n\nSince then:\n{messages}" if summary else messages
-        async with asyncio.timeout(MODEL_SECONDS):
-            return await _ask(transport, text)
+        request = ModelRequest(INSTRUCTIONS, [("user", text)], 0, MODEL_SECONDS)
+        answer, _ = await complete(transport, request, "summary")
+        return answer.text
 
     return summarize
-
-
-async def _ask(transport: Transport, text: str) -> str:
-    connection = await transport.connect(ConnectionConfig("text", INSTRUCTIONS, {}, purpose="summary"))
-    try:
-        await connection.send_text(text)
-        answer = ""
-        async for event in connection.events():
-            if isinstance(event, TextDelta):
-                answer += event.text
-            elif isinstance(event, TurnComplete) and answer.strip():
-                return answer.strip()
-            elif isinstance(event, ProviderError | Closed | TurnComplete):
-                break
-        raise TransportError("server_error", "no summary came")
-    finally:
-        await connection.close()
 
 
 async def extractive_summary(summary: str, older: Sequence[Utterance]) -> str:

@@ -8,7 +8,14 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from jackfield import Mode, Partial, ToolResponse
-from jackfield.contract.context import UNANSWERED, AudioControl, UserAnswer, VoiceControl
+from jackfield.contract.context import (
+    UNANSWERED,
+    AudioControl,
+    ModelAnswer,
+    ModelRequest,
+    UserAnswer,
+    VoiceControl,
+)
 
 from jackfield_testkit.json_values import json_faults
 
@@ -58,9 +65,9 @@ class ToolTestContext:
     """The second argument of `execute`, for tests.
 
     `tools` maps a tool id to the function that answers `call_tool`: it takes the arguments and returns
-    `ok(...)` or `fail(...)`. `answers` are what the user answers to `ask_user`. Every other keyword is a
-    capability: `ToolTestContext("voice", kb=fake)` makes it available as `ctx.kb`. If it has a method
-    `for_session`, `ctx.kb` is its result, as in a host.
+    `ok(...)` or `fail(...)`. `answers` are what the user answers to `ask_user`, and `texts` what the model
+    answers to `ask_model`. Every other keyword is a capability: `ToolTestContext("voice", kb=fake)` makes it
+    available as `ctx.kb`. If it has a method `for_session`, `ctx.kb` is its result, as in a host.
     """
 
     __test__ = False  # keeps pytest from collecting the class where it collects `*Test*`
@@ -76,6 +83,7 @@ class ToolTestContext:
         active: bool = True,
         tools: Mapping[str, Callable[[dict[str, Any]], Any]] | None = None,
         answers: Iterable[UserAnswer] = (),
+        texts: Iterable[str] = (),
         **capabilities: Any,
     ) -> None:
         self.session = SessionStub(user, session_id, mode, turn, registry_version, active)
@@ -95,6 +103,9 @@ class ToolTestContext:
         self.asked: list[tuple[str, dict[str, Any]]] = []
         """The questions that the handler asked with `ask_user`, with their schemas."""
         self._answers = list(answers)
+        self.requested: list[ModelRequest] = []
+        """The requests that the handler made with `ask_model`."""
+        self._texts = list(texts)
         self.used: set[str] = set()
         """The capabilities that the handler used."""
         self._tools = dict(tools or {})
@@ -130,6 +141,15 @@ class ToolTestContext:
             raise ValueError("ask_user: pass who asks, and a positive number of seconds")
         self.asked.append((message, dict(parameters)))
         return self._answers.pop(0) if self._answers else UNANSWERED
+
+    async def ask_model(self, request: ModelRequest) -> ModelAnswer | None:
+        """Return the next of `texts`; after the last one, no model answers."""
+        if not request.messages or request.messages[-1][0] != "user" or request.seconds <= 0:
+            raise ValueError(
+                "ask_model: end with a message of the user, and pass a positive number of seconds"
+            )
+        self.requested.append(request)
+        return ModelAnswer(self._texts.pop(0), truncated=False) if self._texts else None
 
     def audit(self, event: str, **fields: Any) -> None:
         """Record an audit line; its fields have to be JSON."""

@@ -9,7 +9,5 @@ from jackfield import ToolContext, ToolResponse
 
 async def execute(args: dict[str, Any], ctx: ToolContext) -> ToolResponse:
     """Call the tool under its original name."""
-    response: ToolResponse = await ctx.mcp.call(
-        ctx.tool_id, args, ctx.progress, ctx.idempotency_key, ctx.ask_user
-    )
+    response: ToolResponse = await ctx.mcp.call(ctx.tool_id, args, ctx, ctx.idempotency_key)
     return response

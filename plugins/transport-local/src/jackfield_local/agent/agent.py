@@ -52,9 +52,9 @@ class LocalAgent:
 
     async def open(self, opening: ConnectionConfig) -> Dialogue:
         """Open a conversation; the first one with these tools starts preparing the model for them."""
-        if opening.purpose == "summary":
+        if opening.purpose != "session":
             # The model would take minutes, and the router writes no text; the session can summarise itself.
-            raise TransportError("invalid_request_error", "the local agent does not summarise")
+            raise TransportError("invalid_request_error", "the local agent writes no texts")
         if isinstance(self._model, LlamaModel) and (reason := unavailable_reason(self._settings)):
             raise TransportError("invalid_request_error", reason)
         context = await asyncio.to_thread(self._context, opening)

@@ -1,0 +1,83 @@
+"""Texts that a model writes outside the conversation: without tools, and in a connection of their own."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from typing import Literal
+
+from jackfield.contract.context import ModelAnswer, ModelRequest
+from jackfield.transport.events import Closed, ProviderError, TextDelta, ToolCalls, TurnComplete, Usage
+from jackfield.transport.protocol import ConnectionConfig, Transport, TransportError, Utterance
+
+_log = logging.getLogger(__name__)
+
+MAX_RUNNING = 4
+"""How many texts the calls of a session may want at once; further ones get none."""
+
+CHARACTERS_PER_TOKEN = 16
+"""More than any tokenizer puts into a token on average; a provider that ignores the limit is stopped here."""
+
+
+async def complete(
+    transport: Transport, request: ModelRequest, purpose: Literal["summary", "completion"]
+) -> tuple[ModelAnswer, Usage]:
+    """Return the model's text, and what it cost; raises `TransportError` or `TimeoutError`."""
+    *earlier, (_, text) = request.messages
+    config = ConnectionConfig(
+        "text",
+        request.instructions,
+        {},
+        history=tuple(Utterance(*each) for each in earlier),
+        answer_tokens=request.max_tokens,
+        purpose=purpose,
+    )
+    async with asyncio.timeout(request.seconds):
+        connection = await transport.connect(config)
+        try:
+            await connection.send_text(text)
+            answer, used = "", Usage(0, 0)
+            most = request.max_tokens * CHARACTERS_PER_TOKEN
+            async for event in connection.events():
+                if isinstance(event, TextDelta):
+                    answer += event.text
+                    if most and len(answer) > most:
+                        return ModelAnswer(answer[:most].strip(), truncated=True), used
+                elif isinstance(event, Usage):
+                    used = Usage(*map(sum, zip(used, event, strict=True)))
+                elif isinstance(event, TurnComplete) and answer.strip():
+                    is_cut = 0 < request.max_tokens <= used.output_tokens
+                    return ModelAnswer(answer.strip(), is_cut), used
+                elif isinstance(event, ProviderError | Closed):
+                    raise TransportError(event.code or "server_error", event.detail)
+                elif isinstance(event, TurnComplete | ToolCalls):
+                    break
+            raise TransportError("server_error", "the model wrote no text")
+        finally:
+            await connection.close()
+
+
+class Completions:
+    """The texts that the running calls of one session want from its model."""
+
+    def __init__(self, transport: Transport, count: Callable[[Usage], None]) -> None:
+        """`count` gets the tokens of each text."""
+        self._transport = transport
+        self._count = count
+        self._running = 0
+
+    async def ask(self, request: ModelRequest) -> ModelAnswer | None:
+        """Return the model's text; None if the provider gives none."""
+        if self._running >= MAX_RUNNING:
+            return None
+        self._running += 1
+        try:
+            answer, used = await complete(self._transport, request, "completion")
+        except (TransportError, TimeoutError) as error:
+            _log.warning("the model wrote no text for a call: %s", str(error) or "it took too long")
+            return None
+        finally:
+            self._running -= 1
+        self._count(used)
+        return answer
