@@ -330,8 +330,9 @@ class HandlerContext:
 
     async def ask_model(self, request: ModelRequest) -> ModelAnswer | None:
         """Ask the session's model outside the conversation; None if there is none, or it does not answer."""
-        ask = self._call.session.ask_model
-        return None if ask is None else await ask(request)
+        call = self._call
+        ask = call.session.ask_model
+        return None if ask is None else await ask(request, call.client_call_id)
 
     def audit(self, event: str, **fields: Any) -> None:
         """Add a line to the audit record of this call."""

@@ -62,6 +62,7 @@ import os
 from pathlib import Path
 
 from jackfield import fail, ok, partial
+from jackfield.contract.context import ModelRequest
 from jackfield.contract.tool import ErrorType
 
 
@@ -126,6 +127,32 @@ async def tells(args, ctx):
     return ok({"told": True})
 
 
+FORM = {
+    "type": "object",
+    "properties": {
+        "name": {"type": "string", "maxLength": 50},
+        "size": {"type": "string", "enum": ["s", "m"], "default": "s"},
+    },
+    "required": ["name"],
+    "additionalProperties": False,
+}
+
+
+async def asks(args, ctx):
+    answers = []
+    for message in args["text"].split("/"):
+        answer = await ctx.ask_user(message, FORM, asked_by="the tool", seconds=30)
+        answers.append([answer.outcome, dict(answer.values)])
+    return ok({"answers": answers})
+
+
+async def composes(args, ctx):
+    answer = await ctx.ask_model(ModelRequest("Be brief.", [("user", args["text"])], 50, 30))
+    if answer is None:
+        return fail(ErrorType.PERMANENT, "No model answers here.")
+    return ok({"text": answer.text, "truncated": answer.truncated})
+
+
 async def streams(args, ctx):
     yield partial("Half of it, ", fraction=0.5)
     await passes(args["before"])
@@ -171,6 +198,9 @@ TOOLS: dict[str, tuple[str, dict[str, Any]]] = {
     "mct_breaks": ("breaks", {}),
     "mct_tells": ("tells", {}),
     "mct_streams": ("streams", {}),
+    "mct_asks": ("asks", {}),
+    "mct_composes": ("composes", {}),
+    "mct_signs": ("asks", {**WRITES, "requiresConfirmation": True, "preview": "Sign {text}?"}),
     "mct_rationed": ("plain", {"rateLimit": {"calls": 1, "windowMs": 60000}}),
     "mct_spoken": ("plain", {"allowedModes": ["voice"]}),
 }

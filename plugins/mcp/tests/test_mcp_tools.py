@@ -13,7 +13,6 @@ from mcp_harness import ERAS, TOOLS, McpFolder, keyed, running_host, text_of
 from mcp_types import (
     INVALID_PARAMS,
     LOG_LEVEL_META_KEY,
-    Implementation,
     LoggingLevel,
     LoggingMessageNotificationParams,
 )
@@ -179,28 +178,6 @@ def test_limits_apply_to_the_user(folder: McpFolder, era: str) -> None:
             again = await client.call_tool("mct_rationed", {"text": "y"})
             assert again.structured_content is not None
             assert again.structured_content["error"]["type"] == "RATE_LIMIT"
-
-    asyncio.run(run())
-
-
-@each_era
-def test_a_client_has_one_session_on_all_hosts(folder: McpFolder, era: str) -> None:
-    async def run() -> None:
-        async with running_host(folder) as one, running_host(folder) as other:
-            found = []
-            for host in (one, other, one):
-                async with host.client(era) as client:
-                    result = await client.call_tool("mct_facts", {"text": "x"})
-                    assert result.structured_content is not None
-                    found.append(result.structured_content)
-            assert len({each["session"] for each in found}) == 1
-            turns = [each["turn"] for each in found]
-            assert turns == sorted(set(turns))
-            info = Implementation(name="another", version="1")
-            async with one.client(era, client_info=info) as client:
-                result = await client.call_tool("mct_facts", {"text": "x"})
-                assert result.structured_content is not None
-                assert result.structured_content["session"] != found[0]["session"]
 
     asyncio.run(run())
 

@@ -124,8 +124,8 @@ class Publish(Protocol):
 AskUser = Callable[[UserQuestion], Awaitable[UserAnswer]]
 """Puts the question of a running call to the user."""
 
-AskModel = Callable[[ModelRequest], Awaitable[ModelAnswer | None]]
-"""Puts the request of a running call to the model of its session."""
+AskModel = Callable[[ModelRequest, str | None], Awaitable[ModelAnswer | None]]
+"""Puts the request of a running call, which has this id, to the model of its session."""
 
 
 def _discard(event: str, fields: Mapping[str, Any], *, once: bool = False) -> None:

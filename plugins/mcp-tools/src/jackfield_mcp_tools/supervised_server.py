@@ -217,7 +217,7 @@ class SupervisedServer:
 
     async def _elicit(
         self,
-        context: Any,  # noqa: ARG002 - the SDK passes it
+        context: Any,  # noqa: ARG002 - the SDK passes it by position or name
         params: mcp_types.ElicitRequestParams,
     ) -> mcp_types.ElicitResult:
         """Answer a request of the server, on connections on which it can send some."""
@@ -227,7 +227,9 @@ class SupervisedServer:
         return ElicitResult(action="decline") if requests is None else await requests.elicit(params)
 
     async def _sample(
-        self, _: Any, params: mcp_types.CreateMessageRequestParams
+        self,
+        context: Any,  # noqa: ARG002 - as above
+        params: mcp_types.CreateMessageRequestParams,
     ) -> mcp_types.CreateMessageResult | mcp_types.ErrorData:
         """Answer a request for a text of a model, on connections on which the server can send some."""
         from mcp_types import ErrorData

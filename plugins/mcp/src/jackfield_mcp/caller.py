@@ -24,14 +24,26 @@ class Caller(NamedTuple):
     version: str
     modern: bool
     """Whether the request needs no handshake (protocol 2026-07-28 and later)."""
+    connection: str = ""
+    """The id of the client's connection; empty if every request is a connection of its own."""
 
 
-def caller_of(ctx: Context, local: Identity | None) -> Caller:
-    """Return who makes a request; over stdio it is the `local` user."""
-    identity = local if ctx.request is None else ctx.request.state.identity
-    if identity is None:
+class StdioClient(NamedTuple):
+    """The only client of a server over stdio."""
+
+    identity: Identity
+    connection: str
+
+
+def caller_of(ctx: Context, local: StdioClient | None) -> Caller:
+    """Return who makes a request; over stdio it is the `local` client."""
+    if ctx.request is not None:
+        identity, connection = ctx.request.state.identity, getattr(ctx.request.state, "connection", "")
+    elif local is not None:
+        identity, connection = local
+    else:
         raise RuntimeError("a request without a user")
     params = ctx.session.client_params
     info = params.client_info if params is not None else t.Implementation(name="", version="")
     modern = ctx.protocol_version in MODERN_PROTOCOL_VERSIONS
-    return Caller(identity, info.name[:MAX_NAME], info.version[:MAX_NAME], modern)
+    return Caller(identity, info.name[:MAX_NAME], info.version[:MAX_NAME], modern, connection)

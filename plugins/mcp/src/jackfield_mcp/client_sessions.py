@@ -1,7 +1,8 @@
-"""The session of an MCP client: one for each user and client program, on every host.
+"""The session of an MCP client: one for each connection, on every host.
 
-Its id is derived from the user and the client's name. So every host finds the same session, without a
-handshake and after a restart, and a repeated call finds its first outcome.
+Its id is derived from the user, the client's name and the id of the connection, so every host finds it. A
+client without a handshake has no connection; those of one user with the same name share a session. Keys of
+calls belong to the user and the client's name: a client that has connected again finds its first outcome.
 """
 
 from __future__ import annotations
@@ -14,11 +15,15 @@ from weakref import WeakValueDictionary
 import orjson
 from jackfield.registry.registry import RegistryError
 from jackfield.session.session import Session
+from jackfield.store import ClaimState
 from jackfield.toolsets import Toolset
 from jackfield_sessions.manager import SessionManager
 
 from jackfield_mcp.caller import Caller
 from jackfield_mcp.server_key import derive, key_from_store
+
+KEY_SECONDS = 7 * 86400.0
+"""How long it is known in which session a key was used first, longer than the outcomes are kept."""
 
 
 class ClientSessions:
@@ -46,7 +51,22 @@ class ClientSessions:
         if sessions.draining or identity.session:
             await sessions.admission.admit(identity)
         toolset = self.toolset(caller)
-        session_id = session_id_of(caller, toolset)
+        return await self._open(caller, toolset, session_id_of(caller, toolset))
+
+    async def of_key(self, caller: Caller, session: Session, call_id: str) -> Session:
+        """Return the session in which a call with a key was made first; `session`, if that is now."""
+        if not caller.connection:
+            return session
+        toolset = self.toolset(caller)
+        name = f"mcp/key/{session_id_of(caller._replace(connection=''), toolset)}/{call_id}"
+        store, own = self._sessions.runtime.store, session.id.encode()
+        # A claim with a result is recorded once, whichever connection comes first.
+        claim = await store.claim(name, b"", ttl=KEY_SECONDS, result=own)
+        first = claim.result if claim.state is ClaimState.DONE else own
+        return session if first in (None, own) else await self._open(caller, toolset, first.decode())
+
+    async def _open(self, caller: Caller, toolset: Toolset | None, session_id: str) -> Session:
+        sessions, identity = self._sessions, caller.identity
         secret = derive(await self.key(), f"session/{session_id}")
         session = await self._find(session_id, secret)
         if session is not None:
@@ -84,6 +104,8 @@ def session_id_of(caller: Caller, toolset: Toolset | None = None) -> str:
     """
     identity = caller.identity
     parts: list[Any] = [identity.user, sorted(identity.roles), identity.mode, caller.client]
+    if caller.connection:
+        parts.append(["connection", caller.connection])
     if toolset is not None:
         parts.append(toolset.key)
     return hashlib.sha256(b"mcp\n" + orjson.dumps(parts)).hexdigest()[:32]

@@ -47,8 +47,8 @@ class Client(NamedTuple):
     protocol: str
     session: str
     """The id of its session."""
-    elicitation: dict[str, Any] | None
-    """The modes in which it can ask its user; None if it cannot."""
+    capabilities: dict[str, Any]
+    """What it can be asked for: `elicitation` and `sampling`, as it declared them."""
     handshake: bool
     opened_at: float
     seen_at: float
@@ -67,12 +67,14 @@ class Clients:
         self._known: OrderedDict[str, tuple[Client, float]] = OrderedDict()
         """The records that this process has read or written, with the time of that."""
 
-    async def connect(self, caller: Caller, protocol: str, elicitation: dict[str, Any] | None) -> Client:
+    async def connect(self, caller: Caller, protocol: str, capabilities: dict[str, Any]) -> Client:
         """Record a client that has begun with a handshake; raise `TooManyConnections`."""
         user = caller.identity.user
         if len(await self._runtime.store.keys(_prefix(user))) >= self._limit:
             raise TooManyConnections
-        return await self._write(self._client(os.urandom(16).hex(), caller, protocol, elicitation))
+        connection = os.urandom(16).hex()
+        caller = caller._replace(connection=connection)
+        return await self._write(self._client(connection, caller, protocol, capabilities))
 
     async def find(self, user: str, client_id: str) -> Client | None:
         """Return a connection of a user; None if there is none, or it belongs to another user."""
@@ -100,7 +102,7 @@ class Clients:
         key = _prefix(caller.identity.user) + session
         known, at = self._known.get(key, (None, 0.0))
         if known is None or time.monotonic() - at >= SEEN_SECONDS:
-            client = self._client(session, caller, protocol, None, handshake=False)
+            client = self._client(session, caller, protocol, {}, handshake=False)
             opened = known.opened_at if known is not None else client.opened_at
             await self._write(client._replace(opened_at=opened))
 
@@ -125,7 +127,7 @@ class Clients:
         client_id: str,
         caller: Caller,
         protocol: str,
-        elicitation: dict[str, Any] | None,
+        capabilities: dict[str, Any],
         *,
         handshake: bool = True,
     ) -> Client:
@@ -137,7 +139,7 @@ class Clients:
             version=caller.version,
             protocol=protocol[:MAX_NAME],
             session=self._session_id(caller),
-            elicitation=elicitation,
+            capabilities=capabilities,
             handshake=handshake,
             opened_at=now,
             seen_at=now,

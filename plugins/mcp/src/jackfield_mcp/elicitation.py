@@ -50,8 +50,10 @@ class RequestState(NamedTuple):
     """What a client sends back with its answer; the server seals it."""
 
     call_id: str
-    token: str
+    token: str = ""
     """The token of the confirmation, which is redeemed once."""
+    questions: tuple[str, ...] = ()
+    """The ids of the tool's questions, in the order of the input requests."""
 
     def encode(self) -> str:
         """Return it as text."""
@@ -60,8 +62,8 @@ class RequestState(NamedTuple):
     @classmethod
     def decode(cls, text: str) -> RequestState:
         """Read what `encode` returned; the seal guarantees that nobody changed it."""
-        call_id, token = orjson.loads(text)
-        return cls(call_id, token)
+        call_id, token, questions = orjson.loads(text)
+        return cls(call_id, token, tuple(questions))
 
 
 class Elicitation:

@@ -38,9 +38,10 @@ from starlette.types import Receive, Scope, Send
 from jackfield_mcp.caller import MAX_NAME, Caller
 from jackfield_mcp.clients import Client, Clients, TooManyConnections
 from jackfield_mcp.exchange import HttpExchange, send_error, send_json
+from jackfield_mcp.host_messages import HostMessages, Json
 from jackfield_mcp.messages import Message, MessageError, parse_message
 from jackfield_mcp.notification_stream import NotificationStreams
-from jackfield_mcp.replies import Json, Replies
+from jackfield_mcp.replies import Replies, WaitingQuestions
 from jackfield_mcp.server import McpServer
 
 SESSION = "mcp-session-id"
@@ -58,7 +59,12 @@ class HttpEndpoint:
     """Serves MCP over HTTP, as an ASGI application."""
 
     def __init__(
-        self, server: McpServer, sessions: SessionManager, clients: Clients, max_streams: int
+        self,
+        server: McpServer,
+        sessions: SessionManager,
+        clients: Clients,
+        messages: HostMessages,
+        max_streams: int,
     ) -> None:
         self._server = server
         self._sessions = sessions
@@ -66,7 +72,9 @@ class HttpEndpoint:
         self._streams = NotificationStreams(sessions, max_streams)
         self._running: dict[tuple[str, str | int], asyncio.Future[Json]] = {}
         """The running requests of clients with a handshake, which they can cancel."""
-        self._waiting: dict[str, asyncio.Future[Json]] = {}
+        self._messages = messages
+        self._waiting = WaitingQuestions(messages)
+        messages.on("cancel", lambda message: self._cancel(message["connection"], message["request"]))
         sessions.runtime.registry.on_change.append(self._streams.notify)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -153,12 +161,12 @@ class HttpEndpoint:
         client = await self._client(request, send)
         if client is None:
             return
-        replies = Replies(self._sessions.runtime.store, client.id, self._waiting)
+        replies = Replies(self._waiting, client.id)
         if message.method is None:
             await replies.deliver(message.body)
             await _send_accepted(send)
         elif message.id is None:
-            self._notified(client, message)
+            await self._notified(client, message)
             await _send_accepted(send)
         else:
             exchange = HttpExchange(request, message.id, message.params, replies)
@@ -172,6 +180,7 @@ class HttpEndpoint:
         self, client: Client, request: Request, exchange: HttpExchange, message: Message
     ) -> Json:
         request.state.log_level = client.log_level
+        request.state.connection = client.id
         result = await self._serve(exchange, message, _connection(client))
         if request.state.log_level != client.log_level:
             await self._clients.update(client._replace(log_level=request.state.log_level))
@@ -191,13 +200,14 @@ class HttpEndpoint:
         async def initialize() -> Json:
             result = await self._serve(exchange, message, connection)
             params = connection.client_params
-            capabilities = params.capabilities if params else None
-            elicitation = capabilities.elicitation if capabilities else None
+            capabilities = params.capabilities if params else t.ClientCapabilities()
             try:
                 client = await self._clients.connect(
                     _caller(request, connection, modern=False),
                     connection.protocol_version,
-                    elicitation.model_dump(mode="json", exclude_none=True) if elicitation else None,
+                    capabilities.model_dump(
+                        mode="json", by_alias=True, exclude_none=True, include={"elicitation", "sampling"}
+                    ),
                 )
             except TooManyConnections:
                 text = "You have too many connected MCP clients; disconnect one of them first."
@@ -207,12 +217,16 @@ class HttpEndpoint:
 
         await exchange.respond(initialize(), receive, send, modern=False)
 
-    def _notified(self, client: Client, message: Message) -> None:
+    async def _notified(self, client: Client, message: Message) -> None:
         if message.method == "notifications/cancelled":
             cancelled = cancelled_request_id_from_params(message.params)
-            running = self._running.get((client.id, cancelled)) if cancelled is not None else None
-            if running is not None:
-                running.cancel()
+            if cancelled is not None and not self._cancel(client.id, cancelled):
+                await self._messages.send("cancel", connection=client.id, request=cancelled)
+
+    def _cancel(self, connection: str, request_id: str | int) -> bool:
+        """Cancel a running request; return whether this host has it."""
+        running = self._running.get((connection, request_id))
+        return running is not None and running.cancel()
 
     async def _client(self, request: Request, send: Send) -> Client | None:
         """Return the client that sends a request; otherwise answer the request."""
@@ -289,8 +303,7 @@ def _caller(request: Request, connection: Connection, *, modern: bool) -> Caller
 def _connection(client: Client) -> Connection:
     """Return the connection of a client with a handshake, from its record."""
     info = {"name": client.name, "version": client.version}
-    capabilities = {} if client.elicitation is None else {"elicitation": client.elicitation}
-    return Connection.from_envelope(client.protocol, info, capabilities)
+    return Connection.from_envelope(client.protocol, info, client.capabilities)
 
 
 def _route(

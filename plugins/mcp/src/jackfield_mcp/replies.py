@@ -1,8 +1,4 @@
-"""Replies of clients to questions of the server, whichever host they reach.
-
-A client posts its reply like any request, so a proxy may pass it to another host. That host puts the reply
-into the store, where the host that asked looks for it.
-"""
+"""Replies of clients with a handshake to questions of the server, whichever host they reach."""
 
 from __future__ import annotations
 
@@ -14,22 +10,14 @@ from contextlib import contextmanager
 from typing import Any
 
 import mcp_types as t
-import orjson
-from jackfield.store import Store
 from mcp.shared.exceptions import MCPError
 
-POLL_SECONDS = 0.5
-"""How often the store is asked for a reply that reached another host."""
-
-KEPT_SECONDS = 600.0
-"""How long a reply waits in the store."""
-
-MAX_BYTES = 65536
-"""Maximum size of a reply that is passed on to another host."""
+from jackfield_mcp.host_messages import HostMessages, Json
 
 _ASKED = re.compile(r"jackfield-[0-9a-f]{24}")
 
-Json = dict[str, Any]
+_Name = tuple[str, str]
+"""The connection and the id of a question."""
 
 
 def new_question_id() -> str:
@@ -37,54 +25,66 @@ def new_question_id() -> str:
     return f"jackfield-{os.urandom(12).hex()}"
 
 
+class WaitingQuestions:
+    """The questions of this host that have no reply yet."""
+
+    def __init__(self, messages: HostMessages) -> None:
+        self._messages = messages
+        self._waiting: dict[_Name, asyncio.Future[Json]] = {}
+        messages.on("reply", self._receive)
+
+    @contextmanager
+    def expecting(self, name: _Name) -> Iterator[asyncio.Future[Json]]:
+        """Expect the reply to a question."""
+        future = self._waiting[name] = asyncio.get_running_loop().create_future()
+        try:
+            yield future
+        finally:
+            del self._waiting[name]
+
+    async def deliver(self, name: _Name, reply: Json) -> None:
+        """Pass on a reply: here, or to the host that asked."""
+        if name in self._waiting:
+            self._settle(name, reply)
+        else:
+            await self._messages.send("reply", name=name, reply=reply)
+
+    def _receive(self, message: Json) -> None:
+        connection, asked_id = message["name"]
+        self._settle((connection, asked_id), message["reply"])
+
+    def _settle(self, name: _Name, reply: Json) -> None:
+        future = self._waiting.get(name)
+        if future is not None and not future.done():
+            future.set_result(reply)
+
+
 class Replies:
     """The replies of one connection."""
 
-    def __init__(self, store: Store, connection: str, waiting: dict[str, asyncio.Future[Json]]) -> None:
-        """`waiting` are the questions of this process that have no reply yet, of all connections."""
-        self._store = store
-        self._connection = connection
+    def __init__(self, waiting: WaitingQuestions, connection: str) -> None:
         self._waiting = waiting
+        self._connection = connection
 
     @contextmanager
     def expecting(self, asked_id: str) -> Iterator[Awaitable[Json]]:
         """Expect a reply to a question; awaiting it returns the result or raises the client's error."""
-        name = self._name(asked_id)
-        future = self._waiting[name] = asyncio.get_running_loop().create_future()
-        try:
-            yield self._reply(name, future)
-        finally:
-            del self._waiting[name]
+        with self._waiting.expecting((self._connection, asked_id)) as future:
+            yield _reply(future)
 
     async def deliver(self, message: Json) -> None:
-        """Pass on a reply; unknown ones expire in the store."""
+        """Pass on a reply; one that is not to a question of ours is dropped."""
         asked_id = message.get("id")
-        if not isinstance(asked_id, str) or not _ASKED.fullmatch(asked_id):
-            return
-        name = self._name(asked_id)
-        future = self._waiting.get(name)
-        if future is None:
-            value = orjson.dumps(message)
-            if len(value) <= MAX_BYTES:
-                await self._store.put(name, value, ttl=KEPT_SECONDS)
-        elif not future.done():
-            future.set_result(message)
+        if isinstance(asked_id, str) and _ASKED.fullmatch(asked_id):
+            await self._waiting.deliver((self._connection, asked_id), message)
 
-    async def _reply(self, name: str, future: asyncio.Future[Json]) -> Json:
-        while not future.done():
-            await asyncio.wait({future}, timeout=POLL_SECONDS)
-            if not future.done():
-                stored = await self._store.take(name)
-                if stored is not None:
-                    future.set_result(orjson.loads(stored))
-        message = future.result()
-        if "error" in message:
-            raise _error(message["error"])
-        result = message.get("result")
-        return result if isinstance(result, dict) else {}
 
-    def _name(self, asked_id: str) -> str:
-        return f"mcp/reply/{self._connection}/{asked_id}"
+async def _reply(future: asyncio.Future[Json]) -> Json:
+    message = await future
+    if "error" in message:
+        raise _error(message["error"])
+    result = message.get("result")
+    return result if isinstance(result, dict) else {}
 
 
 def _error(error: Any) -> MCPError:

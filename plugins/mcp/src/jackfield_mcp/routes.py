@@ -46,14 +46,18 @@ class McpRoutes:
                 await asyncio.to_thread(importlib.import_module, "jackfield_mcp.http_endpoint")
                 from jackfield_mcp.client_sessions import ClientSessions
                 from jackfield_mcp.clients import Clients
+                from jackfield_mcp.host_messages import HostMessages
                 from jackfield_mcp.http_endpoint import HttpEndpoint
                 from jackfield_mcp.server import McpServer
 
                 settings, sessions = self.settings, self._sessions
                 client_sessions = ClientSessions(sessions, self._key)
-                server = McpServer(sessions, client_sessions, await client_sessions.key(), settings)
+                messages, key = HostMessages(sessions), await client_sessions.key()
+                server = McpServer(sessions, client_sessions, messages, key, settings)
                 self._clients = Clients(sessions.runtime, settings.connections_per_user)
-                self._endpoint = HttpEndpoint(server, sessions, self._clients, settings.max_streams)
+                created = HttpEndpoint(server, sessions, self._clients, messages, settings.max_streams)
+                await messages.start()
+                self._endpoint = created
             return self._endpoint
 
     async def clients(self, request: Request) -> Response:

@@ -11,7 +11,7 @@ from typing import Any
 import mcp_types as t
 from jackfield.registry.registry import RegistryError
 from jackfield.store import StoreUnavailableError
-from jackfield_sessions.admission import Identity, SessionRefused
+from jackfield_sessions.admission import SessionRefused
 from jackfield_sessions.manager import SessionManager
 from mcp.server.context import CallNext, HandlerResult
 from mcp.server.lowlevel import NotificationOptions, Server
@@ -22,9 +22,10 @@ from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, Too
 from mcp.shared.exceptions import MCPError
 from pydantic import ValidationError
 
-from jackfield_mcp.caller import Context, caller_of
+from jackfield_mcp.call_questions import CallQuestions
+from jackfield_mcp.caller import Context, StdioClient, caller_of
 from jackfield_mcp.client_sessions import ClientSessions
-from jackfield_mcp.elicitation import Elicitation
+from jackfield_mcp.host_messages import HostMessages
 from jackfield_mcp.log_levels import LogLevels
 from jackfield_mcp.settings import McpSettings
 from jackfield_mcp.tool_calls import McpCalls
@@ -45,19 +46,20 @@ class McpServer(Server[Any]):
         self,
         sessions: SessionManager,
         client_sessions: ClientSessions,
+        messages: HostMessages,
         key: bytes,
         settings: McpSettings,
         *,
-        local: Identity | None = None,
+        local: StdioClient | None = None,
     ) -> None:
-        """`local` is the user of requests over stdio."""
+        """`local` is the client over stdio."""
         self._registry = sessions.runtime.registry
         self._local = local
         self._client_sessions = client_sessions
         self._tools = ToolPages(self._registry, settings.page_size)
-        elicitation = Elicitation(sessions, settings)
         log_levels = LogLevels()
-        self._calls = McpCalls(sessions, client_sessions, elicitation, log_levels, settings)
+        questions = CallQuestions(sessions, messages)
+        self._calls = McpCalls(sessions, client_sessions, questions, log_levels, settings)
         self._bus = InMemorySubscriptionBus()
         self._announcement: asyncio.Task[None] | None = None
         self._stdio_session: ServerSession | None = None

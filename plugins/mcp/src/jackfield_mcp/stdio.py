@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 from jackfield.registry.registry import RegistryError
@@ -10,7 +11,9 @@ from jackfield_host.host import Host
 from jackfield_sessions.admission import Identity
 from mcp.server.stdio import stdio_server
 
+from jackfield_mcp.caller import StdioClient
 from jackfield_mcp.client_sessions import ClientSessions
+from jackfield_mcp.host_messages import HostMessages
 from jackfield_mcp.routes import McpRoutes
 from jackfield_mcp.server import McpServer
 from jackfield_mcp.server_key import key_from_environment
@@ -27,7 +30,8 @@ async def serve_stdio(deployment: DeploymentSettings, identity: Identity) -> Non
     ) as host:
         sessions, settings = host.sessions, _settings(host)
         client_sessions = ClientSessions(sessions, key_from_environment(settings.key_env))
-        server = McpServer(sessions, client_sessions, await client_sessions.key(), settings, local=identity)
+        key, local = await client_sessions.key(), StdioClient(identity, os.urandom(16).hex())
+        server = McpServer(sessions, client_sessions, HostMessages(sessions), key, settings, local=local)
         app = create_app(host)
         # The lifespan has the heartbeat and the maintenance of the store.
         async with app.router.lifespan_context(app), stdio_server() as (read, write):

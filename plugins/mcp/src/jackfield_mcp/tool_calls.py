@@ -22,12 +22,14 @@ from jackfield_sessions.manager import SessionManager
 from mcp.shared.exceptions import MCPError
 
 from jackfield_mcp.call_events import forward_events
+from jackfield_mcp.call_questions import CallQuestions
 from jackfield_mcp.caller import Caller, Context
 from jackfield_mcp.card import card_link
 from jackfield_mcp.client_sessions import ClientSessions
 from jackfield_mcp.elicitation import Elicitation, RequestState, UserDecision, given_answer
 from jackfield_mcp.file_contents import FileContents
 from jackfield_mcp.log_levels import LogLevels
+from jackfield_mcp.question_rounds import QuestionRounds
 from jackfield_mcp.results import Result, to_result
 from jackfield_mcp.settings import McpSettings
 
@@ -35,8 +37,6 @@ TURN = "jackfield/turn"
 """The member of a call's `_meta` that groups calls into one turn."""
 
 _KEY_PATTERN = re.compile(r"[\x21-\x7e]{1,200}")
-
-CANCELLED = "the client cancelled it"
 
 
 class _Request(NamedTuple):
@@ -49,6 +49,9 @@ class _Request(NamedTuple):
     call: ToolCall
     state: RequestState | None
     """What an earlier result asked the client to send back."""
+    rounds: QuestionRounds
+    may_be_known: bool
+    """Whether the call may have been made before: it has a key, or continues an earlier request."""
 
 
 class McpCalls:
@@ -58,14 +61,15 @@ class McpCalls:
         self,
         sessions: SessionManager,
         client_sessions: ClientSessions,
-        elicitation: Elicitation,
+        questions: CallQuestions,
         log_levels: LogLevels,
         settings: McpSettings,
     ) -> None:
         self._sessions = sessions
         self._runtime = sessions.runtime
         self._client_sessions = client_sessions
-        self._elicitation = elicitation
+        self._elicitation = Elicitation(sessions, settings)
+        self._questions = questions
         self._log_levels = log_levels
         self._public_url = settings.public_url
         self._files = FileContents(sessions.runtime.capabilities, settings)
@@ -77,26 +81,30 @@ class McpCalls:
         state = RequestState.decode(params.request_state) if params.request_state else None
         session = await self._client_sessions.open(caller)
         call_id = state.call_id if state else _call_id(key)
+        if key is not None:
+            session = await self._client_sessions.of_key(caller, session, call_id)
+        self._questions.connect(session)
         call = ToolCall(params.name, _encode(params.arguments), call_id)
-        request = _Request(ctx, params, caller, session, call, state)
+        rounds = QuestionRounds(self._questions, ctx, session, call_id, modern=caller.modern)
         may_be_known = key is not None or state is not None
+        request = _Request(ctx, params, caller, session, call, state, rounds, may_be_known)
         try:
+            if state is not None:
+                await rounds.take_answers(state, params.input_responses)
             async with forward_events(ctx, call_id, self._log_levels.of_request(ctx)) as listen:
-                answer = await self._run(request, turn, listen, may_be_known=may_be_known)
-                if state_of(answer.wire) is CallState.WAITING and answer.key:
+                answer = await rounds.attend(self._run(request, turn, listen), may_be_running=may_be_known)
+                if isinstance(answer, CallResult) and _is_waiting(answer):
                     return await self._confirm(request, answer, listen)
         except asyncio.CancelledError:
             # A read stops; a write finishes, and its outcome is kept under its key.
-            self._runtime.orchestrator.interrupt(session, CANCELLED, {call_id})
+            self._questions.cancel(session, call_id, may_run_elsewhere=may_be_known)
             raise
         return await self._result(request, answer)
 
-    async def _run(
-        self, request: _Request, turn: str | None, listen: Listener | None, *, may_be_known: bool
-    ) -> CallResult:
+    async def _run(self, request: _Request, turn: str | None, listen: Listener | None) -> CallResult:
         session, call = request.session, request.call
         again = False
-        if may_be_known:
+        if request.may_be_known:
             status = await self._runtime.ledger.status(stable_key(session.id, call.call_id or ""))
             again = status.state is not CallState.NEVER_RUN
         return await self._sessions.direct_calls.run(session, call, again=again, group=turn, listen=listen)
@@ -122,7 +130,9 @@ class McpCalls:
             if request.caller.modern and given is not None and given.action == "accept":
                 return elicitation.input_required(channel, session, pending, link)
             return self._waiting(request, answer, pending, link)
-        return await self._result(request, await self._carry_out(request, decision, pending, listen))
+        work = self._carry_out(request, decision, pending, listen)
+        may_be_running = decision is UserDecision.ELSEWHERE
+        return await self._result(request, await request.rounds.attend(work, may_be_running=may_be_running))
 
     async def _carry_out(
         self, request: _Request, decision: UserDecision, pending: PendingConfirmation, listen: Listener | None
@@ -130,16 +140,24 @@ class McpCalls:
         calls, session = self._sessions.direct_calls, request.session
         if decision is UserDecision.ELSEWHERE:
             return await calls.run(session, request.call, again=True, listen=listen)
-        token = request.state.token if request.state else confirmation_token(session, pending.id)
+        state = request.state
+        token = state.token if state and state.token else confirmation_token(session, pending.id)
         approve = decision is UserDecision.APPROVED
         outcome = await calls.resolve_confirmation(session, token, approve=approve, listen=listen)
         if outcome is None:
             raise MCPError(t.INVALID_PARAMS, "The confirmation of this call is unknown; make a new call.")
         return outcome
 
-    async def _result(self, request: _Request, answer: CallResult) -> Result:
+    async def _result(self, request: _Request, answer: CallResult | Result) -> Result:
+        if not isinstance(answer, CallResult):
+            return answer
         tool = self._tool(request)
         result = to_result(answer, tool)
+        missing = request.rounds.missing_capabilities
+        if missing and result["isError"] and request.caller.modern:
+            text = "The tool needs something that this client cannot do."
+            data = {"requiredCapabilities": missing, **result["_meta"]}
+            raise MCPError(t.MISSING_REQUIRED_CLIENT_CAPABILITY, text, data)
         if tool is not None and not result["isError"]:
             data = result["structuredContent"]
             result["content"] += await self._files.of_result(tool.manifest, data, request.ctx.request)
@@ -154,6 +172,10 @@ class McpCalls:
 
     def _tool(self, request: _Request) -> RegisteredTool | None:
         return self._runtime.registry.catalog(request.session.toolset).get(request.call.tool_id)
+
+
+def _is_waiting(answer: CallResult) -> bool:
+    return state_of(answer.wire) is CallState.WAITING and bool(answer.key)
 
 
 def _key(meta: Any, name: str) -> str | None:

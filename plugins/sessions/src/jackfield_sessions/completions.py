@@ -67,8 +67,8 @@ class Completions:
         self._count = count
         self._running = 0
 
-    async def ask(self, request: ModelRequest) -> ModelAnswer | None:
-        """Return the model's text; None if the provider gives none."""
+    async def ask(self, request: ModelRequest, call_id: str | None = None) -> ModelAnswer | None:  # noqa: ARG002
+        """Return the model's text, for whichever call; None if the provider gives none."""
         if self._running >= MAX_RUNNING:
             return None
         self._running += 1

@@ -264,7 +264,7 @@ class SessionManager:
             for live in list(self.live.values()):
                 closing = live.close_due(self.options, now)
                 if closing is not None and live.closing is None:
-                    self._spawn(live.close(closing))
+                    self.spawn(live.close(closing))
             with suppress(StoreUnavailableError):
                 await self._close_deleted()
                 await self.admission.answer_requests_for_room()
@@ -273,10 +273,10 @@ class SessionManager:
                     checked = now
                     await self._close_banned()
                     if not self.draining:
-                        self._spawn(self._orphaned_calls.sweep())
+                        self.spawn(self._orphaned_calls.sweep())
             if now - pruned > self.options.prune_seconds:
                 pruned = now
-                self._spawn(self._prune())
+                self.spawn(self._prune())
 
     @property
     def draining(self) -> bool:
@@ -304,7 +304,7 @@ class SessionManager:
     def release_stream(self, user: str, stream_id: str) -> None:
         """Stop counting an event stream that has ended."""
         self.streams.forget(user, stream_id)
-        self._spawn(self._release_stream(user, stream_id))
+        self.spawn(self._release_stream(user, stream_id))
 
     async def _release_stream(self, user: str, stream_id: str) -> None:
         # Without the store, other hosts count the stream until this host no longer reports.
@@ -383,7 +383,7 @@ class SessionManager:
         await self.owners.add(live)
         self.live[session.id] = live
         live.start()
-        self._spawn(self._watch_end(live))
+        self.spawn(self._watch_end(live))
 
     async def _watch_end(self, live: LiveSession) -> None:
         """Record the end of a session, then remove it."""
@@ -419,7 +419,7 @@ class SessionManager:
             live = self.live.get(session_id)
             if live is not None and live.closing is None:
                 live.checkpoint.disable()
-                self._spawn(live.close(UNKNOWN_SESSION))
+                self.spawn(live.close(UNKNOWN_SESSION))
 
     async def _close_banned(self) -> None:
         """Close the sessions of users who were banned, on whichever host that happened.
@@ -433,7 +433,7 @@ class SessionManager:
         for live in list(self.live.values()):
             known = {live.session.user or live.session.id} & self._banned & banned
             if known and live.closing is None and not live.ending:
-                self._spawn(live.close(BANNED))
+                self.spawn(live.close(BANNED))
         self._banned = banned
 
     async def _prune(self) -> None:
@@ -442,7 +442,8 @@ class SessionManager:
         except StoreUnavailableError as error:
             _log.warning("expired entries could not be removed from the store: %s", error)
 
-    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
+    def spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        """Do some work in the background, until it is done or the host closes."""
         task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
