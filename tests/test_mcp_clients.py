@@ -83,7 +83,7 @@ def check(name: str, seen: Observed) -> None:
     assert "nowhere" in seen.unknown
     if name in ASKING:
         assert seen.questions == ["Go on?"]
-        assert seen.write == {"approved": {"message": "Go on?"}, "state": "state-ok"}
+        assert seen.write == {"approved": {"message": "Go on?"}}
     else:
         # The call did not run, and the agent learns that a person has to approve it.
         assert seen.write["error"]["type"] == "CONFIRMATION_REQUIRED"

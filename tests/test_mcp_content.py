@@ -18,13 +18,23 @@ from jackfield_testkit import ImageServer
 from mcp import StdioServerParameters
 from mcp.client.client import Client
 from mcp_interop.deployment import BuiltDeployment, serving
-from mcp_types import CallToolResult, ElicitResult, ImageContent, ResourceLink, ToolListChangedNotification
+from mcp_types import (
+    AudioContent,
+    CallToolResult,
+    ElicitResult,
+    EmbeddedResource,
+    ImageContent,
+    ResourceLink,
+    TextResourceContents,
+    ToolListChangedNotification,
+)
 
 SHOP = Path(__file__).parents[1] / "plugins" / "mcp-tools" / "tests" / "shop_server.py"
 
 READS = {"category": "retrieval"}
+SHOP_TOOLS = ("get_price", "picture", "change", "sound")
 
-MAX_IMAGE_BYTES = 250
+MAX_FILE_BYTES = 250
 """Room for one picture of the tests' image server, and not for two."""
 
 each_era = pytest.mark.parametrize("era", ["legacy", "2026-07-28"])
@@ -46,7 +56,7 @@ class ContentDeployment(BuiltDeployment):
 
     def __init__(self, folder: Path, image_server: str) -> None:
         self.tables = {
-            "endpoints.mcp": {"trust_clients": True, "max_image_bytes": MAX_IMAGE_BYTES},
+            "endpoints.mcp": {"trust_clients": True, "max_file_bytes": MAX_FILE_BYTES},
             "capabilities.images": {
                 "provider": "openai",
                 "base_url": image_server,
@@ -55,12 +65,9 @@ class ContentDeployment(BuiltDeployment):
             "capabilities.mcp": {"folder": str(folder / "files")},
             "capabilities.mcp.servers.shop": {
                 "command": [sys.executable, str(SHOP), str(folder), "new"],
-                "allow": ["get_price", "picture", "change"],
+                "allow": list(SHOP_TOOLS),
             },
-            **{
-                f"capabilities.mcp.servers.shop.tools.{name}": READS
-                for name in ("get_price", "picture", "change")
-            },
+            **{f"capabilities.mcp.servers.shop.tools.{name}": READS for name in SHOP_TOOLS},
         }
         super().__init__(folder, expiry=600)
 
@@ -149,8 +156,28 @@ def test_a_file_of_another_server_is_an_image_only_if_it_is_one(host: Host, era:
             assert image.mime_type == "image/png"
             assert base64.b64decode(image.data).startswith(b"\x89PNG")
             answer = fetched(link)
-            assert answer.content == b"<script>"
+            assert answer.content == b"<script>\0"
             assert answer.headers["content-type"] == "application/octet-stream"
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("over_stdio", [False, True], ids=["http", "stdio"])
+def test_sound_and_text_of_another_server_are_content_of_the_result(
+    deployment: ContentDeployment, host: Host, over_stdio: bool
+) -> None:
+    async def run() -> None:
+        server = deployment.stdio if over_stdio else f"http://127.0.0.1:{host.port}/mcp"
+        async with asyncio.timeout(60), Client(server) as client:
+            result = await client.call_tool("shop__sound", {})
+        _, audio, embedded = result.content
+        assert isinstance(audio, AudioContent)
+        assert audio.mime_type == "audio/wav"
+        assert base64.b64decode(audio.data).startswith(b"RIFF")
+        assert isinstance(embedded, EmbeddedResource)
+        assert isinstance(embedded.resource, TextResourceContents)
+        # The server calls the text a page, and the sound an image.
+        assert (embedded.resource.mime_type, embedded.resource.text) == ("text/plain", "Größe: <b>3</b>\n")
 
     asyncio.run(run())
 

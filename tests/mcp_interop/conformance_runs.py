@@ -6,16 +6,19 @@ import asyncio
 import json
 import os
 import sys
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 import httpx
+from jackfield.contract.context import UserAnswer
 from jackfield_mcp_tools.call_failures import CallError, NotConnectedError
 from jackfield_mcp_tools.settings import OAuthSettings, ServerSettings
 from jackfield_mcp_tools.supervised_server import ServerState, SupervisedServer
-from jackfield_testkit import ImageServer
+from jackfield_sessions.questions import form_defaults
+from jackfield_testkit import ImageServer, ToolTestContext
 
 from mcp_interop.conformance import REVISIONS, Scenario, run
 from mcp_interop.deployment import InteropDeployment, serving
@@ -65,7 +68,8 @@ async def _serve_scenario(reader: asyncio.StreamReader, writer: asyncio.StreamWr
 
 async def play(url: str, context: dict[str, Any], *, oauth: bool) -> None:
     """Connect to a server as a host does, list its tools, and call each of them."""
-    settings = ServerSettings(url=url, oauth=await _oauth(url, context) if oauth else None)
+    token = await _oauth(url, context) if oauth else None
+    settings = ServerSettings(url=url, oauth=token, elicitation="ask", elicitation_timeout=10.0)
     server = SupervisedServer("suite", settings, lambda _: None)
     server.start()
     try:
@@ -74,9 +78,9 @@ async def play(url: str, context: dict[str, Any], *, oauth: bool) -> None:
             name: definition.wire["inputSchema"] for name, definition in (server.definitions or {}).items()
         }
         for name, arguments in _calls(context, schemas):
-            # The host refuses a server's questions, and goes on.
+            # The host refuses some requests of a server, and goes on.
             with suppress(CallError):
-                await server.call(name, arguments, _no_progress)
+                await server.call(name, arguments, _Person())
     finally:
         await server.close()
 
@@ -121,5 +125,12 @@ async def _oauth(url: str, context: dict[str, Any]) -> OAuthSettings:
     return OAuthSettings(issuer=issuer, client_id=context["client_id"], client_secret_env=SECRET)
 
 
-async def _no_progress(message: str, *, fraction: float | None = None) -> None:
-    """Ignore progress."""
+class _Person(ToolTestContext):
+    """A user who submits every form as it is shown."""
+
+    async def ask_user(
+        self, message: str, parameters: Mapping[str, Any], *, asked_by: str, seconds: float
+    ) -> UserAnswer:
+        """Answer with the values that the form shows first."""
+        await super().ask_user(message, parameters, asked_by=asked_by, seconds=seconds)
+        return UserAnswer("submitted", form_defaults(parameters))

@@ -44,7 +44,11 @@ class InteropDeployment(Deployment):
 
     def freeze(self) -> Path:
         site = Site(self.folder / "site")
-        site.distribution("conformance-tools", "1.0.0", {"jackfield.families": {"conformance": FAMILY.name}})
+        entry_points = {
+            "jackfield.families": {"conformance": FAMILY.name},
+            "jackfield.plugins": {"samples": f"{FAMILY.name}.samples"},
+        }
+        site.distribution("conformance-tools", "1.0.0", entry_points)
         shutil.copytree(FAMILY, site.folder / FAMILY.name, ignore=shutil.ignore_patterns("__pycache__"))
         return site.frozen(*self.allow)
 

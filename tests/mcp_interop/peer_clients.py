@@ -12,7 +12,7 @@ from mcp_interop.node_packages import INSTALLED, node
 
 READ, READ_ARGUMENTS = "format_datetime", {"datetime": "2026-03-08T14:30:00Z", "locale": "en-GB"}
 INVALID_ARGUMENTS = {"style": "loud"}
-WRITE, WRITE_ARGUMENTS = "test_elicitation", {"message": "Go on?"}
+WRITE, WRITE_ARGUMENTS = "test_confirmation", {"message": "Go on?"}
 
 
 class Target(NamedTuple):

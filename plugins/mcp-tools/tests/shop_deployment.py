@@ -23,7 +23,7 @@ from jackfield_builder.snapshot import write_snapshot
 
 SERVER = Path(__file__).with_name("shop_server.py")
 READS = {"category": "retrieval"}
-READING = ("get_price", "report", "picture", "pictures", "change", "read_meta", "survey", "compose")
+READING = ("get_price", "report", "picture", "pictures", "change", "read_meta", "survey", "compose", "sound")
 ALLOW = ("jackfield-mcp-tools", "jackfield-policies")
 
 

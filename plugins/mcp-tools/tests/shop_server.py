@@ -51,6 +51,7 @@ def definitions() -> list[t.Tool]:
         definition("change", "Reads the definitions again.", {}),
         definition("report", "Returns a long text.", {"length": {"type": "integer"}}),
         definition("picture", "Returns a picture.", {}),
+        definition("sound", "Returns a sound and a text as files.", {}),
         definition("pictures", "Returns a picture twice.", {"structured": {"type": "boolean"}}),
         definition("ask", "Asks the user for a name.", {}),
         definition("environment", "Returns the environment of the server.", {}),
@@ -101,8 +102,8 @@ async def call_tool(ctx: Any, params: t.CallToolRequestParams) -> Any:
             return text("changed")
         case "report":
             return text("word " * (args["length"] // 5))
-        case "picture" | "pictures":
-            return pictures(args.get("structured"))
+        case "picture" | "pictures" | "sound":
+            return sound() if params.name == "sound" else pictures(args.get("structured"))
         case "ask":
             return await ask(ctx)
         case "survey" | "compose":
@@ -117,7 +118,7 @@ def pictures(is_structured: bool | None) -> t.CallToolResult:
     """Return a picture with a file, or with itself in the structured content or in a text."""
     image = t.ImageContent(type="image", data=PIXEL, mime_type="text/html")
     if is_structured is None:
-        blob = t.BlobResourceContents(uri="file:///a.bin", blob=base64.b64encode(b"<script>").decode())
+        blob = t.BlobResourceContents(uri="file:///a.bin", blob=base64.b64encode(b"<script>\0").decode())
         return t.CallToolResult(content=[image, t.EmbeddedResource(type="resource", resource=blob)])
     uri = f"data:image/png;base64,{PIXEL}"
     if not is_structured:
@@ -131,6 +132,15 @@ def pictures(is_structured: bool | None) -> t.CallToolResult:
     return t.CallToolResult(content=[image], structured_content=structured)
 
 
+def sound() -> t.CallToolResult:
+    """Return a sound that is declared as an image, and a text that is declared as a page."""
+    wave = base64.b64encode(b"RIFF\x24\0\0\0WAVEfmt ").decode()
+    page = base64.b64encode("Größe: <b>3</b>\n".encode()).decode()
+    audio = t.AudioContent(type="audio", data=wave, mime_type="image/png")
+    blob = t.BlobResourceContents(uri="file:///a.html", blob=page, mime_type="text/html")
+    return t.CallToolResult(content=[audio, t.EmbeddedResource(type="resource", resource=blob)])
+
+
 async def ask(ctx: Any) -> Any:
     schema = {"type": "object", "properties": {"name": {"type": "string"}}}
     if ERA == "old":
@@ -140,7 +150,9 @@ async def ask(ctx: Any) -> Any:
     return t.InputRequiredResult(input_requests={"name": request}, request_state="s")
 
 
-SIZE = {"type": "string", "title": "Size", "enum": ["s", "m"], "enumNames": ["Small", "Medium"]}
+SIZE = {
+    "type": "string", "title": "Size", "enum": ["s", "m"], "enumNames": ["Small", "Medium"], "default": "m",
+}  # fmt: skip
 FIELDS: dict[str, dict[str, Any]] = {
     "order": {"name": {"type": "string", "title": "Your name"}, "size": SIZE, "count": {"type": "integer"}},
     "password": {"value": {"type": "string", "title": "Your password"}},

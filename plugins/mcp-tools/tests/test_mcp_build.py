@@ -27,7 +27,7 @@ def test_the_tools_of_all_pages_are_frozen_with_a_prefix(tmp_path: Path) -> None
     assert sorted(built.snapshot.tools) == [
         "shop__ask", "shop__change", "shop__compose", "shop__environment", "shop__fail", "shop__get_price",
         "shop__hang", "shop__picture", "shop__pictures", "shop__place_order", "shop__read_meta",
-        "shop__report", "shop__show_meta", "shop__survey", "shop__tag",
+        "shop__report", "shop__show_meta", "shop__sound", "shop__survey", "shop__tag",
     ]  # fmt: skip
     origin = built.snapshot.tools["shop__place_order"].origin
     assert origin is not None

@@ -48,7 +48,7 @@ def test_a_server_is_added_inspected_built_and_its_change_reported(tmp_path: Pat
 
     assert "no frozen tools" in jackfield(tmp_path, "mcp", "list")
     assert "JF035" in jackfield(tmp_path, "build")
-    assert "14 frozen tools" in jackfield(tmp_path, "mcp", "list")
+    assert "15 frozen tools" in jackfield(tmp_path, "mcp", "list")
 
     shop.redefine()
     report: dict[str, Any] = json.loads(jackfield(tmp_path, "mcp", "inspect", "shop", "--json", status=1))

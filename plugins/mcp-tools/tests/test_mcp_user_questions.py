@@ -59,6 +59,7 @@ async def test_the_user_answers_a_question_of_the_server_in_a_form(folder: ShopF
         assert form["description"] == "The MCP server shop asks: What shall we send?"
         assert form["callId"] == ada.of("tool_start")[0]["callId"]
         assert form["parameters"]["required"] == ["name"]
+        assert form["values"] == {"size": "m"}
         assert form["parameters"]["properties"]["size"]["oneOf"][1] == {"const": "m", "title": "Medium"}
         await ada.say("form_submit", formId=form["formId"], values={"size": "xl"})
         refused = await ada.until_type("error")
@@ -234,14 +235,15 @@ def test_other_words_are_not_taken_for_secrets(text: str) -> None:
 
 
 def test_a_form_keeps_only_known_keywords_with_bounds() -> None:
-    field = {"type": "string", "pattern": "(a+)+$", "default": "x", "x-evil": 1, "format": "email"}
-    tags = {"type": "array", "items": {"type": "string", "enum": ["a", "b"]}, "maxItems": 2}
+    field = {"type": "string", "pattern": "(a+)+$", "default": 5, "x-evil": 1, "format": "email"}
+    options = {"type": "array", "items": {"type": "string", "enum": ["a", "b"]}, "maxItems": 2}
+    tags = {**options, "default": ["b"]}
     _, schema = form_of("What?", {"type": "object", "properties": {"mail": field, "tags": tags}})
     assert schema == {
         "type": "object",
         "properties": {
             "mail": {"type": "string", "maxLength": 4000, "format": "email"},
-            "tags": {"type": "array", "items": {"type": "string", "enum": ["a", "b"]}, "maxItems": 2},
+            "tags": tags,
         },
         "required": [],
         "additionalProperties": False,

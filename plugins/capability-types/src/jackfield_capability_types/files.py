@@ -8,6 +8,13 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 IMAGE_TYPES = ("image/gif", "image/jpeg", "image/png", "image/webp")
 """The media types of the images that every client can show."""
 
+AUDIO_TYPES = ("audio/flac", "audio/mpeg", "audio/ogg", "audio/wav")
+"""The media types of sound that clients commonly play."""
+
+TEXT_TYPE = "text/plain"
+
+OTHER_TYPE = "application/octet-stream"
+
 
 class ShownFile(NamedTuple):
     """A file to which the data of a result refers."""
@@ -26,9 +33,31 @@ class FileContent(NamedTuple):
     """The content of a stored file."""
 
     media_type: str
-    """One of `IMAGE_TYPES` only if the content was decoded as such an image."""
+    """One of `IMAGE_TYPES` only if the content was decoded as such an image, else what was recognised."""
 
     content: bytes
+
+
+def recognised_type(content: bytes) -> str:
+    """Return the media type of a file that is no image, from its content: sound, text or anything else."""
+    if content[:4] == b"RIFF" and content[8:12] == b"WAVE":
+        return "audio/wav"
+    if content[:4] == b"OggS":
+        return "audio/ogg"
+    if content[:4] == b"fLaC":
+        return "audio/flac"
+    # Eleven set bits begin every frame; the next four say that it is MPEG audio of layer 3.
+    if content[:3] == b"ID3" or (content[:1] == b"\xff" and content[1:2] and content[1] & 0xE6 == 0xE2):
+        return "audio/mpeg"
+    return TEXT_TYPE if _is_text(content) else OTHER_TYPE
+
+
+def _is_text(content: bytes) -> bool:
+    try:
+        text = content.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return bool(text) and all(each.isprintable() or each in "\t\n\r" for each in text)
 
 
 @runtime_checkable

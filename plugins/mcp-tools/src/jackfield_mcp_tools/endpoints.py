@@ -7,13 +7,13 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from jackfield_builder.listed_definitions import visible
+from jackfield_capability_types.files import IMAGE_TYPES, OTHER_TYPE
 from jackfield_images.files import FilesUnavailableError
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from jackfield_mcp_tools.results import FILES_PATH
-from jackfield_mcp_tools.stored_files import OCTETS
 
 if TYPE_CHECKING:
     from jackfield_mcp_tools.foreign_servers import ForeignServers, ServerReport
@@ -40,7 +40,7 @@ FILES_OPENAPI: Mapping[str, Any] = {
                 "responses": {
                     "200": {
                         "description": "The file; only images are shown, others are downloaded.",
-                        "content": {OCTETS: {"schema": {"type": "string", "format": "binary"}}},
+                        "content": {OTHER_TYPE: {"schema": {"type": "string", "format": "binary"}}},
                     },
                     "404": {"description": "There is no such file."},
                     "503": {"description": "The files cannot be read at the moment."},
@@ -76,14 +76,14 @@ def file_routes(servers: ForeignServers) -> list[Route]:
             return _error(404, "unknown_file", "There is no such file; it may have been removed.")
         file, content = found
         # What a server sends must not run in the pages of this host.
-        disposition = "attachment" if file.media_type == OCTETS else "inline"
+        is_image = file.media_type in IMAGE_TYPES
         headers = {
             "Cache-Control": "private, max-age=31536000, immutable",
-            "Content-Disposition": disposition,
+            "Content-Disposition": "inline" if is_image else "attachment",
             "Content-Security-Policy": "sandbox; default-src 'none'",
             "X-Content-Type-Options": "nosniff",
         }
-        return Response(content, media_type=file.media_type, headers=headers)
+        return Response(content, media_type=file.media_type if is_image else OTHER_TYPE, headers=headers)
 
     return [Route(f"{FILES_PATH}/{{id}}", show, methods=["GET"])]
 

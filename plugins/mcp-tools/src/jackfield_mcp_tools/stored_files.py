@@ -11,6 +11,7 @@ import re
 import secrets
 from typing import Any, NamedTuple
 
+from jackfield_capability_types.files import recognised_type
 from jackfield_images.files import FilesUnavailableError, ImageBucket, ImageFolder
 from jackfield_images.image_store import NotAnImageError, inspect
 
@@ -18,7 +19,6 @@ from jackfield_mcp_tools.settings import McpToolsSettings
 
 _ID = re.compile(r"[0-9a-f]{32}")
 _MAX_FACTS = 4096
-OCTETS = "application/octet-stream"
 
 
 class StoredFile(NamedTuple):
@@ -37,11 +37,11 @@ class StoredFiles:
         self._max_bytes = settings.max_file
 
     def keep(self, content: bytes) -> StoredFile:
-        """Store a file; raises `OSError` if that fails. Only what is an image is stored as one."""
+        """Store a file as what it is, whatever the server calls it; raises `OSError` if that fails."""
         try:
             media_type = inspect(content).media_type
         except NotAnImageError:
-            media_type = OCTETS
+            media_type = recognised_type(content)
         kept = StoredFile(secrets.token_hex(16), media_type, len(content))
         self._files.prepare()
         self._files.write(f"{kept.id}.bin", content, media_type)

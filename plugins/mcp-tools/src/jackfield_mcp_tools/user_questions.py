@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from jackfield.registry.arguments import Arguments
 from jackfield_builder.listed_definitions import visible
 
 MAX_FIELDS = 20
@@ -44,7 +45,7 @@ def form_of(message: str, requested: Mapping[str, Any]) -> tuple[str, dict[str, 
         raise UnsuitableQuestionError("its schema is no object with properties")
     if len(properties) > MAX_FIELDS:
         raise UnsuitableQuestionError(f"it has more than {MAX_FIELDS} fields")
-    fields = {name: _field(name, schema) for name, schema in properties.items()}
+    fields = {name: _with_default(_field(name, schema), schema) for name, schema in properties.items()}
     _refuse_secrets(text, *fields, *(_texts(each) for each in fields.values()))
     given = requested.get("required") or ()
     required = [name for name in fields if isinstance(given, list | tuple) and name in given]
@@ -88,6 +89,15 @@ def _field(name: str, schema: Any) -> dict[str, Any]:
         case _:
             raise UnsuitableQuestionError("a field is neither a primitive value nor a choice")
     return field
+
+
+def _with_default(field: dict[str, Any], schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a field with the value that the server suggests, if that fits; the user sees it."""
+    value = schema.get("default")
+    if value is None or (isinstance(value, str) and visible(value) != value):
+        return field
+    form = {"type": "object", "properties": {"value": field}, "additionalProperties": False}
+    return field if Arguments(form).violations({"value": value}) else {**field, "default": value}
 
 
 def _text(schema: Mapping[str, Any]) -> dict[str, Any]:

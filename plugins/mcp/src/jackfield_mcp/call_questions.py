@@ -68,6 +68,7 @@ class CallQuestions:
     def __init__(self, sessions: SessionManager, messages: HostMessages) -> None:
         self._orchestrator = sessions.runtime.orchestrator
         self._store = sessions.runtime.store
+        self._stopping = sessions.stopping
         self._messages = messages
         self._calls: dict[_CallKey, _RunningCall] = {}
         self._watchers: dict[_CallKey, set[asyncio.Event]] = {}
@@ -122,18 +123,28 @@ class CallQuestions:
         call.questions[question_id] = question
         record = f"{_prefix(key)}{question_id}"
         try:
-            async with asyncio.timeout(seconds):
-                await self._store.put(record, value, ttl=seconds)
-                if not self._wake(key):
-                    session_id, call_id = key
-                    await self._messages.send("question", session=session_id, call=call_id)
-                return await question.response
-        except (TimeoutError, StoreUnavailableError):
+            await self._store.put(record, value, ttl=seconds)
+            if not self._wake(key):
+                session_id, call_id = key
+                await self._messages.send("question", session=session_id, call=call_id)
+            return await self._response(question, seconds)
+        except StoreUnavailableError:
             return None
         finally:
             del call.questions[question_id]
             with suppress(StoreUnavailableError):
                 await self._store.delete(record)
+
+    async def _response(self, question: _OpenQuestion, seconds: float) -> Any:
+        """Wait for the response, at most this long, and no longer than the host serves."""
+        stopping = asyncio.create_task(self._stopping.wait())
+        try:
+            await asyncio.wait(
+                {question.response, stopping}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED
+            )
+        finally:
+            stopping.cancel()
+        return question.response.result() if question.response.done() else None
 
     # The side of the client's requests.
 

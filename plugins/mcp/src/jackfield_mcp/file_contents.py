@@ -1,15 +1,23 @@
-"""The files that a tool shows, as content of its result: images as such, everything else as links."""
+"""The files that a tool shows, as content of its result: images, sound and text, or links to them."""
 
 from __future__ import annotations
 
 import base64
+import hashlib
 import logging
 from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import Any
 
 from jackfield.contract.manifest import ToolManifest
-from jackfield_capability_types.files import IMAGE_TYPES, FileContent, FileSource, ShownFile
+from jackfield_capability_types.files import (
+    AUDIO_TYPES,
+    IMAGE_TYPES,
+    TEXT_TYPE,
+    FileContent,
+    FileSource,
+    ShownFile,
+)
 from starlette.requests import Request
 
 from jackfield_mcp.settings import McpSettings
@@ -27,7 +35,7 @@ class FileContents:
 
     def __init__(self, capabilities: Mapping[str, Any], settings: McpSettings) -> None:
         self._sources = {name: each for name, each in capabilities.items() if isinstance(each, FileSource)}
-        self._max_bytes = settings.max_image_bytes
+        self._max_bytes = settings.max_file_bytes
         self._public_url = settings.public_url
 
     async def of_result(self, tool: ToolManifest, data: Any, request: Request | None) -> list[Content]:
@@ -39,14 +47,14 @@ class FileContents:
             if content is None:
                 continue
             contents.append(content)
-            if content["type"] == "image":
+            if content["type"] != "resource_link":
                 left -= file.size
         return contents
 
     async def _content(
         self, source: FileSource, file: ShownFile, left: int, request: Request | None
     ) -> Content | None:
-        """Return an image if it has at most `left` bytes, else a link; None if the file was removed."""
+        """Return a file if it has at most `left` bytes, else a link; None if the file was removed."""
         if file.size <= left:
             try:
                 found = await source.read_file(file.id)
@@ -56,8 +64,10 @@ class FileContents:
                 if found is None:
                     return None
                 # The size in the data may be wrong, if it comes from another system.
-                if found.media_type in IMAGE_TYPES and len(found.content) == file.size:
-                    return _image(found)
+                if len(found.content) == file.size:
+                    content = _embedded(found, self._uri(file, request))
+                    if content is not None:
+                        return content
         return self._link(file, request)
 
     def _files(self, tool: ToolManifest, data: Any) -> Iterator[tuple[FileSource, ShownFile]]:
@@ -72,13 +82,22 @@ class FileContents:
 
     def _link(self, file: ShownFile, request: Request | None) -> Content | None:
         """Return a link to a file; None if no address of a host is known."""
+        uri = self._uri(file, request)
+        return uri and {"type": "resource_link", "uri": uri, "name": file.id, "size": file.size}
+
+    def _uri(self, file: ShownFile, request: Request | None) -> str | None:
         base = self._public_url or (str(request.base_url) if request is not None else None)
-        if base is None:
-            return None
-        uri = f"{base.rstrip('/')}{file.path}"
-        return {"type": "resource_link", "uri": uri, "name": file.id, "size": file.size}
+        return None if base is None else f"{base.rstrip('/')}{file.path}"
 
 
-def _image(found: FileContent) -> Content:
-    data = base64.b64encode(found.content).decode()
-    return {"type": "image", "data": data, "mimeType": found.media_type}
+def _embedded(found: FileContent, uri: str | None) -> Content | None:
+    """Return the content of a file that clients can show; None for all other kinds of files."""
+    media_type, content = found
+    if media_type == TEXT_TYPE:
+        # A resource needs an address, also where no host serves the file.
+        named = uri or f"urn:sha256:{hashlib.sha256(content).hexdigest()}"
+        resource = {"uri": named, "mimeType": media_type, "text": content.decode("utf-8", "replace")}
+        return {"type": "resource", "resource": resource}
+    kind = "image" if media_type in IMAGE_TYPES else "audio" if media_type in AUDIO_TYPES else None
+    data = base64.b64encode(content).decode()
+    return kind and {"type": kind, "data": data, "mimeType": media_type}

@@ -41,12 +41,12 @@ class McpSettings:
         Unit("seconds"),
         Help("How long a call waits for the user's decision on its card before it is answered."),
     ] = 120.0
-    max_image_bytes: Annotated[
+    max_file_bytes: Annotated[
         int,
         Ge(0),
         Le(33_554_432),
         Unit("bytes"),
-        Help("The maximum size of all images in a result together; clients get links to further ones."),
+        Help("The maximum size of all files in a result together; clients get links to further ones."),
     ] = 4_194_304
     page_size: Annotated[
         int, Ge(1), Le(500), Unit("tools"), Help("The maximum number of tools in a page of `tools/list`.")

@@ -29,6 +29,16 @@ class _OpenQuestion(NamedTuple):
     answer: asyncio.Future[UserAnswer]
 
 
+def form_defaults(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values that the form shows first."""
+    fields = parameters.get("properties") or {}
+    return {
+        name: field["default"]
+        for name, field in fields.items()
+        if isinstance(field, Mapping) and "default" in field
+    }
+
+
 class Questions:
     """The open questions of one session."""
 
@@ -51,7 +61,7 @@ class Questions:
         form = FormRequest(
             form_id=form_id,
             tool=question.tool_id,
-            values={},
+            values=form_defaults(question.parameters),
             description=question.message,
             parameters=dict(question.parameters),
             asked_by=question.asked_by,
