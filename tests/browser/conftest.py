@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,15 @@ import pytest
 pytest.importorskip("playwright", reason="these tests need playwright")
 pytest.importorskip("axe_playwright_python", reason="these tests need axe-playwright-python")
 
-from browser.harness import Deployment, chromium, create_site
+from browser.harness import Deployment, chromium, create_site, shared_chromium
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _close_chromium() -> Iterator[None]:
+    """End the browser after the last test."""
+    yield
+    if shared_chromium.cache_info().currsize:
+        shared_chromium().close()
 
 
 @pytest.fixture(scope="session")

@@ -1,9 +1,12 @@
 """The console in Chromium, served by a host in its own process with a scripted model.
 
-async with open_console(deployment, script) as console:
-    await console.open()
-    await console.send("hello")
-    await expect(console.page.get_by_text("Hello.")).to_be_visible()
+async def test() -> None:
+    async with open_console(deployment, script) as console:
+        await console.open()
+        await console.send("hello")
+        await expect(console.page.get_by_text("Hello.")).to_be_visible()
+
+run_with_chromium(test())
 """
 
 from __future__ import annotations
@@ -15,9 +18,10 @@ import shutil
 import signal
 import socket
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +31,7 @@ from jackfield.protocol.messages import CLIENT_MESSAGES, HOST_MESSAGES
 from jackfield_scripted import Script
 from jackfield_scripted.openai import OpenAIServer
 from jackfield_testkit.sites import Site
-from playwright.async_api import BrowserContext, Page, async_playwright, expect
+from playwright.async_api import Browser, BrowserContext, Page, async_playwright, expect
 
 TIMEOUT_MS = 60_000
 """How long a test waits for an element before it fails."""
@@ -237,6 +241,67 @@ class Console:
         assert not serious, "\n".join(serious)
 
 
+class Chromium:
+    """Playwright and a Chromium that the tests of this process share; each test has a context of its own.
+
+    Both belong to an event loop, on which all these tests run one after the other.
+    """
+
+    def __init__(self) -> None:
+        self._runner = asyncio.Runner()
+        self._playwright = self._runner.run(async_playwright().start())
+        self._shared: Browser | None = None
+
+    def run(self, test: Coroutine[Any, Any, None]) -> None:
+        """Run a test and cancel the tasks that it leaves behind, as `asyncio.run` does."""
+        own = asyncio.all_tasks(self._runner.get_loop())
+        try:
+            self._runner.run(test)
+        finally:
+            self._runner.run(_cancel_all_but(own))
+
+    @asynccontextmanager
+    async def browser(self, args: Sequence[str]) -> AsyncIterator[Browser]:
+        """Return the shared browser, or a new one if it needs further arguments."""
+        if args:
+            browser = await self._launch(args)
+            try:
+                yield browser
+            finally:
+                await browser.close()
+            return
+        if self._shared is None or not self._shared.is_connected():
+            self._shared = await self._launch(())
+        yield self._shared
+
+    def close(self) -> None:
+        """End Chromium and Playwright."""
+        self._runner.run(self._playwright.stop())
+        self._runner.close()
+
+    async def _launch(self, args: Sequence[str]) -> Browser:
+        flags = ["--no-sandbox", "--autoplay-policy=no-user-gesture-required", *args]
+        return await self._playwright.chromium.launch(executable_path=chromium(), args=flags)
+
+
+async def _cancel_all_but(own: set[asyncio.Task[Any]]) -> None:
+    left = asyncio.all_tasks() - own - {asyncio.current_task()}
+    for task in left:
+        task.cancel()
+    await asyncio.gather(*left, return_exceptions=True)
+
+
+@cache
+def shared_chromium() -> Chromium:
+    """Return what the tests of this process share; it starts with the first test."""
+    return Chromium()
+
+
+def run_with_chromium(test: Coroutine[Any, Any, None]) -> None:
+    """Run a test that opens a console."""
+    shared_chromium().run(test)
+
+
 def chromium() -> str:
     """Return the path of Chromium; skip the test if it is not installed."""
     found = shutil.which("chromium") or shutil.which("chromium-browser")
@@ -301,25 +366,24 @@ async def open_console(
     **context: Any,
 ) -> AsyncIterator[Console]:
     """Open the console of a running host; `answer` accepts WebRTC calls, `context` is for Playwright."""
-    executable = chromium()
     options = {"locale": "en-GB", "timezone_id": "Europe/Berlin", "viewport": {"width": 1280, "height": 800}}
-    async with OpenAIServer(*scripts, answer=answer) as server, async_playwright() as playwright:
+    async with (
+        OpenAIServer(*scripts, answer=answer) as server,
+        shared_chromium().browser(args) as browser,
+    ):
         deployment.configure(server, host, provider, more)
         await deployment.start()
-        flags = ["--no-sandbox", "--autoplay-policy=no-user-gesture-required", *args]
-        browser = await playwright.chromium.launch(executable_path=executable, args=flags)
         try:
-            made = await browser.new_context(**{**options, **context})
-            made.set_default_timeout(TIMEOUT_MS)
-            await made.add_init_script(strict_protocol())
-            page = await made.new_page()
-            console = Console(page, made, deployment, server)
-            page.on("pageerror", lambda error: console.problems.append(str(error)))
-            page.on("console", lambda message: _note(console, message.type, message.text))
-            yield console
-            assert not console.problems, console.problems
+            async with await browser.new_context(**{**options, **context}) as made:
+                made.set_default_timeout(TIMEOUT_MS)
+                await made.add_init_script(strict_protocol())
+                page = await made.new_page()
+                console = Console(page, made, deployment, server)
+                page.on("pageerror", lambda error: console.problems.append(str(error)))
+                page.on("console", lambda message: _note(console, message.type, message.text))
+                yield console
+                assert not console.problems, console.problems
         finally:
-            await browser.close()
             await deployment.stop(signal.SIGKILL)
 
 

@@ -13,7 +13,7 @@ from jackfield_host.security.api_keys import new_key
 from jackfield_scripted import Script, ScriptedCall, ScriptedModel
 from playwright.async_api import WebSocketRoute, expect
 
-from browser.harness import Console, Deployment, open_console
+from browser.harness import Console, Deployment, open_console, run_with_chromium
 
 Steps = Callable[[Console], Awaitable[None]]
 
@@ -26,7 +26,7 @@ def browse(deployment: Deployment, steps: Steps, *scripts: Script, **options: An
             await console.open()
             await steps(console)
 
-    asyncio.run(run())
+    run_with_chromium(run())
 
 
 async def answers(model: ScriptedModel) -> None:
@@ -262,15 +262,16 @@ def test_a_call_in_doubt_is_shown_until_an_operator_settles_it(deployment: Deplo
         async with asyncio.timeout(60):
             while not booked(deployment):  # noqa: ASYNC110
                 await asyncio.sleep(0.02)
+        card = page.get_by_role("group", name="Confirmation")
+        # Before the host is killed: the tool may act before the page hears that the approval was recorded.
+        await expect(card).to_contain_text("You approved this call.")
         await deployment.stop(signal.SIGKILL)
         await deployment.start()
         tool = page.locator(".tool")
         await expect(tool).to_contain_text("In doubt: the call may or may not have taken effect.")
         await expect(tool.locator(".tag")).to_have_text("in doubt")
         await expect(page.get_by_text("failed")).to_have_count(0)
-        await expect(page.get_by_role("group", name="Confirmation")).to_contain_text(
-            "You approved this call."
-        )
+        await expect(card).to_contain_text("You approved this call.")
         await console.check_accessibility()
 
         operations = await console.context.new_page()

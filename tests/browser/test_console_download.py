@@ -15,7 +15,7 @@ from jackfield_testkit.sites import Site
 from model_index import MODEL, PARTS, ModelIndex, model_index
 from playwright.async_api import expect
 
-from browser.harness import Console, Deployment, free_port, open_console
+from browser.harness import Console, Deployment, free_port, open_console, run_with_chromium
 
 pytest.importorskip("xllamacpp", reason="the download is offered only where llama.cpp is installed")
 
@@ -62,7 +62,7 @@ def browse(deployment: Deployment, steps: Callable[[Console], Awaitable[None]], 
             await console.open()
             await steps(console)
 
-    asyncio.run(run())
+    run_with_chromium(run())
 
 
 def test_one_button_downloads_the_local_model_and_new_conversations_use_it(

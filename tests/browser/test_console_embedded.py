@@ -20,7 +20,7 @@ from jackfield_local.voice.engines import load_engines, missing_packages
 from jackfield_scripted.openai import OpenAIServer
 from playwright.async_api import expect
 
-from browser.harness import ALLOW, TIMEOUT_MS, Console, Deployment, open_console
+from browser.harness import ALLOW, TIMEOUT_MS, Console, Deployment, open_console, run_with_chromium
 from browser.test_console_voice import CallTraffic, start_call
 
 EVERYTHING = (*ALLOW, "jackfield-transport-local", "jackfield-tool-format-datetime")
@@ -61,7 +61,7 @@ def browse(deployment: Deployment, steps: Callable[[Console], Awaitable[None]], 
             await expect(console.page.get_by_test_id("state")).to_have_text("ready")
             await steps(console)
 
-    asyncio.run(run())
+    run_with_chromium(run())
 
 
 def test_a_question_is_answered_from_the_knowledge_base_with_its_source(embedded: Embedded) -> None:

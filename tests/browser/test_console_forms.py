@@ -14,7 +14,7 @@ import pytest
 from jackfield_testkit.sites import Site
 from playwright.async_api import Locator, WebSocketRoute, expect
 
-from browser.harness import Console, Deployment, create_site, open_console
+from browser.harness import Console, Deployment, create_site, open_console, run_with_chromium
 
 Steps = Callable[[Console], Awaitable[None]]
 
@@ -44,7 +44,7 @@ def browse(deployment: Deployment, steps: Steps, **options: Any) -> None:
             await console.open()
             await steps(console)
 
-    asyncio.run(run())
+    run_with_chromium(run())
 
 
 def booked(deployment: Deployment) -> list[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp_types import Implementation, TextContent
 from playwright.async_api import expect
 
-from browser.harness import Deployment, open_console
+from browser.harness import Deployment, open_console, run_with_chromium
 
 ROOM = {"room": "the red room", "day": "2026-03-01"}
 
@@ -66,4 +65,4 @@ def test_a_user_approves_the_call_of_an_mcp_client_on_its_card(
                 await console.check_accessibility()
             assert (tmp_path / "booked.txt").read_text() == "the red room\n"
 
-    asyncio.run(main())
+    run_with_chromium(main())

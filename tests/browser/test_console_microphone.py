@@ -7,7 +7,7 @@ import asyncio
 from jackfield_scripted import ScriptedModel
 from playwright.async_api import expect
 
-from browser.harness import Deployment, open_console
+from browser.harness import Deployment, open_console, run_with_chromium
 
 WATCH = """
 window.wishes = [];
@@ -38,4 +38,4 @@ def test_the_browser_cancels_echo_and_noise_and_controls_the_gain(deployment: De
             assert asked["autoGainControl"] is True
             assert asked["channelCount"] == 1
 
-    asyncio.run(run())
+    run_with_chromium(run())

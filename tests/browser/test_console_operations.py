@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import re
 from pathlib import Path
@@ -14,7 +13,7 @@ from jackfield_scripted import ScriptedCall, ScriptedModel
 from jackfield_store_sqlite.store import SqliteStore
 from playwright.async_api import Locator, expect
 
-from browser.harness import Console, Deployment, open_console
+from browser.harness import Console, Deployment, open_console, run_with_chromium
 
 
 async def conversation(model: ScriptedModel) -> None:
@@ -80,7 +79,7 @@ def test_metrics_are_updated_live(deployment: Deployment) -> None:
             )
             await console.check_accessibility()
 
-    asyncio.run(main())
+    run_with_chromium(main())
 
 
 def test_a_conversation_is_listed_read_and_downloaded(deployment: Deployment, tmp_path: Path) -> None:
@@ -119,7 +118,7 @@ def test_a_conversation_is_listed_read_and_downloaded(deployment: Deployment, tm
             await page.keyboard.press("Escape")
             await expect(dialog).to_be_hidden()
 
-    asyncio.run(main())
+    run_with_chromium(main())
 
 
 async def booking(model: ScriptedModel) -> None:
@@ -141,7 +140,7 @@ def test_a_call_that_waits_is_not_shown_as_failed_in_a_transcript(deployment: De
             await expect(lines.filter(has_text="book_room is waiting for approval")).to_have_count(1)
             await expect(lines.filter(has_text="failed")).to_have_count(0)
 
-    asyncio.run(main())
+    run_with_chromium(main())
 
 
 def test_a_tool_card_shows_the_policy_decisions(deployment: Deployment) -> None:
@@ -155,7 +154,7 @@ def test_a_tool_card_shows_the_policy_decisions(deployment: Deployment) -> None:
             await expect(decided.filter(has_text="validation")).to_contain_text("defaults filled in")
             await console.check_accessibility()
 
-    asyncio.run(main())
+    run_with_chromium(main())
 
 
 def test_the_audit_can_be_filtered(deployment: Deployment) -> None:
@@ -187,7 +186,7 @@ def test_the_audit_can_be_filtered(deployment: Deployment) -> None:
             await audit.get_by_label("Outcome").select_option("failed")
             await expect(audit).to_contain_text("No matching calls.")
 
-    asyncio.run(main())
+    run_with_chromium(main())
 
 
 async def leave_in_doubt(store: Store, call_id: str, arguments: str) -> str:
@@ -243,7 +242,7 @@ def test_calls_in_doubt_are_settled_after_a_confirmation(deployment: Deployment)
             await expect(page.get_by_text("Another operator may have settled it.")).to_be_visible()
             await expect(doubts).to_have_count(0)
 
-    asyncio.run(main())
+    run_with_chromium(main())
 
 
 def test_users_who_are_not_operators_see_only_their_own_data(deployment: Deployment) -> None:
@@ -261,7 +260,7 @@ def test_users_who_are_not_operators_see_only_their_own_data(deployment: Deploym
             await expect(section(console, "Audit")).to_be_hidden()
             await expect(figure(console, "Calls")).to_be_hidden()
 
-    asyncio.run(main())
+    run_with_chromium(main())
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -276,4 +275,4 @@ def test_the_operations_view_fits_a_phone(deployment: Deployment, scheme: str) -
             assert wide <= size["width"]
             await console.check_accessibility()
 
-    asyncio.run(main())
+    run_with_chromium(main())

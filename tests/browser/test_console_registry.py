@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import subprocess
 import sys
@@ -13,7 +12,7 @@ import pytest
 from jackfield_testkit.sites import Site
 from playwright.async_api import expect
 
-from browser.harness import ALLOW, Console, Deployment, create_site, open_console
+from browser.harness import ALLOW, Console, Deployment, create_site, open_console, run_with_chromium
 
 PLANNING = """\
 from jackfield import ok
@@ -131,7 +130,7 @@ def test_a_validation_error_is_shown_at_its_field(deployment: Deployment) -> Non
             await expect(page.get_by_label("guest")).not_to_have_attribute("aria-invalid", "true")
             await expect(page.get_by_label("days")).to_have_attribute("aria-invalid", "true")
 
-    asyncio.run(main())
+    run_with_chromium(main())
 
 
 def test_every_kind_of_parameter_arrives_with_its_type(deployment: Deployment) -> None:
@@ -182,7 +181,7 @@ def test_every_kind_of_parameter_arrives_with_its_type(deployment: Deployment) -
             await page.get_by_role("button", name="Edit as a form").click()
             assert await page.get_by_label("days").input_value() == "0"
 
-    asyncio.run(main())
+    run_with_chromium(main())
 
 
 def test_a_tried_call_runs_only_after_its_approval(deployment: Deployment) -> None:
@@ -211,7 +210,7 @@ def test_a_tried_call_runs_only_after_its_approval(deployment: Deployment) -> No
             await expect(outcome(console)).to_contain_text("R-17")
             assert booked.read_text() == "Blue room\n"
 
-    asyncio.run(main())
+    run_with_chromium(main())
 
 
 def test_calls_in_one_session_share_its_budgets(deployment: Deployment) -> None:
@@ -232,7 +231,7 @@ def test_calls_in_one_session_share_its_budgets(deployment: Deployment) -> None:
             await expect(outcome(console)).to_contain_text("Failed: LOOP_DETECTED")
             await expect(page.locator(".decisions li.bad")).to_contain_text("loops")
 
-    asyncio.run(main())
+    run_with_chromium(main())
 
 
 def test_a_withheld_tool_says_why(deployment: Deployment) -> None:
@@ -250,7 +249,7 @@ def test_a_withheld_tool_says_why(deployment: Deployment) -> None:
             await expect(page.get_by_role("button", name="Run")).to_have_count(0)
             await console.check_accessibility()
 
-    asyncio.run(main())
+    run_with_chromium(main())
 
 
 def test_the_overview_shows_policies_plugins_and_changes(deployment: Deployment) -> None:
@@ -279,7 +278,7 @@ def test_the_overview_shows_policies_plugins_and_changes(deployment: Deployment)
             await tools.get_by_role("link", name="count_stock").click()
             await expect(page.get_by_role("heading", name="count_stock")).to_be_visible()
 
-    asyncio.run(main())
+    run_with_chromium(main())
 
 
 def test_a_guide_is_rendered_without_scripts(deployment: Deployment) -> None:
@@ -294,7 +293,7 @@ def test_a_guide_is_rendered_without_scripts(deployment: Deployment) -> None:
             await page.get_by_text("As declared for").first.click()
             await expect(page.locator("details[open] pre")).to_contain_text("plan_visit")
 
-    asyncio.run(main())
+    run_with_chromium(main())
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -313,7 +312,7 @@ def test_the_registry_view_fits_a_phone(deployment: Deployment, scheme: str) -> 
             await page.get_by_role("link", name="All tools").click()
             await expect(page.get_by_role("navigation", name="Tools")).to_be_visible()
 
-    asyncio.run(main())
+    run_with_chromium(main())
 
 
 SHOP = Path(__file__).parents[2] / "plugins" / "mcp-tools" / "tests" / "shop_server.py"
@@ -347,7 +346,7 @@ def test_an_mcp_server_is_shown_with_what_it_changed(tmp_path: Path) -> None:
             await console.check_accessibility()
             assert console.problems == []
 
-    asyncio.run(main())
+    run_with_chromium(main())
 
 
 def test_a_developer_accepts_what_an_mcp_server_changed_after_a_question(tmp_path: Path) -> None:
@@ -383,4 +382,4 @@ def test_a_developer_accepts_what_an_mcp_server_changed_after_a_question(tmp_pat
             await expect(servers).to_contain_text("connected")
             await expect(servers).not_to_contain_text("withheld")
 
-    asyncio.run(main())
+    run_with_chromium(main())

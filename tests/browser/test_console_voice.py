@@ -18,7 +18,7 @@ from typing import Any
 from jackfield_scripted import Script, ScriptedCall, ScriptedModel
 from playwright.async_api import WebSocket, WebSocketRoute, expect
 
-from browser.harness import Console, Deployment, open_console
+from browser.harness import Console, Deployment, open_console, run_with_chromium
 
 Steps = Callable[[Console], Awaitable[None]]
 
@@ -55,7 +55,7 @@ def call(deployment: Deployment, steps: Steps, *scripts: Script, **options: Any)
             await expect(console.page.get_by_test_id("state")).to_have_text("ready")
             await steps(console)
 
-    asyncio.run(run())
+    run_with_chromium(run())
 
 
 async def start_call(console: Console) -> None:
@@ -416,4 +416,4 @@ def test_a_call_without_a_microphone_says_what_to_do(deployment: Deployment) -> 
             )
             await expect(console.page.get_by_role("group", name="Call")).to_be_hidden()
 
-    asyncio.run(run())
+    run_with_chromium(run())
