@@ -28,6 +28,7 @@ def create_sbom(snapshot: Snapshot) -> dict[str, Any]:
     from cyclonedx.model import HashAlgorithm, HashType
     from cyclonedx.model.bom import Bom
     from cyclonedx.model.component import Component, ComponentType
+    from cyclonedx.model.dependency import Dependency
     from cyclonedx.output import make_outputter
     from cyclonedx.schema import OutputFormat, SchemaVersion
 
@@ -43,12 +44,22 @@ def create_sbom(snapshot: Snapshot) -> dict[str, Any]:
         hashes=[HashType(alg=HashAlgorithm.SHA_256, content=digest)],
     )
     versions = "\n".join(f"{name} {found[name].version}" for name in components)
-    bom = Bom(components=components.values(), serial_number=uuid.uuid5(_NAMESPACE, f"{digest}\n{versions}"))
+    needed = {name: _needed(name, components) for name in components}
+    # Not with `register_dependency`, which searches all dependencies for each of them.
+    leaves = {name: Dependency(component.bom_ref) for name, component in components.items()}
+    bom = Bom(
+        components=components.values(),
+        dependencies=[
+            Dependency(root.bom_ref, [leaves[name] for name in contributed if name in leaves]),
+            *(
+                Dependency(component.bom_ref, [leaves[each] for each in needed[name]])
+                for name, component in components.items()
+            ),
+        ],
+        serial_number=uuid.uuid5(_NAMESPACE, f"{digest}\n{versions}"),
+    )
     bom.metadata.component = root
     bom.metadata.timestamp = datetime.fromisoformat(snapshot.wire["buildTimestamp"])
-    bom.register_dependency(root, [components[name] for name in contributed if name in components])
-    for name, component in components.items():
-        bom.register_dependency(component, [components[each] for each in _needed(name, components)])
     document: dict[str, Any] = json.loads(
         make_outputter(bom, OutputFormat.JSON, SchemaVersion.V1_6).output_as_string()
     )
@@ -63,6 +74,11 @@ def listed_versions(sbom: Mapping[str, Any]) -> dict[str, str]:
         for each in (components if isinstance(components, list) else [])
         if isinstance(each, dict) and "name" in each and "version" in each
     }
+
+
+def installed_versions() -> dict[str, str]:
+    """Return the versions that a bill of materials of this environment lists, by name."""
+    return {name: metadata.version for name, metadata in installed().items()}
 
 
 def _contributions(snapshot: Snapshot) -> defaultdict[str, list[tuple[str, str]]]:

@@ -11,7 +11,7 @@ from jackfield.signatures.envelope import PAYLOAD_TYPE, Envelope, SignatureError
 from jackfield.signatures.public_keys import PublicKey
 from jackfield.signatures.statement import Statement, create_statement, file_digest, subjects_of
 
-from jackfield_builder.signatures.sbom import create_sbom, listed_versions
+from jackfield_builder.signatures.sbom import create_sbom, installed_versions, listed_versions
 from jackfield_builder.signatures.signed_files import add_signature, present_envelope
 from jackfield_builder.signatures.signers import Signer
 
@@ -52,7 +52,7 @@ def sign_registry(path: Path, signer: Signer, *, expires: datetime | None = None
             raise SignatureError(
                 f"{target}: others have signed already; only the first signature sets an expiry"
             )
-        unlike = _unlike_installed(envelope, snapshot)
+        unlike = _unlike_installed(envelope)
     signed = add_signature(target, envelope, signer, "this registry")
     listed = listed_versions(Statement.parse(signed.payload).predicate["sbom"])
     replaced = present is not None and present.payload != signed.payload
@@ -70,9 +70,9 @@ def _describes(envelope: Envelope, snapshot: Snapshot, data: bytes) -> bool:
     return not statement.differences(subjects_of(snapshot, file_digest(data)))
 
 
-def _unlike_installed(envelope: Envelope, snapshot: Snapshot) -> tuple[str, ...]:
+def _unlike_installed(envelope: Envelope) -> tuple[str, ...]:
     signed = listed_versions(Statement.parse(envelope.payload).predicate["sbom"])
-    here = listed_versions(create_sbom(snapshot))
+    here = installed_versions()
     return tuple(
         f"{name} ({signed.get(name, 'not listed')} in the statement, {here.get(name, 'not installed')} here)"
         for name in sorted({*signed, *here})
