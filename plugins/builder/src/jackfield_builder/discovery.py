@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import NamedTuple
 from urllib.parse import unquote, urlparse
 
 import importlib_metadata
-from jackfield.distributions import FAMILIES, PLUGINS, TOOLS, Distribution, EntryPoint
+from jackfield.distributions import FAMILIES, PLUGINS, TOOLS, Distribution, EntryPoint, normalised
 from jackfield.plugins import PluginFaultKind, Plugins
 
 from jackfield_builder.entry_points import Selection, distributions, read_entry_points
@@ -121,11 +122,14 @@ def _unmatched_patterns(selection: Selection, entries: Iterable[EntryPoint]) -> 
 
 
 def _second_copies(entries: Iterable[EntryPoint], path: list[str] | None) -> Iterator[Finding]:
+    # One search for each name would read every folder on the path as often.
+    found: defaultdict[str, list[importlib_metadata.Distribution]] = defaultdict(list)
+    for each in distributions(path):
+        found[_name_in_path(each)].append(each)
     for name in sorted({entry.distribution.name for entry in entries}):
-        found = list(distributions(path, name=name))
-        if len(found) == 1:
+        if len(found[name]) == 1:
             continue
-        copies = {(str(copy.locate_file("")), copy.version): copy for copy in found}
+        copies = {(str(copy.locate_file("")), copy.version): copy for copy in distributions(path, name=name)}
         # An editable install by setuptools leaves its egg-info in the source tree, which is on the path too.
         sources = [source for copy in copies.values() if (source := _editable_source(copy))]
         separate = [
@@ -136,6 +140,12 @@ def _second_copies(entries: Iterable[EntryPoint], path: list[str] | None) -> Ite
         if len(separate) > 1:
             places = " and ".join(f"{version} in {location}" for location, version in separate)
             yield Finding(CheckCode.SECOND_COPY, places, Distribution(name, separate[0][1], separate[0][0]))
+
+
+def _name_in_path(distribution: importlib_metadata.Distribution) -> str:
+    """Return the name in the path of the metadata, which need not be read for it."""
+    path = PurePath(str(getattr(distribution, "_path", "")))
+    return normalised(path.name.rpartition(".")[0].partition("-")[0])
 
 
 def _editable_source(distribution: importlib_metadata.Distribution) -> Path | None:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+import os
+import sys
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 from jackfield import ToolCall
@@ -11,6 +14,7 @@ from jackfield.confirmation import Confirmations
 from jackfield.contract.context import Mode
 from jackfield.contract.manifest import ToolManifest
 from jackfield.contract.snapshot import FrozenTool, Snapshot
+from jackfield.distributions import EntryPoint
 from jackfield.invocation import as_handler
 from jackfield.ledger import CallLedger
 from jackfield.offers import CapabilityOffer, IntentHandlerOffer, PolicyOffer, Services
@@ -126,7 +130,25 @@ def capability(name: str, settings: Mapping[str, Any] | None = None) -> Any:
 
     Raises `LookupError` if no installed plugin offers it.
     """
-    for each in plugins(discover().plugins).of("jackfield_capabilities"):
+    for each in plugins(_installed_plugins(_import_path())).of("jackfield_capabilities"):
         if isinstance(each.offer, CapabilityOffer) and each.name == name:
             return _create("capabilities", each.offer, settings or {}, Services(MemoryStore()))
     raise LookupError(f"no installed plugin offers the capability {name!r}; install one to test with it")
+
+
+@lru_cache(maxsize=8)
+def _installed_plugins(_path: Hashable) -> tuple[EntryPoint, ...]:
+    """Return the installed plugins. A test creates many capabilities, and a discovery reads many files."""
+    return discover().plugins
+
+
+def _import_path() -> Hashable:
+    """Return the import path with the times of its folders, which change with each installation."""
+    return tuple((place, _changed_at(place)) for place in sys.path)
+
+
+def _changed_at(place: str) -> int:
+    try:
+        return os.stat(place or ".").st_mtime_ns  # noqa: PTH116 - runs before each call of a tool
+    except OSError:
+        return 0
