@@ -93,7 +93,7 @@ class AgentsContractTests(ContractTests, suite=True):
 
     @async_test
     async def test_each_task_has_its_own_session(self, harness: AgentsHarness) -> None:
-        """The audit log finds the agent's calls by this session, which is not the user's."""
+        """The audit log lists the agent's calls under this session, which is not the user's."""
         async with harness.users("looking") as user:
             sessions = [(await user("ann").delegate()).session for _ in range(2)]
         expect(all(sessions), "a report has no session")
@@ -105,7 +105,7 @@ class AgentsContractTests(ContractTests, suite=True):
 
     @async_test
     async def test_only_the_given_tools_are_used(self, harness: AgentsHarness) -> None:
-        """The model cannot use a tool that was not given for the task."""
+        """The model cannot use a tool that the task does not allow."""
         async with harness.users("looking") as user:
             report = await user("ann").delegate(tools=harness.tools[1:])
         expect(harness.tools[0] not in report.tools, f"{harness.tools[0]} was used although it was not given")
@@ -123,7 +123,7 @@ class AgentsContractTests(ContractTests, suite=True):
 
     @async_test
     async def test_concurrent_users_get_their_own_reports(self, harness: AgentsHarness) -> None:
-        """Each user gets the report of their own task."""
+        """Each user gets the report on their own task."""
         async with harness.users("looking") as user:
             tasks = (user(name).delegate(f"Find out about the keys of {name}.") for name in _USERS)
             reports = await asyncio.gather(*tasks)
@@ -134,7 +134,7 @@ class AgentsContractTests(ContractTests, suite=True):
 
     @async_test
     async def test_second_concurrent_task_of_a_user_is_rejected(self, harness: AgentsHarness) -> None:
-        """One of two concurrent tasks of a user is rejected; after the other ends, a new one can start."""
+        """If a user starts two tasks at once, one is rejected; when the other ends, a new one can start."""
         async with harness.users("silent") as user:
             ann = user("ann")
             for _ in range(2):
@@ -149,7 +149,7 @@ class AgentsContractTests(ContractTests, suite=True):
 
     @async_test
     async def test_endless_work_is_cut_short(self, harness: AgentsHarness) -> None:
-        """At the time limit the report has the results so far and the reason for the cut."""
+        """At the time limit, the report contains the results so far and says why it was cut short."""
         async with harness.users("endless", seconds=2) as user:
             report = await user("ann").delegate()
         expect(report.cut_short, "endless work was not cut short, or does not report it")
@@ -158,7 +158,7 @@ class AgentsContractTests(ContractTests, suite=True):
 
     @async_test
     async def test_timeout_without_a_result_is_transient(self, harness: AgentsHarness) -> None:
-        """A model that produces nothing in time is a transient error without side effects."""
+        """If the model produces nothing in time, the error is transient, without side effects."""
         async with harness.users("silent", seconds=1) as user:
             error = await expect_error(user("ann").delegate(), ErrorType.TRANSIENT, "work without a result")
         expect_equal(error.partial_side_effects, False, "partial_side_effects")
@@ -166,12 +166,12 @@ class AgentsContractTests(ContractTests, suite=True):
 
     @async_test
     async def test_temporary_provider_error_is_transient(self, harness: AgentsHarness) -> None:
-        """A temporary error of the model's provider is transient, and the next task can start."""
+        """A temporary provider error is transient, and the next task can start."""
         await _expect_failures(harness, "failing", ErrorType.TRANSIENT)
 
     @async_test
     async def test_provider_refusal_is_permanent(self, harness: AgentsHarness) -> None:
-        """A provider that rejects the deployment is a permanent error that is not retryable."""
+        """If the provider rejects the deployment, the error is permanent and not retryable."""
         error = await _expect_failures(harness, "refusing", ErrorType.PERMANENT)
         expect_equal(error.retryable, False, "retryable")
 

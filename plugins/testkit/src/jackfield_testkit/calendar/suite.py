@@ -137,7 +137,7 @@ class CalendarContractTests(ContractTests, suite=True):
 
     @async_test
     async def test_overlapping_events_are_merged(self, harness: CalendarHarness) -> None:
-        """Without details overlapping events are one busy time; with details each is listed."""
+        """Without details, overlapping events are one busy time; with details, each is listed."""
         objects = (
             calendar(event("20270302T090000", "20270302T110000", uid="a")),
             calendar(event("20270302T100000", "20270302T120000", uid="b")),
@@ -307,7 +307,7 @@ class CalendarContractTests(ContractTests, suite=True):
 
     @async_test
     async def test_adjacent_and_transparent_events_do_not_conflict(self, harness: CalendarHarness) -> None:
-        """An event may start when another ends, and overlap one that is free."""
+        """An event may start when another ends, and may overlap one that is free."""
         objects = (
             calendar(event("20270302T080000", "20270302T090000", uid="before")),
             calendar(event("20270302T100000", "20270302T110000", uid="after")),
@@ -361,7 +361,7 @@ class CalendarContractTests(ContractTests, suite=True):
 
     @async_test
     async def test_meeting_links_come_from_the_provider(self, harness: CalendarHarness) -> None:
-        """The configured provider makes the link; without a provider the event is rejected."""
+        """The configured provider creates the link; without a provider, the event is rejected."""
         async with harness.open() as view:
             wanted = draft(*_MORNING, meeting_link=True)
             if not view.has_meeting_links:

@@ -139,7 +139,7 @@ class WebContractTests(ContractTests, suite=True):
 
     @async_test
     async def test_unreachable_host_is_transient(self, harness: WebHarness) -> None:
-        """A host that does not listen, or does not speak HTTP, is a transient error."""
+        """If a host does not listen, or does not speak HTTP, the error is transient."""
         not_http = b"SSH-2.0-OpenSSH_9.9\r\n" * 3
         url = harness.site.handle("/", lambda handler: handler.wfile.write(not_http))
         async with harness.open() as web:
@@ -177,7 +177,7 @@ class WebContractTests(ContractTests, suite=True):
 
     @async_test
     async def test_cancelled_fetch_stops(self, harness: WebHarness) -> None:
-        """A cancelled fetch ends with the cancellation."""
+        """A cancelled fetch stops and raises the cancellation."""
         url = harness.site.handle("/", lambda _: harness.site.closing.wait())
         async with harness.open() as web:
             fetching = asyncio.create_task(web.fetch(url))
@@ -254,7 +254,7 @@ class WebContractTests(ContractTests, suite=True):
 
     @async_test
     async def test_invalid_urls_are_rejected(self, harness: WebHarness) -> None:
-        """Other schemes, a missing host, an invalid port and very long URLs are rejected briefly."""
+        """Other schemes, a missing host, an invalid port and very long URLs are rejected with a short message."""
         async with harness.open() as web:
             for url in _INVALID_URLS:
                 error = await harness.expect_error(web, url)

@@ -54,7 +54,7 @@ class ChangeTests:
 
     @async_test
     async def test_changes_are_atomic(self, harness: WorkspaceHarness) -> None:
-        """A reader of the old file is not affected, permissions stay, and no temporary files remain."""
+        """A reader of the old file is not affected, permissions are kept, and no temporary files remain."""
         harness.write_files({"run.sh": "echo old\n"})
         (harness.root / "run.sh").chmod(0o750)
         view = await harness.view()
@@ -107,7 +107,7 @@ class ChangeTests:
 
     @async_test
     async def test_concurrent_change_is_a_conflict(self, harness: WorkspaceHarness) -> None:
-        """A session can change a file only if no one else changed it since the session read it."""
+        """A session can change a file only if nothing else has changed it since the session read it."""
         harness.write_files({"file": "one\ntwo\n"})
         view_of = await harness.open()
         view = view_of("one")

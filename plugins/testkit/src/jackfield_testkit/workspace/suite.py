@@ -76,7 +76,7 @@ class FileReadTests:
 
     @async_test
     async def test_large_files_are_rejected(self, harness: WorkspaceHarness) -> None:
-        """Files above the limit, in bytes, are not read or written, and nothing changes."""
+        """Files with more bytes than the limit are neither read nor written."""
         large, full = "x" * (MAX_BYTES + 1), "y" * MAX_BYTES
         harness.write_files({"large.txt": large, "full.txt": full})
         view = await harness.view()
@@ -165,7 +165,7 @@ class FileSearchTests:
 
     @async_test
     async def test_patterns_cannot_run_forever(self, harness: WorkspaceHarness) -> None:
-        """Patterns with catastrophic backtracking find nothing, or are rejected, quickly."""
+        """Patterns prone to catastrophic backtracking find nothing or are rejected, without delay."""
         harness.write_files({"a" * 200: "a" * (MAX_BYTES - 1)})
         view = await harness.view()
         for pattern in _EXPENSIVE_GLOBS:
