@@ -1,8 +1,8 @@
-"""How the pages of this repository become a site: `nox -s docs`. Their order stands in index.md.
+"""Builds this repository's pages as a site: `nox -s docs`. index.md determines their order.
 
-Sphinx with Furo and MyST: maintained, and the site they make asks no other machine for anything, its search
-included, also when it is opened from a folder. The source is the whole repository, so that a link means the
-same on the site and beside the files.
+Sphinx with Furo and MyST is maintained, and its sites load nothing from other servers, not even for search,
+and work when opened from a folder. The source is the whole repository, so links work both on the site and in
+the files.
 """
 
 project = "Jackfield"
@@ -15,25 +15,26 @@ include_patterns = [
     "docs/decisions/*.md",
     "kernel/docs/*.md",
     "plugins/jackfield/README.md",
+    "plugins/language/README.md",
     "plugins/transport-*/README.md",
     "CHANGELOG.md",
     "CONTRIBUTING.md",
 ]
-# Not looked into.
+# Folders that Sphinx does not search.
 exclude_patterns = [".*", "site", "tests", "tool-packages", "deploy", "prompts", "**/src", "**/tests"]
 
 extensions = ["myst_parser"]
-# Links to headings are written as a Markdown host makes them, so that they hold there as well.
+# Anchors have the form that Markdown hosts generate, so that links work there too.
 myst_heading_anchors = 4
-# A block tagged `json` may leave something out (`...`), and is shown plain then.
+# A block tagged `json` may contain `...`; it is then shown without highlighting.
 suppress_warnings = ["misc.highlighting_failure"]
-# A block without a language is a command or what it prints, not Python.
+# A block without a language is a command or its output, not Python.
 highlight_language = "none"
 
 html_theme = "furo"
 html_show_sphinx = False
 html_show_copyright = False
-# Whoever opens the folder itself is led to the first page.
+# Opening the folder redirects to the first page.
 html_extra_path = ["front"]
 html_copy_source = False
 html_show_sourcelink = False

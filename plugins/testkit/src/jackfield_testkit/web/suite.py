@@ -254,7 +254,7 @@ class WebContractTests(ContractTests, suite=True):
 
     @async_test
     async def test_invalid_urls_are_rejected(self, harness: WebHarness) -> None:
-        """Other schemes, a missing host, an invalid port and very long URLs are rejected with a short message."""
+        """Other schemes, a missing host, an invalid port and very long URLs get a short error message."""
         async with harness.open() as web:
             for url in _INVALID_URLS:
                 error = await harness.expect_error(web, url)
