@@ -254,7 +254,7 @@ def test_users_who_are_not_operators_see_only_their_own_data(deployment: Deploym
             await page.add_init_script(f"sessionStorage.setItem('jackfield.token', '{key}')")
             await talk(console)
             await console.open("operations")
-            await expect(page.get_by_text("This endpoint requires the role `operator`.")).to_be_visible()
+            await expect(page.get_by_text("This endpoint requires the `operator` role.")).to_be_visible()
             await expect(section(console, "Conversations")).to_contain_text("Your conversations")
             await expect(section(console, "Conversations").get_by_role("row")).to_have_count(2)
             await expect(section(console, "Audit")).to_be_hidden()

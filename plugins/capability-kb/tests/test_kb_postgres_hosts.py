@@ -256,7 +256,7 @@ def test_a_new_host_says_that_its_index_is_not_complete(
     going.set()
     until(lambda: ids(find(library, "subject2999", limit=1)) == ["doc:2999"])
     until(lambda: find(library, "subject2999").incomplete is None)
-    assert "1,000 of 3,000 records are here" in caplog.text
+    assert "1,000 of 3,000 records copied" in caplog.text
     for each in (library, writer):
         each.close()
 

@@ -616,7 +616,7 @@ def test_a_wrong_setting_is_reported_with_its_place(
             'colour = "red"',
             "jackfield.toml colour: unknown setting; known settings: allow, deny, registry, deployment,",
         ),
-        ('colour = "red"', "settings of the host belong in [host]"),
+        ('colour = "red"', "host settings belong in [host]"),
     ],
 )
 def test_an_unusable_settings_file_is_named(

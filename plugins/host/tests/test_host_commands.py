@@ -256,7 +256,7 @@ def test_a_session_is_found_by_a_prefix_of_its_id(host_folder: HostFolder, jackf
         done = jackfield("sessions", command, "feed0001")
         assert (done.exit_code, done.stdout) == (1, "")
         assert done.stderr == (
-            "Error: 2 sessions begin with 'feed0001'; give more of the id: feed0001aaaa, feed0001bbbb\n"
+            "Error: 2 sessions begin with 'feed0001'; use more of the id: feed0001aaaa, feed0001bbbb\n"
         )
     assert jackfield("sessions", "prune", "--session", "feed0001b", "--yes").exit_code == 1, "named in full"
 

@@ -247,7 +247,7 @@ def test_a_secret_in_the_wrong_setting_is_not_repeated(
             "",
             "jackfield.toml provder: unknown setting; did you mean 'provider'?",
         ),
-        ("", "port = 9", "", "settings of the host belong in [host]"),
+        ("", "port = 9", "", "host settings belong in [host]"),
         ("", "", '[stores.sqlite]\npath = "/proc/none/jackfield.db"', "the store /proc/none/jackfield.db"),
     ],
 )
@@ -262,7 +262,7 @@ def test_a_host_setting_at_the_top_of_the_file_gets_no_misleading_suggestion(tmp
     file = tmp_path / "jackfield.toml"
     for name in {each.name for each in fields(HostSettings)} - {"hosts"}:
         file.write_text(f"{name} = 1\n")
-        with pytest.raises(SettingsError, match=r"; settings of the host belong in \[host\]$"):
+        with pytest.raises(SettingsError, match=r"; host settings belong in \[host\]$"):
             Settings.load(file, {})
 
 

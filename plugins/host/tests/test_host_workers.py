@@ -330,7 +330,7 @@ def run_serve(host_folder: HostFolder, *arguments: str, top: str = "") -> subpro
 def test_several_workers_refuse_a_store_that_they_cannot_share(host_folder: HostFolder) -> None:
     done = run_serve(host_folder, "--workers", "2", "--port", "0", top='store = "memory"')
     assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr.count("cannot share the store `memory`") == 1
+    assert done.stderr.count("cannot share the `memory` store") == 1
     assert 'store = "sqlite"' in done.stderr
     assert "Traceback" not in done.stderr
 

@@ -104,7 +104,7 @@ def test_a_store_with_another_id_is_refused(place: str) -> None:
 def test_a_schema_with_other_tables_is_refused(server: PostgresServer, place: str) -> None:
     _, name = split(place)
     server.execute(f"CREATE SCHEMA {name}; CREATE TABLE {name}.other (x int)")
-    assert "holds tables of another program" in refusal(settings(place))
+    assert "contains another program's tables" in refusal(settings(place))
     with pytest.raises(StoreUnavailableError, match="nothing was created"):
         created(place)
 
@@ -224,7 +224,7 @@ def test_a_wrong_password_is_reported_and_no_password_is_shown(
         _, name = split(place)
         wrong = f"postgresql://someone:s3cret-word@127.0.0.1:{server.port}/postgres#{name}"
         said = refusal(settings(wrong))
-    assert "refused the user or the password" in said
+    assert "rejected the user or the password" in said
     assert "s3cret-word" not in said + caplog.text
     broken = refusal(settings(f"postgresql://u:s3cret-word@[::1/x#{name}"))
     assert "s3cret-word" not in broken

@@ -112,7 +112,7 @@ def test_an_append_whose_answer_was_lost_is_not_repeated(server: PostgresServer,
             sql = f"SELECT count(*) FROM {schema}.entries"
             await until(lambda: asyncio.to_thread(lambda: int(server.execute(sql))))
             proxy.cut()
-            with pytest.raises(OutcomeUnknownError, match="may or may not have been done"):
+            with pytest.raises(OutcomeUnknownError, match="may or may not have taken effect"):
                 await appending
             assert [entry.id for entry in await store.read("lost")] == [1]
             assert await store.append("lost", b"y") == 2

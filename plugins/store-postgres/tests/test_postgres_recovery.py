@@ -134,7 +134,7 @@ def test_operations_on_connections_that_vanished_unnoticed_are_repeated_on_new_o
             proxy.lose_connections()
             # It may have been done, as far as the store knows.
             async with asyncio.timeout(RECOVERY + MARGIN):
-                with pytest.raises(StoreUnavailableError, match="may or may not have been done"):
+                with pytest.raises(StoreUnavailableError, match="may or may not have taken effect"):
                     await store.append("s", b"x")
                 await store.append("s", b"x")
             await store.close()

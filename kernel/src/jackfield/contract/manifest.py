@@ -150,11 +150,14 @@ def family_schema() -> dict[str, Any]:
             "$schema": fields["$schema"],
             "family": {
                 **fields["toolId"],
-                "description": "The name in snake_case, also that of the entry point in jackfield.families.",
+                "description": "The name of the entry point in jackfield.families, in snake_case.",
             },
-            "version": {**fields["version"], "description": "The version of every tool that states none."},
+            "version": {
+                **fields["version"],
+                "description": "The version of every tool that does not set its own.",
+            },
             "defaults": {
-                "description": "Fields of every tool that does not state them itself.",
+                "description": "Fields for every tool that does not set them itself.",
                 "type": "object",
                 "additionalProperties": False,
                 "properties": {name: fields[name] for name in FAMILY_DEFAULTS},

@@ -304,7 +304,7 @@ def _suggest_key(key: str) -> str:
     suggestion = suggest(key, _KNOWN)
     if suggestion.startswith("did"):
         return suggestion
-    return f"{suggestion}; settings of the host belong in [host]"
+    return f"{suggestion}; host settings belong in [host]"
 
 
 def _section(path: Path, name: str, value: Any, faults: SettingsFaults) -> Mapping[str, Any]:

@@ -83,7 +83,7 @@ class CheckCode(Enum):
     SOURCE_UNREACHABLE = _Rule(
         "JF031",
         "a server with tools cannot be reached",
-        "start it or correct its settings; with `optional = true` the build goes on without its tools",
+        "start it or correct its settings; with `optional = true`, the build continues without its tools",
     )
     SOURCE_LEFT_OUT = _warning(
         "JF032",

@@ -240,7 +240,7 @@ def _in_its_file(finding: Finding, draft: ToolDraft) -> Finding:
     """Return a finding about a tool's version with the place where the version is stated."""
     family = draft.source.family
     if "version" not in (draft.written or {}):
-        hint = "raise the version in pyproject.toml, or state a `version` of the tool in schema.json"
+        hint = "raise the version in pyproject.toml, or set the tool's `version` in schema.json"
         return replace(finding, file="pyproject.toml", path="", hint=hint)
     placed = family.placed(finding, draft.inherited) if family else finding
     hint = f"raise `version` in {placed.file} as the change requires"

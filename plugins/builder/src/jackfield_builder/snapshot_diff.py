@@ -38,7 +38,7 @@ def compare_snapshots(before: Snapshot, after: Snapshot) -> list[SnapshotChange]
         old, new = earlier.get(tool_id), later.get(tool_id)
         if old is None and new is not None:
             place = f", in the family {new.family}" if new.family else ""
-            place = place or (f", of the server {new.origin['server']}" if new.origin else "")
+            place = place or (f", from the server {new.origin['server']}" if new.origin else "")
             changes.append(SnapshotChange(tool_id, f"tool added, {new.manifest.version}{place}"))
         elif new is None:
             now = f": its server now calls it {renamings[tool_id]}" if tool_id in renamings else ""

@@ -48,7 +48,7 @@ class AgentsSettings:
         int,
         Ge(1),
         Le(1000),
-        Help("Maximum concurrent agents per user on all hosts together; without a user, per session."),
+        Help("Maximum concurrent agents per user across all hosts; without a user, per session."),
     ] = 2
     characters: Annotated[
         int,

@@ -165,7 +165,7 @@ class MeetingsSettings:
         ),
     ] = None
     google_meet: Annotated[
-        bool, Help("Whether Google creates the link, for events in calendars of the `google` backend.")
+        bool, Help("Whether Google creates the link, for events in calendars with the `google` backend.")
     ] = False
 
     def __post_init__(self) -> None:

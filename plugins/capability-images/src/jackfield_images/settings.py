@@ -83,7 +83,7 @@ class ImagesSettings:
             default="the provider's own",
         ),
     ] = None
-    folder: Annotated[Path, Help("The directory in which images are stored, without `url`.")] = Path("images")
+    folder: Annotated[Path, Help("The directory for images, if `url` is not set.")] = Path("images")
     url: Annotated[
         Annotated[
             str,
@@ -91,8 +91,8 @@ class ImagesSettings:
         ]
         | None,
         Help(
-            "The object store in which images are stored, which several hosts need; its credentials come "
-            "from the environment.",
+            "The object store for images, required for several hosts; its credentials come from the "
+            "environment.",
             default="none: `folder`",
         ),
     ] = None

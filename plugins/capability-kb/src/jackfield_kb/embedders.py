@@ -96,7 +96,7 @@ class EndpointModel:
             import openai
         except ImportError as error:
             raise EmbeddingFailedError(
-                f"an embedding endpoint needs the package openai ({error}); "
+                f"an embedding endpoint needs the openai package ({error}); "
                 "install jackfield-capability-kb[openai]"
             ) from error
         with self._opening:

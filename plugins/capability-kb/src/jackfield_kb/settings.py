@@ -112,8 +112,8 @@ class KnowledgeSettings:
     index: Annotated[
         Literal["local", "postgres"],
         Help(
-            "Where records in PostgreSQL are searched. `local`: in indexes in `folder`, which follow the "
-            "database. `postgres`: inside PostgreSQL, without files on this machine."
+            "Where records in PostgreSQL are searched. `local`: in indexes in `folder`, which are kept up "
+            "to date. `postgres`: inside PostgreSQL, without files on this machine."
         ),
     ] = "local"
 

@@ -35,7 +35,7 @@ def not_allowed(host: str, port: int) -> ToolError:
     """The host is not allowed or has a private address; the model is not told which."""
     return ToolError(
         ErrorType.PERMANENT,
-        f"Pages of {shown(host)} on port {port} may not be read in this deployment.",
+        f"Pages on {shown(host)}, port {port}, may not be read in this deployment.",
         suggestion="Use another source. Do not try other spellings of the same address.",
     )
 

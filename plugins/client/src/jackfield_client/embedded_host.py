@@ -42,7 +42,7 @@ async def run_embedded_host(options: EmbeddedHostOptions) -> AsyncIterator[Embed
         from jackfield_host.settings import HostSettings
     except ImportError:
         raise click.UsageError(
-            "No URL was given, and no host is installed here to start. Give the URL of a host, or install "
+            "No URL was passed, and no host is installed that could be started. Pass a URL, or install "
             'one: pip install "jackfield-client[host]"'
         ) from None
     from jackfield.contract.snapshot import SnapshotError

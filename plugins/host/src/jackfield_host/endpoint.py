@@ -164,7 +164,7 @@ _TOKEN: Schema = {"type": "string", "minLength": 1, "maxLength": 200}
 SESSION_HEADER = EndpointParameter(SESSION, "header", "The token of the session.", _TOKEN, required=True)
 
 OPTIONAL_SESSION_HEADER = EndpointParameter(
-    SESSION, "header", "The token of a session; without it a new session is created.", _TOKEN
+    SESSION, "header", "The token of a session; without it, a new session is created.", _TOKEN
 )
 
 LIMIT = EndpointParameter(
@@ -175,7 +175,7 @@ LIMIT = EndpointParameter(
 )
 """The parameter that `RequestContext.query_limit` reads."""
 
-OPERATORS_ONLY = {403: f"On a host that requires tokens, this endpoint requires the role `{OPERATOR}`."}
+OPERATORS_ONLY = {403: f"On a host that requires tokens, this endpoint requires the `{OPERATOR}` role."}
 """The error of an endpoint that calls `RequestContext.require_operator`."""
 
 Handler = Callable[[RequestContext], Awaitable[Response]]

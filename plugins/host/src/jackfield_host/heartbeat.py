@@ -83,8 +83,8 @@ class Heartbeat:
         elif not await hosts.take_name() and not self._lost_name:
             self._lost_name = True
             _log.warning(
-                "this host was away for so long that another one took its name, %s; stop one of them, or "
-                "give each its own [host] name",
+                "this host was paused or disconnected for so long that another one took its name, %s; stop "
+                "one of them, or give each its own [host] name",
                 hosts.name,
             )
 

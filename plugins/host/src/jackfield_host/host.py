@@ -84,4 +84,4 @@ class Host:
     def require_operator(self, identity: Identity) -> None:
         """Reject a user without the operator role."""
         if not self.is_operator(identity):
-            raise HttpError(403, "not_operator", f"This endpoint requires the role `{OPERATOR}`.")
+            raise HttpError(403, "not_operator", f"This endpoint requires the `{OPERATOR}` role.")

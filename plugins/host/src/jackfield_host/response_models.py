@@ -95,7 +95,7 @@ class ExecuteResponse(ResponseModel):
     duration: float = Field(description="Milliseconds from request to response.")
     envelope: dict[str, Any] = Field(description="The response as a model gets it.")
     call_id: str = Field(description="The id of the call, for GET /tasks/{call_id}.")
-    decisions: dict[str, str] = Field(description="The decision of each policy, in the order they ran.")
+    decisions: dict[str, str] = Field(description="Each policy's decision, in the order in which they ran.")
     session: str
     token: str | None = Field(
         None,
@@ -143,7 +143,7 @@ class TaskResponse(ResponseModel):
     tool: str
     state: CallStateName = Field(
         description="`waiting`: for the user's decision; `in_doubt`: its host stopped, and it may or may "
-        "not have taken effect; of `failed`, `declined`, `expired` and `in_doubt`, `error` gives the reason."
+        "not have taken effect; for `failed`, `declined`, `expired` and `in_doubt`, `error` gives the reason."
     )
     began_at: float | None = None
     ended_at: float | None = None

@@ -251,14 +251,14 @@ class HostSettings(AccessSettings):
         int,
         Ge(1),
         Le(256),
-        Help("How many processes serve the port together, such as one for each core of the machine."),
+        Help("How many processes serve the port together, for example one per core."),
     ] = 1
     proxies: Annotated[
         tuple[str, ...], Help("Addresses of proxies whose `X-Forwarded-*` headers are trusted.")
     ] = ()
     max_sessions: Annotated[int, Ge(1), Help("The maximum number of sessions at once on this host.")] = 1000
     sessions_per_user: Annotated[
-        int, Ge(1), Help("The maximum number of sessions per user, on all hosts together.")
+        int, Ge(1), Help("The maximum number of sessions per user, across all hosts.")
     ] = 8
     start_seconds: Annotated[Duration, Help("A client must send its first message within this time.")] = 10.0
     grace_seconds: Annotated[
@@ -289,7 +289,7 @@ class HostSettings(AccessSettings):
         10.0
     )
     requests_per_minute: Annotated[
-        float, Gt(0), Help("How many HTTP requests and handshakes a user may make, on all hosts together.")
+        float, Gt(0), Help("How many HTTP requests and handshakes a user may make, across all hosts.")
     ] = 600.0
     dead_air_seconds: Annotated[
         Duration,

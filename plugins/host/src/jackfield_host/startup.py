@@ -29,7 +29,7 @@ PROBE = "readiness"
 """The prefix of the key that is written to check that the store accepts writes."""
 
 UNSHARED = (
-    "[host] workers: several workers cannot share the store `memory`, because it is part of one process; set "
+    "[host] workers: several workers cannot share the `memory` store, because it is part of one process; set "
     '`store = "sqlite"` (install jackfield-store-sqlite and run `jackfield build`), or use --workers 1'
 )
 

@@ -93,7 +93,7 @@ def jackfield_commands() -> Iterable[CommandOffer]:
     """Offer `jackfield mcp add`, `list` and `inspect`."""
     return [
         CommandOffer(
-            "mcp add", "Add an MCP server to the settings, after a look at its tools.", _command("add")
+            "mcp add", "Add an MCP server to the settings, after showing its tools.", _command("add")
         ),
         CommandOffer("mcp list", "List the MCP servers in the settings.", _command("list_servers")),
         CommandOffer("mcp inspect", "Show the tools of MCP servers as they are now.", _command("inspect")),

@@ -46,7 +46,7 @@ _BARE = re.compile(r"[A-Za-z0-9_-]+")
 )
 @click.option("--yes", is_flag=True, help="Add the server without asking.")
 def add(name: str, command: tuple[str, ...], config: str, yes: bool, **options: Any) -> None:
-    """Add the MCP server NAME to the settings, after a look at its tools.
+    """Add the MCP server NAME to the settings, after showing its tools.
 
     A server over stdio is a COMMAND after `--`; a server over HTTP has a --url. The command connects to the
     server, shows its tools with everything that looks like instructions to a model, and asks before it writes
@@ -62,14 +62,14 @@ def add(name: str, command: tuple[str, ...], config: str, yes: bool, **options: 
     server = _checked(name, table)
     path = Path(config)
     if f"[capabilities.mcp.servers.{name}" in (path.read_text("utf-8") if path.exists() else ""):
-        raise click.ClickException(f"{path}: there is a server {name!r} already; edit its table there")
+        raise click.ClickException(f"{path}: there is already a server {name!r}; edit its table there")
     definitions = _definitions(name, server)
     print_server(name, server, definitions, {})
     if not yes:
         click.confirm(f"Add {name} to {path}?", abort=True, err=True)
     with path.open("a", encoding="utf-8") as file:
         file.write("\n".join(_lines(name, table)))
-    echo(f"{path}: added [capabilities.mcp.servers.{name}]. Its tools are frozen by `jackfield build`.")
+    echo(f"{path}: added [capabilities.mcp.servers.{name}]. `jackfield build` freezes its tools.")
 
 
 @click.command("list")

@@ -101,7 +101,7 @@ class ToolOverrides:
     rate_limit: Annotated[RateLimitSettings | None, Help("A rate limit.", default="none")] = None
     roles: Annotated[
         Annotated[tuple[NonEmpty, ...], MinLen(1)] | None,
-        Help("The roles of which a user needs one.", default="everyone may call it"),
+        Help("A user needs one of these roles.", default="everyone may call it"),
     ] = None
     preview: Annotated[
         NonEmpty | None,
@@ -221,10 +221,10 @@ class ServerSettings:
     max_message: Annotated[Bytes, Help("Maximum size of one response over HTTP; a larger one fails.")] = (
         16 * 1024 * 1024
     )
-    defaults: Annotated[ToolOverrides, Help("What applies to every tool of the server.")] = ToolOverrides()
+    defaults: Annotated[ToolOverrides, Help("Defaults for all tools on the server.")] = ToolOverrides()
     tools: Annotated[
         Mapping[NonEmpty, ToolOverrides],
-        Help("What applies to one tool, by its name on the server.", default="none"),
+        Help("Settings for one tool, by its name on the server.", default="none"),
     ] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -312,7 +312,9 @@ class McpToolsSettings:
         Mapping[ServerName, ServerSettings],
         Help("The servers, each with a name that its tools start with.", default="none"),
     ] = field(default_factory=dict)
-    folder: Annotated[Path, Help("The directory for files in results, without `url`.")] = Path("mcp-files")
+    folder: Annotated[Path, Help("The directory for files in results, if `url` is not set.")] = Path(
+        "mcp-files"
+    )
     url: Annotated[
         Annotated[
             str,
@@ -320,8 +322,8 @@ class McpToolsSettings:
         ]
         | None,
         Help(
-            "The object store for files in results, which several hosts need; its credentials come from the "
-            "environment.",
+            "The object store for files in results, required for several hosts; its credentials come from "
+            "the environment.",
             default="none: `folder`",
         ),
     ] = None

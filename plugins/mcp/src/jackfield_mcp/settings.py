@@ -29,8 +29,8 @@ class McpSettings:
     key_env: Annotated[
         EnvironmentVariable | None,
         Help(
-            "The environment variable with the key of the server, at least 32 characters; all hosts need the "
-            "same one.",
+            "The environment variable that holds the server's key, at least 32 characters; all hosts need "
+            "the same one.",
             default="a key that the hosts create and keep in the store",
         ),
     ] = None
@@ -55,11 +55,11 @@ class McpSettings:
         int,
         Ge(1),
         Le(100_000),
-        Help("The maximum number of connected clients per user, on all hosts together."),
+        Help("The maximum number of connected clients per user, across all hosts."),
     ] = 1000
     max_streams: Annotated[
         int,
         Ge(1),
         Le(100_000),
-        Help("The maximum number of clients on this host that wait for changes of the tool list."),
+        Help("The maximum number of clients on this host that wait for changes to the tool list."),
     ] = 1000

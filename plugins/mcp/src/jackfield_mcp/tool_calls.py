@@ -198,5 +198,5 @@ def _encode(arguments: dict[str, Any] | None) -> bytes:
         return json.dumps(arguments or {}, allow_nan=False).encode()
     except (ValueError, RecursionError):
         raise MCPError(
-            t.INVALID_PARAMS, "The arguments are not JSON: NaN and Infinity are no numbers."
+            t.INVALID_PARAMS, "The arguments are not JSON: NaN and Infinity are not numbers."
         ) from None

@@ -108,7 +108,7 @@ METRICS = (
     MetricSpec("jackfield_call_duration_seconds", "summary", "From arrival to answer.", _by_tool(_durations)),
     MetricSpec("jackfield_response_characters", "summary", "Size of the whole envelope.", _by_tool(_sizes)),
     MetricSpec(
-        "jackfield_response_tokens", "counter", "Tokens of the envelopes, estimated.",
+        "jackfield_response_tokens", "counter", "Estimated tokens in the envelopes.",
         _by_tool(lambda tool: tool.tokens),
     ),
     MetricSpec(
@@ -154,11 +154,11 @@ METRICS = (
     ),
     MetricSpec("jackfield_turns", "counter", "Turns started.", _by_mode(lambda metrics: metrics.turns)),
     MetricSpec(
-        "jackfield_prompt_tokens", "summary", "Tokens of the prompt when a session opens.",
+        "jackfield_prompt_tokens", "summary", "Tokens in the prompt when a session opens.",
         _alone(lambda metrics: _series(metrics.prompt_tokens)),
     ),
     MetricSpec(
-        "jackfield_declaration_tokens", "summary", "Tokens of the tool declarations when a session opens.",
+        "jackfield_declaration_tokens", "summary", "Tokens in the tool declarations when a session opens.",
         _alone(lambda metrics: _series(metrics.declaration_tokens)),
     ),
     MetricSpec(

@@ -20,7 +20,7 @@ class AuditSettings:
         Path,
         Help(
             "The file that the lines are written to, relative to the working directory at startup. Its "
-            "directory has to exist. `{host}` in it stands for the name of the host. A pipe or `/dev/stdout` "
+            "directory has to exist. `{host}` in it stands for the host's name. A pipe or `/dev/stdout` "
             "works too, and a link is followed once, at startup."
         ),
     ] = Path("jackfield-audit.jsonl")

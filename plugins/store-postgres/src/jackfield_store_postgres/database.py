@@ -167,7 +167,7 @@ class PostgresDatabase:
             if repeatable:
                 raise
             raise OutcomeUnknownError(
-                f"the store {self.place} did not answer; the operation may or may not have been done"
+                f"the store {self.place} did not answer; the operation may or may not have taken effect"
             ) from error
         finally:
             watch.end()
@@ -242,8 +242,8 @@ async def create_store(
         return None
     except asyncpg.InsufficientPrivilegeError as error:
         raise RefusedError(
-            f"the store {options.place} cannot be created: {error}; let an administrator run CREATE SCHEMA "
-            f'"{options.schema}" AUTHORIZATION with the name of the user of the URL'
+            f"the store {options.place} cannot be created: {error}; ask an administrator to run CREATE "
+            f'SCHEMA "{options.schema}" AUTHORIZATION with the name of the user in the URL'
         ) from None
 
 
@@ -269,7 +269,7 @@ def absent_reason(found: schema.SchemaState, options: ConnectionOptions, pinned:
     place = options.place
     if found.has_tables:
         return (
-            f"the schema {options.schema} of {place} holds tables of another program; choose a different "
+            f"the schema {options.schema} of {place} contains another program's tables; choose a different "
             "`schema`"
         )
     if pinned:

@@ -48,7 +48,7 @@ _REASONS: tuple[tuple[type[BaseException] | tuple[type[BaseException], ...], str
     # Also wrong passwords. The server's message has the user's name and never the password.
     (
         asyncpg.InvalidAuthorizationSpecificationError,
-        "refused the user or the password ({}); correct the URL of the store",
+        "rejected the user or the password ({}); correct the URL of the store",
     ),
     (
         asyncpg.InvalidCatalogNameError,
@@ -56,12 +56,12 @@ _REASONS: tuple[tuple[type[BaseException] | tuple[type[BaseException], ...], str
     ),
     (
         asyncpg.TargetServerAttributeNotMatched,
-        "has no server that accepts writes; check that one of the hosts of the URL is the primary",
+        "has no server that accepts writes; check that one of the URL's hosts is the primary",
     ),
     (DEMOTED, "accepts no writes: it is a standby, or was made one; the URL can name several hosts"),
     (
         asyncpg.TooManyConnectionsError,
-        "has no free connection; raise max_connections of the server or lower `pool_size`",
+        "has no free connection; raise the server's max_connections or lower `pool_size`",
     ),
     (
         asyncpg.InsufficientPrivilegeError,
@@ -72,7 +72,7 @@ _REASONS: tuple[tuple[type[BaseException] | tuple[type[BaseException], ...], str
         "is busy: another session has locked the rows for too long",
     ),
     (asyncpg.QueryCanceledError, "did not finish a statement in time ({})"),
-    (asyncpg.DiskFullError, "cannot be written: the disk of the server is full"),
+    (asyncpg.DiskFullError, "cannot be written: the server's disk is full"),
     (POOLED, POOLER_REASON),
     (TimeoutError, "did not answer in time"),
 )

@@ -122,7 +122,7 @@ class LeaseOwner:
 
     async def _register(self, connection: Connection) -> None:
         if self.id:
-            _log.warning("this host was away for so long that it has lost all claims it held")
+            _log.warning("this host was paused or disconnected for so long that it lost all its claims")
         self.held.clear()
         name = secrets.token_hex(8)
         await connection.execute(

@@ -99,8 +99,8 @@ class PostgresSettings:
     pool_size: Annotated[
         Annotated[int, Ge(1), Le(100)],
         Help(
-            "How many connections a host opens for operations; it opens two more, and a third for a moment "
-            "if the server does not answer."
+            "How many connections a host opens for operations; it opens two more, and briefly a third if "
+            "the server does not answer."
         ),
     ] = 8
     connect_timeout: Annotated[Seconds, Help("How long one attempt to connect may take.")] = 3.0

@@ -68,7 +68,7 @@ class PostgresStore:
         for name, number in {"lease": lease, "patience": patience}.items():
             if not 0 < number < math.inf:
                 raise ValueError(
-                    f"{name} of the postgres store is a number of seconds above 0, not {number!r}"
+                    f"{name} of the postgres store must be a number of seconds above 0, not {number!r}"
                 )
         self._database = PostgresDatabase(
             ConnectionOptions(url, **connection),

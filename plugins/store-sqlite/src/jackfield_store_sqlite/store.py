@@ -57,7 +57,7 @@ class SqliteStore:
         for name, seconds in {"lease": lease, "patience": patience}.items():
             if not 0 < seconds < math.inf:
                 raise ValueError(
-                    f"{name} of the sqlite store is a number of seconds above 0, not {seconds!r}"
+                    f"{name} of the sqlite store must be a number of seconds above 0, not {seconds!r}"
                 )
         machine = machine or this_machine()
         self._database = StoreDatabase(

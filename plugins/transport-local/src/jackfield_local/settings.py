@@ -30,8 +30,8 @@ class LocalSettings:
         Literal["auto", "router", "model"],
         Help(
             "What selects tools: `router`; `model`, the local language model; or `auto`, which decides for "
-            "each new conversation: the model if its file and the extra `llama` are there, otherwise the "
-            "router."
+            "each new conversation: the model if its file exists and the `llama` extra is installed, "
+            "otherwise the router."
         ),
     ] = "auto"
     time_zone: Annotated[
@@ -44,7 +44,7 @@ class LocalSettings:
     model_path: Annotated[
         str,
         Help(
-            "Any GGUF file with a chat template, for the model.",
+            "The model: any GGUF file with a chat template.",
             default="what `jackfield model get` downloaded",
         ),
     ] = ""

@@ -119,7 +119,7 @@ class OpenAISettings:
         ],
         Help(
             'Where `provider = "auto"` looks for a server on this machine: loopback addresses only, `[]` for '
-            "none. The environment variable `JACKFIELD_LOCAL_SERVERS` (a comma-separated list, or `none`) "
-            "replaces it."
+            "none. The `JACKFIELD_LOCAL_SERVERS` environment variable (a comma-separated list, or `none`) "
+            "overrides it."
         ),
     ] = USUAL_SERVERS

@@ -173,7 +173,7 @@ class SessionPool:
             ) from error
         except asyncpg.PostgresError as error:
             raise LibraryError(
-                f"the database {self.place} refused a statement ({_first_line(error)})"
+                f"the database {self.place} rejected a statement ({_first_line(error)})"
             ) from error
 
     async def connect(self) -> asyncpg.Connection[Any]:

@@ -55,11 +55,11 @@ class Follower:
                 return
             except LibraryError as error:
                 if not failing and not self._closing:
-                    self._notice(f"searches use what this host has, without later changes: {error}")
+                    self._notice(f"searches use this host's copy, without later changes: {error}")
                 failing = True
             else:
                 if failing:
-                    self._notice("the records can be followed again")
+                    self._notice("the records are being copied again")
                 failing = False
             self._changed.wait(POLL)
             self._changed.clear()

@@ -109,7 +109,7 @@ class ReplicaSearch:
             self._told = now
             lacking, total = self._replica.lacks(), self._records.count_after(0)
             _log.info(
-                "copying the knowledge base: %s of %s records are here", f"{total - lacking:,}", f"{total:,}"
+                "copying the knowledge base: %s of %s records copied", f"{total - lacking:,}", f"{total:,}"
             )
 
     def _embeddings_of(self) -> Indexer | None:

@@ -189,15 +189,15 @@ async def _require_pgvector(connection: Connection, place: str) -> None:
         await connection.execute("CREATE EXTENSION IF NOT EXISTS vector")
     except asyncpg.InsufficientPrivilegeError:
         raise LibraryError(
-            f"the extension vector is missing in {place}; "
+            f"the vector extension is missing in {place}; "
             "a superuser has to run CREATE EXTENSION vector in that database"
         ) from None
     except (asyncpg.FeatureNotSupportedError, asyncpg.UndefinedFileError):
-        raise LibraryError(f"the extension vector is missing; {how}") from None
+        raise LibraryError(f"the vector extension is missing; {how}") from None
     version = await connection.fetchval("SELECT extversion FROM pg_extension WHERE extname = 'vector'")
     if tuple(map(int, version.split(".")[:2])) < _PGVECTOR:
         raise LibraryError(
-            f"the extension vector has version {version}; {how}, and run ALTER EXTENSION vector UPDATE"
+            f"the vector extension has version {version}; {how}, and run ALTER EXTENSION vector UPDATE"
         )
 
 

@@ -96,7 +96,7 @@ def replay(settings: Settings, recordings: tuple[str, ...], as_json: bool, **opt
     from jackfield.settings import SettingsError
 
     if len(recordings) > MAX_FILES:
-        raise click.UsageError(f"{len(recordings)} files are given; the maximum is {MAX_FILES}")
+        raise click.UsageError(f"{len(recordings)} files were named; the maximum is {MAX_FILES}")
     report = _Report(options["limit"], quiet=as_json)
     try:
         # A tool's own output must not mix with the report.

@@ -181,7 +181,7 @@ async def _load_record(
         if len(matches) > 1:
             more = f" and {len(matches) - SHOWN_MATCHES} more" if len(matches) > SHOWN_MATCHES else ""
             raise click.ClickException(
-                f"{len(matches)} sessions begin with {session_id!r}; give more of the id: "
+                f"{len(matches)} sessions begin with {session_id!r}; use more of the id: "
                 f"{', '.join(matches[:SHOWN_MATCHES])}{more}"
             )
         session = await find(store, matches[0]) if matches else None

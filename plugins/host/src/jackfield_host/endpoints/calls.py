@@ -396,7 +396,7 @@ EXECUTE = Endpoint(
         EndpointParameter(
             TURN,
             "header",
-            "Groups calls into one turn. Without it every call is a turn of its own, with its own budget.",
+            "Groups calls into one turn. Without it, every call is a separate turn, with its own budget.",
             {"type": "string", "pattern": f"^{_KEY_PATTERN}$"},
         ),
         EndpointParameter(

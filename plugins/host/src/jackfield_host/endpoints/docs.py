@@ -266,7 +266,7 @@ def _protocol_description() -> str:
     return (
         f"JSON text frames, and on `/ws/voice` also binary audio frames. Subprotocol `{PROTOCOL}`. A client "
         "sends `start` or `resume` first; the host answers with `session`, or with `error` and closes the "
-        f"connection. The close codes of the host:\n\n{codes}"
+        f"connection. The host's close codes:\n\n{codes}"
     )
 
 

@@ -309,7 +309,7 @@ AUDIT = Endpoint(
         EndpointParameter("ok", "query", "Only calls that succeeded, or that failed.", {"type": "boolean"}),
     ),
     responses={200: (ResponseForm("Lines of the audit log, the latest first.", "AuditResponse"),)},
-    errors={**_INVALID_QUERY, 404: "The observer `audit` is not installed.", **OPERATORS_ONLY},
+    errors={**_INVALID_QUERY, 404: "The `audit` observer is not installed.", **OPERATORS_ONLY},
 )
 
 CALLS = Endpoint(
@@ -343,7 +343,7 @@ STATS = Endpoint(
     "The statistics of this process, with their history of the last half hour.",
     stats,
     responses={200: (ResponseForm("The statistics.", "StatisticsResponse"),)},
-    errors={404: "The observer `metrics` is not installed.", **OPERATORS_ONLY},
+    errors={404: "The `metrics` observer is not installed.", **OPERATORS_ONLY},
 )
 
 METRICS = Endpoint(
@@ -352,5 +352,5 @@ METRICS = Endpoint(
     "The metrics of this process, for Prometheus.",
     prometheus,
     responses={200: (ResponseForm("The text format of Prometheus.", media_type="text/plain"),)},
-    errors={404: "The observer `metrics` is not installed.", **OPERATORS_ONLY},
+    errors={404: "The `metrics` observer is not installed.", **OPERATORS_ONLY},
 )

@@ -22,7 +22,9 @@ class TokenBucket:
 
     def __init__(self, rate: float, burst: float) -> None:
         if not (0 < rate < math.inf and 0 < burst < math.inf):
-            raise ValueError(f"the rate and the burst of a token bucket are above 0, not {rate} and {burst}")
+            raise ValueError(
+                f"the rate and the burst of a token bucket must be above 0, not {rate} and {burst}"
+            )
         self.rate = rate
         self.burst = burst
         self._left = float(burst)

@@ -324,7 +324,7 @@ async def _limited(operation: Operation, response: httpx.Response) -> bytes:
         if len(data) > MAX_RESPONSE:
             raise ToolError(
                 ErrorType.PERMANENT,
-                f"The answer of the service is larger than {MAX_RESPONSE // 1024} KiB.",
+                f"The service's response is larger than {MAX_RESPONSE // 1024} KiB.",
                 suggestion="Ask for less, for example with a filter or a smaller page.",
                 # The service has already answered, so a write may have taken effect.
                 partial_side_effects=operation.writes,

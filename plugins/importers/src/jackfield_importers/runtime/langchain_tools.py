@@ -26,7 +26,7 @@ async def call(
     if index:
         tool = tool[int(index)]
     if tool.name != name:
-        return fail(ErrorType.PERMANENT, f"The tool {name} is no longer at {place} of the original module.")
+        return fail(ErrorType.PERMANENT, f"The tool {name} is no longer at {place} in the original module.")
     arguments = wire_arguments(encoded, args) if encoded else args
     try:
         result = await tool.ainvoke(arguments)
