@@ -44,8 +44,8 @@ def test_an_endless_agent_is_warned_before_its_last_step_and_then_stopped(site: 
             assert there.watcher.opened[1].state is State.TERMINATED
 
     run(act)
-    assert "Call nothing more" not in heard[0]
-    assert "Call nothing more" in heard[1]
+    assert "Call no more tools" not in heard[0]
+    assert "Call no more tools" in heard[1]
 
 
 def test_a_model_without_a_report_is_asked_for_one(site: Site, tmp_path: Path) -> None:

@@ -56,7 +56,7 @@ def test_an_agent_searches_and_reports_in_its_own_session(site: Site, tmp_path: 
     assert seen["task"] == "Find out how rooms are booked."
     assert seen["found"] == ["doc:keys", "doc:rooms"]
     assert seen["tools"] == {"fab_look", "fab_slow", "fab_through", "fab_staff"}
-    assert "you get no answers to questions" in seen["instructions"]
+    assert "nobody answers your questions" in seen["instructions"]
     assert "- fab_look: " in seen["instructions"]
 
 

@@ -313,7 +313,7 @@ def test_an_outage_is_a_transient_error_and_local_search_goes_on(tmp_path: Path)
             await asyncio.to_thread(until, lambda: _writes(local))
             await asyncio.to_thread(until, lambda: ids(find(local, "subject60", limit=1)) == ["doc:60"])
             await asyncio.to_thread(until, lambda: ids(find(inside, "subject60", limit=1)) == ["doc:60"])
-            await asyncio.to_thread(until, lambda: any("followed again" in line for line in notices))
+            await asyncio.to_thread(until, lambda: any("copied again" in line for line in notices))
             for library in (local, inside):
                 library.close()
 
