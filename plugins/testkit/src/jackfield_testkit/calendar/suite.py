@@ -230,7 +230,7 @@ class CalendarContractTests(ContractTests, suite=True):
 
     @async_test
     async def test_details_are_returned_only_on_request(self, harness: CalendarHarness) -> None:
-        """Title and number of attendees are returned only with `details`."""
+        """The title and the number of attendees are returned only with `details`."""
         budget = calendar(event("20270302T090000", "20270302T100000", *_GUESTS, uid="met", title="Budget"))
         async with harness.open(budget) as view:
             span = (local_time("2027-03-02 00:00"), local_time("2027-03-03 00:00"))
