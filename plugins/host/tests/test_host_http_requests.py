@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -181,6 +184,7 @@ def test_only_operators_see_why_the_provider_was_chosen(host_folder: HostFolder)
         for user, told in (("ada", None), ("root", why)):
             status = (await client.get("/status", headers=bearer(user))).json()
             assert (status["provider"], status["providerChoice"]) == ("openai", told)
+            assert (status["environment"] is None) == (told is None)
 
     async def alone(_: RunningHost, client: httpx.AsyncClient) -> None:
         assert (await client.get("/status")).json()["providerChoice"] == why
@@ -270,6 +274,33 @@ def test_bodies_of_other_types_and_sizes_are_refused(host_folder: HostFolder) ->
         assert (large.status_code, large.json()["error"]["code"]) == (413, "body_too_large")
 
     run(host_folder, test, request_bytes=2048)
+
+
+def test_the_status_leads_a_terminal_to_the_hosts_environment(host_folder: HostFolder) -> None:
+    async def test(_: RunningHost, client: httpx.AsyncClient) -> None:
+        environment = (await client.get("/status")).json()["environment"]
+        ask = 'python -c "import os, sys; print(os.getcwd(), sys.prefix)"'
+        lines = "\n".join([*environment["enter"], ask])
+        shell = await asyncio.create_subprocess_exec(
+            "sh", "-ec", lines, env={"PATH": "/usr/bin:/bin"}, stdout=asyncio.subprocess.PIPE
+        )
+        answer, _ = await shell.communicate()
+        assert answer.decode().split() == [str(Path.cwd()), sys.prefix]
+        installs = environment["install"].removesuffix("pip install")
+        assert installs == ("python -m " if find_spec("pip") else "uv ")
+
+    run(host_folder, test)
+
+
+def test_a_browser_at_an_unknown_address_gets_a_page(host_folder: HostFolder) -> None:
+    async def test(_: RunningHost, client: httpx.AsyncClient) -> None:
+        page = await client.get("/nowhere", headers={"Accept": "text/html,*/*;q=0.8"})
+        assert (page.status_code, page.headers["content-type"]) == (404, "text/html; charset=utf-8")
+        assert '<a href="/">' in page.text
+        program = await client.get("/nowhere", headers={"Accept": "*/*"})
+        assert program.json()["error"]["code"] == "no_such_path"
+
+    run(host_folder, test)
 
 
 def test_unknown_paths_and_methods_get_the_same_form_of_error(host_folder: HostFolder) -> None:

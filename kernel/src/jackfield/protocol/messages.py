@@ -234,6 +234,9 @@ class SessionInfo(HostMessage):
     state: str
     last_event: Annotated[int, doc("The id of the newest event before this message.")]
     partial: PartialAnswer | None = field(default=None, metadata=SENT_AS_NULL)
+    now: Annotated[float | None, doc("The time by the clock that stamps events, in seconds since 1970.")] = (
+        None
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import logging
 import math
 from collections.abc import Mapping, Sequence
@@ -20,7 +21,7 @@ from jackfield.store import StoreUnavailableError
 from jackfield_sessions.admission import SessionRefused
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import HTMLResponse, JSONResponse, Response
 
 from jackfield_host.security.auth_errors import AuthError
 
@@ -129,6 +130,25 @@ def _session_refused(refused: SessionRefused) -> HttpError:
     )
 
 
-async def handle_routing_error(_: Request, error: Exception) -> Response:
+_PAGE = """\
+<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>No such page · Jackfield</title>
+<h1>There is no page at this address</h1>
+<p><a href="{root}/">Open the start page</a> of this Jackfield host.</p>
+<p>Programs find the endpoints at <a href="{root}/openapi.json">openapi.json</a>.</p>
+</html>
+"""
+
+
+async def handle_routing_error(request: Request, error: Exception) -> Response:
     """Answer requests that no endpoint serves: unknown paths and methods."""
-    return to_http_error(error).response()
+    failure = to_http_error(error)
+    wants_page = "text/html" in request.headers.get("accept", "") and request.method in ("GET", "HEAD")
+    if failure.status == 404 and wants_page:
+        root = html.escape(request.scope.get("root_path", ""))
+        return HTMLResponse(_PAGE.format(root=root), failure.status)
+    return failure.response()

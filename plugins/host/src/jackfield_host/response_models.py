@@ -251,6 +251,13 @@ class ProviderSelection(ResponseModel):
     hints: list[str] = Field(description="How to get a better provider.")
 
 
+class PythonEnvironment(ResponseModel):
+    """How an operator reaches the host's Python environment in a terminal."""
+
+    enter: list[str] = Field(description="The commands that open its folder and activate it.")
+    install: str = Field(description="The command that installs a package in it.")
+
+
 class StatusResponse(ResponseModel):
     """The status of the host."""
 
@@ -260,6 +267,9 @@ class StatusResponse(ResponseModel):
     provider: str
     provider_choice: ProviderSelection | None = Field(
         description="Only for operators; on a host without tokens, for every user."
+    )
+    environment: PythonEnvironment | None = Field(
+        description="Where to install tools; for the same users as `providerChoice`."
     )
     conversations: Literal["on", "off"] = Field(
         description="`off` if there is no model provider; `providerChoice.hints` say how to turn them on."
@@ -571,7 +581,7 @@ class RegistryChange(ResponseModel):
 class RegistryDiff(ResponseModel):
     """The changes from one registry to another."""
 
-    from_: str = Field(alias="from")
+    from_: str | None = Field(alias="from", description="Null if there is no other registry to compare with.")
     to: str
     waiting: bool = Field(description="True if `from` is being served and `to` takes effect after a restart.")
     changes: list[RegistryChange]

@@ -253,6 +253,7 @@ class SessionManager:
             state=session.state.value,
             last_event=live.hub.log.last,
             partial=live.partial_answer,
+            now=self.runtime.store.now(),
         )
 
     async def run_maintenance(self) -> None:

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import shlex
+import sys
 import time
 from importlib.metadata import version
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from jackfield.components import ProviderChoice
@@ -130,6 +134,7 @@ async def status(context: RequestContext) -> Response:
             "hosts": 1 + len(elsewhere),
             "provider": sessions.factory.provider,
             "providerChoice": _provider(sessions.factory.provider_choice) if context.is_operator else None,
+            "environment": _environment() if context.is_operator else None,
             "conversations": "on" if sessions.transport.modes else "off",
             "modes": sorted(sessions.transport.modes),
             "browserCalls": has_browser_calls(sessions.transport),
@@ -160,6 +165,17 @@ async def status(context: RequestContext) -> Response:
             "withheld": dict(registry.withheld),
         }
     )
+
+
+def _environment() -> dict[str, Any]:
+    """Return the commands that reach this host's Python environment from a terminal."""
+    script = Path(sys.prefix) / "bin" / "activate"
+    commands = [f"cd {shlex.quote(str(Path.cwd()))}"]
+    if script.exists():
+        commands.append(f". {shlex.quote(str(script))}")
+    # An environment that uv created has no pip.
+    has_pip = find_spec("pip") is not None
+    return {"enter": commands, "install": "python -m pip install" if has_pip else "uv pip install"}
 
 
 def _provider(choice: ProviderChoice) -> dict[str, Any]:

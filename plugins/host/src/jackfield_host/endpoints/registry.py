@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from contextlib import suppress
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -141,29 +142,19 @@ def _plugin(frozen: Mapping[str, Any]) -> dict[str, Any]:
 
 async def registry_diff(context: RequestContext) -> Response:
     """Return what changed since the previous registry, or will change with a restart."""
-    found = await asyncio.to_thread(_diff, context.sessions.runtime.registry)
-    if found is None:
-        raise HttpError(
-            404,
-            "no_previous",
-            "There is no other registry to compare with.",
-            suggestion="`jackfield build` keeps the previous registry when something changes.",
-        )
-    return JSONResponse(found)
+    return JSONResponse(await asyncio.to_thread(_diff, context.sessions.runtime.registry))
 
 
-def _diff(served: Registry) -> dict[str, Any] | None:
-    """Compare the registry with a newer file, or else with the previous one; None if there is neither."""
-    if served.path is None:
-        return None
+def _diff(served: Registry) -> dict[str, Any]:
+    """Compare the registry with a newer file, or else with the previous one; `from` is null without one."""
     snapshot = served.snapshot()
-    try:
-        newest = Snapshot.load(served.path)
-        if newest.version != snapshot.version:
-            return _compare(snapshot, newest, waiting=True)
-        return _compare(Snapshot.load(previous(served.path)), snapshot, waiting=False)
-    except SnapshotError:
-        return None
+    with suppress(SnapshotError):
+        if served.path is not None:
+            newest = Snapshot.load(served.path)
+            if newest.version != snapshot.version:
+                return _compare(snapshot, newest, waiting=True)
+            return _compare(Snapshot.load(previous(served.path)), snapshot, waiting=False)
+    return {"from": None, "to": snapshot.version, "waiting": False, "changes": []}
 
 
 def _compare(before: Snapshot, after: Snapshot, *, waiting: bool) -> dict[str, Any]:
@@ -224,5 +215,4 @@ REGISTRY_DIFF = Endpoint(
     "What changed since the previous registry, or will change with a restart.",
     registry_diff,
     responses={200: (ResponseForm("The changes.", "RegistryDiff"),)},
-    errors={404: "There is no other registry to compare with."},
 )

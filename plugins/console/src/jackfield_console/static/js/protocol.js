@@ -23,7 +23,7 @@ export const CLIENT_MESSAGES = {
 
 /** The members of each message from the host, besides `type`. */
 export const HOST_MESSAGES = {
-  session: ["protocol", "session", "token", "mode", "user", "provider", "providerReason", "providerHints", "registry", "tools", "resumed", "state", "lastEvent", "partial"],
+  session: ["protocol", "session", "token", "mode", "user", "provider", "providerReason", "providerHints", "registry", "tools", "resumed", "state", "lastEvent", "partial", "now"],
   reset: ["reason"],
   caught_up: [],
   text_delta: ["answer", "offset", "text"],
@@ -43,7 +43,7 @@ export const HOST_MESSAGES = {
   tool_error: ["id", "at", "tool", "callId", "durationMs", "errorType", "message", "suggestion", "recoverable", "state"],
   confirmation_required: ["id", "at", "confirmation", "tool", "callId", "preview", "args", "expiresAt", "token"],
   confirmation_settled: ["id", "at", "tool", "callId", "approved"],
-  form_request: ["id", "at", "formId", "tool", "values", "description", "parameters"],
+  form_request: ["id", "at", "formId", "tool", "values", "description", "parameters", "askedBy", "callId"],
   form_closed: ["id", "at", "formId", "submitted", "values"],
   session_status: ["id", "at", "state", "active", "tokensUsed", "ageSeconds"],
   notification: ["id", "at", "code", "text", "suggestion", "registry", "tools"],

@@ -4,9 +4,9 @@ import { element } from "../dom.js";
 
 const TONES = { major: "bad", minor: "warn", patch: "" };
 
-/** Shows the changes; `diff` is null if there is no other registry. */
+/** Shows the changes; `from` is null if there is no other registry. */
 export function registryDiff(diff) {
-  if (!diff) {
+  if (diff.from === null) {
     return element("p", { class: "hint" }, "There is no previous registry. ",
       element("code", {}, "jackfield build"), " keeps the previous registry when something changes.");
   }

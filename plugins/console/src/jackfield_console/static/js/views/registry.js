@@ -150,7 +150,7 @@ class RegistryView {
     try {
       return registryDiff(await this.#api.get("registry/diff"));
     } catch (error) {
-      return error.code === "no_previous" ? registryDiff(null) : problem(error);
+      return problem(error);
     }
   }
 
