@@ -464,15 +464,6 @@ def test_a_refusal_of_the_model_is_overruled_by_a_tool_with_that_verb() -> None:
     _talk(Scripted({"cannot": "reserve a table"}, {"cannot": "cancel invoices"}), steps, **TOOLS)
 
 
-def test_help_lists_the_descriptions_of_the_tools() -> None:
-    async def steps(talk: Session) -> None:
-        said = await talk.says("what can you do?")
-        assert "- Reserve a table at the restaurant." in said
-        assert said.count("\n- ") == len(TOOLS)
-
-    _talk(Scripted({"help": True}), steps, **TOOLS)
-
-
 def test_until_the_model_is_ready_the_router_answers() -> None:
     model = Scripted({"track_parcel": {"tracking_id": "DE987654321"}}, ready=False)
 

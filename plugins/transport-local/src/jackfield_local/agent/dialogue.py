@@ -24,6 +24,7 @@ from jackfield_language.words import stem, stems, words
 
 from jackfield_local.agent.calls import CHANGE, NO_TOOL, STOPPED, AgentContext, CallPlanner
 from jackfield_local.agent.grounding import ground
+from jackfield_local.agent.help import help_text
 from jackfield_local.agent.message import UserMessage
 from jackfield_local.agent.prompt import Decision, written_call, written_words
 from jackfield_local.agent.router import STOP, texts_of
@@ -275,11 +276,9 @@ class AgentDialogue:
 
     def _words(self, decision: Decision, text: str) -> TextDelta:
         if decision.helps:
-            purposes = [each.purpose for each in self._context.tools]
-            if self._context.style.spoken:
-                examples = "; ".join(purposes[:3])
-                return TextDelta(f"I have {len(purposes)} tools. For example: {examples}.")
-            return TextDelta("This is what I can do:\n" + "\n".join(f"- {each}." for each in purposes))
+            context = self._context
+            spoken = context.style.spoken
+            return TextDelta(help_text(context.tools, context.router, self._calls.message, spoken=spoken))
         if decision.refused:
             return TextDelta(f"I cannot {decision.text.rstrip('.')}: no tool here does that.")
         if not decision.text:
