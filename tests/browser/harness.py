@@ -14,6 +14,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import shutil
 import signal
 import socket
@@ -213,7 +214,7 @@ class Console:
     deployment: Deployment
     server: OpenAIServer
     problems: list[str] = field(default_factory=list)
-    """Script errors and violations of the content security policy."""
+    """Script errors, violations of the content security policy, and requests for what does not exist."""
 
     async def open(self, view: str = "chat") -> None:
         await self.page.goto(f"{self.deployment.address}/#/{view}")
@@ -388,7 +389,7 @@ async def open_console(
 
 
 def _note(console: Console, kind: str, text: str) -> None:
-    if kind == "error" and "Content Security Policy" in text:
+    if kind == "error" and re.search("Content Security Policy|status of 404", text):
         console.problems.append(text)
 
 

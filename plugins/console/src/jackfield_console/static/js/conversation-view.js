@@ -7,8 +7,7 @@ import { MessageEntry, notice } from "./parts/message.js";
 import { Call, toolCard } from "./parts/tool-card.js";
 
 /**
- * Handles the messages of sockets and updates the list. `callbacks` has `call(call, root)`, `custom(event, socket)`
- * and `changed()`.
+ * Handles the messages of sockets and updates the list. `callbacks` has `custom(event, socket)` and `changed()`.
  */
 export class ConversationView {
   root = element("ol", { class: "conversation", "aria-live": "polite", "aria-label": "Conversation" });
@@ -30,7 +29,8 @@ export class ConversationView {
   #unacknowledged = [];
   /** Whether a transcript has arrived since the user last started to speak. */
   #hasTranscript = false;
-  #clockSkew = Infinity;
+  /** How many seconds this browser's clock is ahead of the clock that stamps events. */
+  #clockSkew = 0;
 
   constructor(api, sources, openSource, callbacks) {
     this.#api = api;
@@ -41,6 +41,16 @@ export class ConversationView {
 
   get empty() {
     return !this.root.hasChildNodes();
+  }
+
+  /** Whether a call waits for the user's decision. */
+  get waiting() {
+    return this.#confirmations.some((each) => each.state === "open");
+  }
+
+  /** The time by the clock that stamps events, in seconds since 1970. */
+  get now() {
+    return Date.now() / 1000 - this.#clockSkew;
   }
 
   /** Returns the transcript from an entry on, for the text session. */
@@ -79,14 +89,14 @@ export class ConversationView {
 
   /** Handles a message from the host. */
   handle(message, socket) {
-    if (message.at !== undefined) this.#clockSkew = Math.min(this.#clockSkew, Date.now() / 1000 - message.at);
     this.#handlers[message.type]?.(message, socket);
     this.#scrollToEnd();
   }
 
   #handlers = {
-    session: ({ partial }, socket) => {
+    session: ({ partial, now }, socket) => {
       this.#caughtUp.delete(socket);
+      if (now !== undefined) this.#clockSkew = Date.now() / 1000 - now;
       if (socket.mode === "voice") this.#restoreSpeech(partial?.text, socket);
       else if (partial) this.#answer(socket, partial.answer).write(0, partial.text);
     },
@@ -228,32 +238,47 @@ export class ConversationView {
 
   #startCall(event, socket) {
     const call = new Call(event, socket.mode);
-    this.#calls.set(event.callId ?? `${event.tool} ${this.#calls.size}`, call);
     const root = toolCard(call, () => socket.send({ type: "cancel", callId: event.callId }));
+    this.#calls.set(event.callId ?? `${event.tool} ${this.#calls.size}`, { call, root });
     this.add(root);
-    this.#callbacks.call(call, root);
   }
 
-  #call({ tool, callId }) {
-    return this.#calls.get(callId) ?? [...this.#calls.values()].findLast((each) => !each.callId && each.tool === tool);
+  #entry({ tool, callId }) {
+    return this.#calls.get(callId)
+      ?? [...this.#calls.values()].findLast(({ call }) => !call.callId && call.tool === tool);
+  }
+
+  #call(event) {
+    return this.#entry(event)?.call;
   }
 
   /** Shows the outcome of a call, and closes its confirmation. */
   #endCall(event, state) {
-    this.#call(event)?.handle(event);
-    if (state !== "waiting") this.#confirmationOf(event)?.conclude(state);
+    const call = this.#call(event);
+    const confirmation = this.#confirmationOf(event);
+    call?.handle(event);
+    if (state !== "waiting") confirmation?.conclude(state);
+    else if (confirmation?.state === "expired") call?.expire();
   }
 
   #confirmationOf({ tool, callId }) {
     return this.#confirmations.findLast((each) => each.callId === callId && each.tool === tool);
   }
 
+  /** Adds a confirmation to the card of its call. */
   #addConfirmation(event, socket) {
-    const seconds = event.expiresAt - (Date.now() / 1000 - this.#clockSkew);
     const decide = (approve) => socket.send({ type: approve ? "approve" : "decline", token: event.token });
-    const card = new ConfirmationCard(event, seconds, decide);
+    const entry = this.#entry(event);
+    const changed = () => {
+      if (card?.state === "expired") entry?.call.expire();
+      this.#callbacks.changed();
+    };
+    let card = null;
+    card = new ConfirmationCard(event, event.expiresAt - this.now, decide, changed);
     this.#confirmations.push(card);
-    this.add(card.root);
+    if (entry) entry.root.querySelector(".tool-confirmation").replaceChildren(card.root);
+    else this.add(element("li", { class: "tool card" }, element("code", { class: "tool-name" }, event.tool), card.root));
+    changed();
   }
 
   #addForm(event, socket) {

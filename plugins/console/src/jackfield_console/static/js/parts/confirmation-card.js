@@ -15,27 +15,24 @@ const APPROVED = ["approved", ". It runs once."];
 
 /** One confirmation; only a click calls `decide`. */
 export class ConfirmationCard {
+  /** One of open, sent, approved, declined, expired, refused. */
   state = "open";
 
-  /** `decide(approve)` returns whether the decision was sent; it expires in `seconds`. */
-  constructor(required, seconds, decide) {
+  /** `decide(approve)` returns whether the decision was sent; it expires in `seconds`. `changed()` is optional. */
+  constructor(required, seconds, decide, changed = () => {}) {
     this.callId = required.callId;
     this.tool = required.tool;
     this.#decide = decide;
+    this.#changed = changed;
     this.#footer = element("div", { class: "stack" });
-    this.#card = element("div", { class: "confirmation card", role: "group", "aria-label": "Confirmation" },
-      element("div", { class: "row spread" },
-        element("span", { class: "hint" }, "Approval needed"), element("code", {}, required.tool)),
-      ...preview(required.preview),
-      details(required.args),
-      this.#footer);
-    this.root = element("li", {}, this.#card);
+    this.root = element("div", { class: "confirmation stack", role: "group", "aria-label": "Confirmation" },
+      ...preview(required.preview), details(required.args), this.#footer);
     if (seconds > 0) this.#showButtons(seconds);
     else this.#expire();
   }
 
   #decide;
-  #card;
+  #changed;
   #footer;
   /** Whether the decision was sent and the host has not answered yet. */
   #awaitingHost = false;
@@ -87,6 +84,7 @@ export class ConfirmationCard {
     this.#sent = approve ? "approved" : "declined";
     this.#awaitingHost = true;
     for (const button of this.#footer.querySelectorAll("button")) button.disabled = true;
+    this.#changed();
   }
 
   #expire() {
@@ -98,8 +96,9 @@ export class ConfirmationCard {
 
   #end(state, text) {
     this.state = state;
-    this.#card.dataset.state = state;
+    this.root.dataset.state = state;
     replace(this.#footer, element("p", { role: "status", class: "outcome" }, text));
+    this.#changed();
   }
 }
 

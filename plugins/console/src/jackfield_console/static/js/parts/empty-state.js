@@ -17,10 +17,12 @@ export class EmptyState {
   root = element("section", { class: "empty", "aria-label": "Getting started" });
   /** Where downloads are shown. */
   downloads = element("div");
+  #api;
   #send;
   #hints = [];
 
-  constructor(send) {
+  constructor(api, send) {
+    this.#api = api;
     this.#send = send;
   }
 
@@ -43,7 +45,7 @@ export class EmptyState {
         element("li", {}, element("button", { type: "button", on: { click: () => this.#send(text) } }, text)))),
       providerReason && this.#providerCard(provider, providerReason, providerHints),
       tools.length ? toolList(tools) : element("p", { class: "hint" }, "No tools are installed yet."),
-      howToAdd());
+      providerReason && howToAdd(this.#api));
   }
 
   /** Conversations are off; `choice` says why and how to turn them on, for operators. */
@@ -57,7 +59,7 @@ export class EmptyState {
         element("p", {}, "The reason: ", withCode(choice.reason), "."),
         element("p", { class: "hint" }, "To turn conversations on, do one of the following and restart the host:"),
         element("ul", { class: "hint" }, choice.hints.map((text) => element("li", {}, withCode(text))))),
-      howToAdd());
+      choice && howToAdd(this.#api));
   }
 
   /** The provider, why it was chosen, and how to get a better one. */
@@ -88,16 +90,30 @@ function toolList(tools) {
       " for parameters, guides and withheld tools."));
 }
 
-function howToAdd() {
+/** The commands that add a tool, for operators; the host knows where it is installed. */
+function howToAdd(api) {
+  const body = element("div");
+  const show = async ({ target }) => {
+    if (!target.open || body.hasChildNodes()) return;
+    try {
+      const { environment } = await api.get("status", { session: null });
+      replace(body, environment && addSteps(environment));
+    } catch (error) {
+      replace(body, element("p", { class: "hint", role: "alert" }, error.message));
+    }
+  };
+  return element("details", { class: "card", on: { toggle: show } }, element("summary", {}, "How to add a tool"), body);
+}
+
+function addSteps({ enter, install }) {
   const steps = [
-    ["Install a published tool", "pip install NAME"],
-    ["Or write your own, and install it from its folder", "jackfield new-tool my_tool\npip install -e my-tool"],
+    ["In a terminal, open this host's environment", enter.join("\n")],
+    ["Install a published tool", `${install} NAME`],
+    ["Or write your own, and install it from its folder", `jackfield new-tool my_tool\n${install} -e my-tool`],
     ["Build the registry", "jackfield build"],
-    ["Restart the host; conversations resume", "jackfield serve"],
-    ["While you write it, build and serve every change automatically", "jackfield dev"],
+    ["Stop the host, then start it again there; conversations resume", "jackfield serve"],
+    ["While you write a tool, this builds and serves every change instead", "jackfield dev"],
   ];
-  return element("details", { class: "card" },
-    element("summary", {}, "How to add a tool"),
-    element("ol", { class: "steps" }, steps.map(([title, commands]) =>
-      element("li", {}, element("p", {}, title), element("pre", { tabindex: "0", "aria-label": title }, commands)))));
+  return element("ol", { class: "steps" }, steps.map(([title, commands]) =>
+    element("li", {}, element("p", {}, title), element("pre", { tabindex: "0", "aria-label": title }, commands))));
 }

@@ -8,6 +8,7 @@ export const STATE_LABELS = {
   processing: "thinking",
   speaking: "speaking",
   executing_tool: "using a tool",
+  waiting: "waits for you",
   reconnecting: "reconnecting",
   terminated: "ended",
   full: "waiting for a free session",

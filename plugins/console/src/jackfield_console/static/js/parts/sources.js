@@ -55,10 +55,15 @@ function textNodes(root) {
 function insertCitations(text, pattern, names, open) {
   const parts = [];
   let end = 0;
+  let last = null;
   for (const match of text.data.matchAll(pattern)) {
     const record = names.get(match[1].toLowerCase());
-    parts.push(text.data.slice(end, match.index), citation(record, match[1], open));
+    const between = text.data.slice(end, match.index);
     end = match.index + match[0].length;
+    // A title with its id behind it names one source.
+    if (record === last && !between.trim()) continue;
+    last = record;
+    parts.push(between, citation(record, match[1], open));
   }
   if (!parts.length) return;
   text.replaceWith(...parts, text.data.slice(end));

@@ -24,7 +24,7 @@ const ERROR_TEXTS = {
 
 const STATES = {
   running: ["running", "accent"],
-  waiting: ["waiting for you", "warn"],
+  waiting: ["waits for you", "warn"],
   done: ["done", "good"],
   failed: ["failed", "bad"],
   declined: ["declined", ""],
@@ -80,6 +80,13 @@ export class Call extends EventTarget {
     this.dispatchEvent(new Event("change"));
   }
 
+  /** The confirmation of the call has expired; the host sends no event for that. */
+  expire() {
+    if (this.state !== "waiting") return;
+    this.state = "expired";
+    this.dispatchEvent(new Event("change"));
+  }
+
   /** Adds a partial result; the first one of a further attempt replaces those of the attempt before. */
   #addPartial({ partial, data, truncated = false }) {
     if (partial === 1) this.partials = [];
@@ -107,28 +114,32 @@ function stateOf({ errorType, state }) {
   return state in STATES ? state : "failed";
 }
 
-/** Creates the card of a call; `cancel` is called when the user cancels it. */
+/** Creates the card of a call, with a place for its confirmation; `cancel` is called when the user cancels it. */
 export function toolCard(call, cancel) {
-  const root = element("li", { class: "tool card", data: { tool: call.tool } });
+  const summary = element("summary", { class: "tool-summary" });
+  const facts = element("div");
+  const cancelButton = element("button", { type: "button", class: "small plain", on: { click: cancel } }, "Cancel");
+  const running = element("div", { class: "tool-running" });
+  const root = element("li", { class: "tool card", data: { tool: call.tool } },
+    element("div", { class: "tool-row" }, element("details", {}, summary, facts), cancelButton),
+    running, element("div", { class: "tool-confirmation" }));
+  // The parts are updated in place, so that the keyboard's focus stays where it is.
   const show = () => {
-    const open = root.querySelector("details")?.open ?? false;
     root.dataset.state = call.state;
-    replace(root, header(call, cancel), call.state === "running" && progress(call), partials(call), problem(call), details(call, open));
+    replace(summary, heading(call));
+    replace(facts, details(call));
+    cancelButton.hidden = call.state !== "running" || !call.callId;
+    replace(running, call.state === "running" && progress(call), partials(call), problem(call));
   };
   call.addEventListener("change", show);
   show();
   return root;
 }
 
-function header(call, cancel) {
+function heading(call) {
   const [label, colour] = call.label;
-  return element("div", { class: "row spread" },
-    element("div", { class: "row" },
-      element("code", { class: "tool-name" }, call.tool),
-      element("span", { class: `tag ${colour}` }, label),
-      call.timed && durationTag(call)),
-    call.state === "running" && call.callId &&
-      element("button", { type: "button", class: "small plain", on: { click: cancel } }, "Cancel"));
+  return [element("code", { class: "tool-name" }, call.tool), element("span", { class: `tag ${colour}` }, label),
+    call.timed && durationTag(call)];
 }
 
 function durationTag(call) {
@@ -166,13 +177,11 @@ function problem(call) {
     element("p", { class: "hint" }, `${message}${suggestion ? ` ${suggestion}` : ""} `, element("code", {}, errorType)));
 }
 
-function details(call, open) {
-  return element("details", { open },
-    element("summary", {}, call.result === undefined ? "Arguments" : "Arguments and result"),
-    call.description && element("p", { class: "hint" }, call.description),
+function details(call) {
+  return [call.description && element("p", { class: "hint" }, call.description),
     labelled("Arguments", formatJson(call.arguments)),
     call.result !== undefined && labelled("Result", formatValue(call.result)),
-    call.decisions && [element("div", { class: "label" }, "Policy decisions"), decisionList(call.decisions)]);
+    call.decisions && [element("div", { class: "label" }, "Policy decisions"), decisionList(call.decisions)]];
 }
 
 function labelled(label, text) {

@@ -89,7 +89,7 @@ export class ToolForm {
       return true;
     };
     const card = new ConfirmationCard({ ...required, callId: null }, required.expiresAt - Date.now() / 1000, decide);
-    return element("div", { class: "stack" }, element("ul", { class: "plain-list" }, card.root), resultArea);
+    return element("div", { class: "stack" }, element("div", { class: "card" }, card.root), resultArea);
   }
 
   async #decide(card, token, approve, resultArea) {

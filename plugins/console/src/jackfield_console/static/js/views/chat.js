@@ -10,7 +10,6 @@ import { EmptyState } from "../parts/empty-state.js";
 import { Sources, sourcesPanel } from "../parts/sources.js";
 import { ConnectionBanner } from "../parts/connection-banner.js";
 import { notice } from "../parts/message.js";
-import { Timeline } from "../parts/timeline.js";
 import { VoiceCall } from "../voice/voice-call.js";
 import { explainCallError, STATE_LABELS, TEXT_STATE_LABELS } from "../parts/format.js";
 
@@ -39,22 +38,17 @@ class ChatView {
   #callArea = element("div");
   /** Shows a download during a conversation. */
   #downloadArea = element("div", { class: "download-area" });
-  #side = element("aside", { class: "chat-side", "aria-label": "Activity and sources" });
-  #sideButton = element("button", {
-    type: "button", class: "small show-side", "aria-expanded": "false", on: { click: () => this.#showSide() },
-  }, "Activity");
+  #side = element("aside", { class: "chat-side", "aria-label": "Details", hidden: true });
 
   constructor(api, socket) {
     this.#api = api;
     this.#socket = socket;
     this.sources = new Sources();
-    this.timeline = new Timeline();
     this.conversation = new ConversationView(api, this.sources, (record) => this.#showSource(record), {
-      call: (call, card) => this.#addCall(call, card),
       custom: (event, from) => this.#handleCustomEvent(event, from),
-      changed: () => this.#showEmpty(),
+      changed: () => this.#update(),
     });
-    this.empty = new EmptyState((text) => this.#sendText(text));
+    this.empty = new EmptyState(api, (text) => this.#sendText(text));
     this.downloads = new Downloads(api, {
       startOver: () => this.#startOver(),
       changed: () => this.#showDownloads(),
@@ -80,12 +74,11 @@ class ChatView {
   #scroller = element("div", { class: "scroller", tabindex: "0", role: "region", "aria-label": "Conversation so far" });
 
   #layout() {
-    replace(this.#side, this.timeline.root);
     this.#scroller.append(this.empty.root, this.conversation.root);
     return element("div", { class: "chat" },
       element("section", { class: "chat-main", "aria-label": "Chat" },
         element("div", { class: "chat-head" }, this.#stateLabel, this.#sessionInfo,
-          element("div", { class: "row" }, this.#sideButton,
+          element("div", { class: "row" },
             element("button", { type: "button", class: "small", on: { click: () => this.#startOver() } }, "New", element("span", { class: "wide" }, " conversation")))),
         this.#banner.root, this.#scroller, this.#downloadArea, this.#callArea, this.composer.root),
       this.#side);
@@ -128,9 +121,7 @@ class ChatView {
   #startOver() {
     this.#call?.hangUp();
     this.conversation.clear();
-    this.timeline.clear();
     this.sources.clear();
-    this.#countCalls();
     this.#banner.clear();
     this.#socket.startOver();
     this.#showEmpty();
@@ -141,7 +132,9 @@ class ChatView {
 
   #update() {
     const inCall = this.#call !== null;
-    const state = this.#call?.state ?? this.#textState();
+    const reported = this.#call?.state ?? this.#textState();
+    const idle = reported === "ready" || reported === "listening";
+    const state = idle && this.conversation.waiting ? "waiting" : reported;
     const label = (inCall ? STATE_LABELS : TEXT_STATE_LABELS)[state] ?? state;
     if (this.#stateLabel.textContent !== label) this.#stateLabel.textContent = label;
     this.#stateLabel.dataset.state = state;
@@ -214,47 +207,34 @@ class ChatView {
     this.#downloadArea.hidden = this.conversation.empty || !this.downloads.active;
   }
 
-  #addCall(call, card) {
-    this.timeline.add(call, () => {
-      this.root.classList.remove("side-open");
-      card.querySelector("details").open = true;
-      card.scrollIntoView({ block: "center" });
-    });
-    this.#countCalls();
-  }
-
-  #countCalls() {
-    this.#sideButton.textContent = this.timeline.count ? `Activity (${this.timeline.count})` : "Activity";
-  }
-
-  #showSide() {
-    const open = this.root.classList.toggle("side-open");
-    this.#sideButton.setAttribute("aria-expanded", String(open));
-  }
-
   #showSource(record) {
+    this.#showSide((close) => sourcesPanel(this.#api, record, close));
+  }
+
+  /** Shows a panel beside the conversation; `create(close)` returns it. */
+  #showSide(create) {
     const from = document.activeElement;
     const close = () => {
-      replace(this.#side, this.timeline.root);
-      this.root.classList.remove("side-open");
+      replace(this.#side);
+      this.#side.hidden = true;
       from?.focus();
     };
-    replace(this.#side, sourcesPanel(this.#api, record, close));
-    this.root.classList.add("side-open");
+    replace(this.#side, create(close));
+    this.#side.hidden = false;
     this.#side.querySelector("button").focus();
   }
 
   // Events of tools
 
-  #handleCustomEvent({ name, fields, at }, socket) {
+  #handleCustomEvent({ name, fields }, socket) {
     if (name === "voice_session_start" && socket === this.#socket) this.#offerCall(fields.pendingRequest);
     else if (name === "chat_message") this.conversation.add(notice(fields.text));
-    else if (name === "ban") this.#showBan(fields, at);
+    else if (name === "ban") this.#showBan(fields);
     else this.conversation.add(notice(`${name}: ${JSON.stringify(fields)}`));
   }
 
-  #showBan({ until, message }, at) {
-    const seconds = until - at - Math.max(0, Date.now() / 1000 - at);
+  #showBan({ until, message }) {
+    const seconds = until - this.conversation.now;
     if (seconds <= 0) return;
     this.#socket.dispatchEvent(new CustomEvent("banned", { detail: { message, retryAfter: seconds } }));
   }

@@ -38,5 +38,5 @@ async function showCard(root, api) {
   replace(root, element("div", { class: "stack" },
     element("h1", {}, "Confirmation"),
     element("p", { class: "hint" }, "A program that uses your tools asks for your approval."),
-    element("ul", { class: "messages" }, card.root)));
+    element("div", { class: "card stack" }, element("code", {}, waiting.tool), card.root)));
 }
