@@ -137,6 +137,12 @@ class Confirmations:
         found = [await self._read(session_id, key.rpartition("/")[2]) for key in keys]
         return [pending for pending in found if pending is not None]
 
+    async def renew_tokens(self, session: Session) -> None:
+        """Accept the tokens that a session derives from its new secret, for all its records."""
+        for pending in await self.for_session(session.id):
+            token_hash = _hash(confirmation_token(session, pending.id))
+            await self.save(pending._replace(token_hash=token_hash), pending.kept_until - self._store.now())
+
     async def _read(self, session_id: str, confirmation_id: str) -> PendingConfirmation | None:
         """Read the record of a confirmation."""
         record = await self._store.get(_record_key(session_id, confirmation_id))

@@ -9,7 +9,7 @@ from typing import Any
 
 import httpx
 import pytest
-from host_harness import HostFolder, RunningHost, running_host, scripted_provider
+from host_harness import HostFolder, RunningHost, running_host, scripted_provider, wait_until
 from http_client import http_client
 from jackfield.store import MemoryStore
 from jackfield_host.security.api_keys import digest
@@ -120,6 +120,73 @@ def test_a_transcript_is_available_in_every_format(host_folder: HostFolder) -> N
     run(host_folder, test)
 
 
+def test_a_conversation_has_a_title_that_can_be_changed_and_found(host_folder: HostFolder) -> None:
+    async def test(host: RunningHost) -> None:
+        async with http_client(host) as ada:
+            long = await chat(ada, f"Which lamps\n are in stock? {'Tell me more. ' * 9}")
+            named = await chat(ada, "hello")
+            title = f"/sessions/{named}/title"
+            changed = await ada.post(title, json={"title": " Photo  room "})
+            assert (changed.status_code, changed.json()["title"]) == (200, "Photo room")
+            for wrong in ("", "  ", "x" * 201):
+                assert (await ada.post(title, json={"title": wrong})).status_code == 400
+
+            async def found(**query: str) -> list[str]:
+                told = (await ada.get("/sessions", params=query)).json()
+                return [each["title"] for each in told["sessions"]]
+
+            short = "Which lamps are in stock? Tell me more. Tell me more. Tell…"
+            assert await found() == ["Photo room", short]
+            assert await found(search="LAMPS which") == [short]
+            assert await found(search="photo") == ["Photo room"]
+            assert await found(search="hello words") == ["Photo room"]
+            assert await found(search="lamps photo") == []
+            assert (await ada.get("/sessions", params={"search": "x" * 201})).status_code == 400
+
+            assert (await ada.post(f"/sessions/{long}/delete")).status_code == 200
+            assert (await ada.get(f"/sessions/{long}/transcript")).status_code == 404
+            assert await found() == ["Photo room"]
+
+    run(host_folder, test, 2)
+
+
+def test_a_session_in_which_nothing_was_said_is_not_kept(host_folder: HostFolder) -> None:
+    async def test(host: RunningHost) -> None:
+        async with http_client(host) as ada, host.client("text") as client:
+            (one,) = (await ada.get("/sessions")).json()["sessions"]
+            assert (one["live"], one["title"]) == (True, None)
+            for change in ("token", "title", "delete"):
+                refused = await ada.post(f"/sessions/{one['session']}/{change}", json={"title": "a"})
+                assert refused.status_code == 404
+            await client.say("end")
+            await client.until_closed()
+            await wait_until(lambda: not host.sessions.live)
+            assert (await ada.get("/sessions")).json()["sessions"] == []
+            assert (await ada.get(f"/sessions/{one['session']}/transcript")).status_code == 404
+
+    run(host_folder, test)
+
+
+def test_only_its_user_continues_renames_or_deletes_a_conversation(host_folder: HostFolder) -> None:
+    async def test(host: RunningHost) -> None:
+        async with (
+            http_client(host, **bearer("ada")) as ada,
+            http_client(host, **bearer("bob")) as bob,
+            http_client(host, **bearer("ops")) as ops,
+        ):
+            hers = await chat(ada, "mine")
+            for other in (bob, ops):
+                for change in ("token", "title", "delete"):
+                    refused = await other.post(f"/sessions/{hers}/{change}", json={"title": "a"})
+                    assert (refused.status_code, refused.json()["error"]["code"]) == (404, "unknown_session")
+            mine = (await ops.get("/sessions", params={"user": "me"})).json()
+            assert (mine["allUsers"], mine["sessions"]) == (False, [])
+            (one,) = (await ada.get("/sessions")).json()["sessions"]
+            assert one["title"] == "mine"
+
+    run(host_folder, test, keys=keys())
+
+
 def test_only_operators_read_the_transcripts_of_other_users(host_folder: HostFolder) -> None:
     async def test(host: RunningHost) -> None:
         async with (
@@ -197,7 +264,7 @@ def test_the_search_for_a_users_sessions_is_bounded(monkeypatch: pytest.MonkeyPa
     ],
 )
 def test_a_transcript_reports_only_failed_calls_as_failed(state: str | None, words: str) -> None:
-    session = StoredSession("s" * 32, "ada", "text", "open", 1.0, 2.0, "1", 1)
+    session = StoredSession("s" * 32, "ada", "text", "open", 1.0, 2.0, "1", 1, "Hello")
     error = {"type": "tool_error", "tool": "hst_note", "errorType": "INTERNAL", "message": "As asked."}
     line = {**error, "at": 1.0, **({"state": state} if state else {})}
     assert f"> {words}" in list(as_markdown(session, [line]))

@@ -7,6 +7,7 @@ import json
 
 import pytest
 from host_harness import Client, HostFolder, HostProcess, running_host, scripted_provider
+from http_client import SESSION, http_client
 from jackfield_scripted import ScriptedCall, ScriptedModel
 from session_views import echo, notes_behind_a_gate, numbered, saw_everything, seen_events, types
 
@@ -266,6 +267,45 @@ def test_another_host_takes_over_during_a_call_and_the_first_releases_the_sessio
 
     asyncio.run(main())
     assert "hst_note" in told[0]
+
+
+def test_a_user_continues_a_conversation_on_another_host_without_its_token(host_folder: HostFolder) -> None:
+    async def books(model: ScriptedModel) -> None:
+        await model.hears()
+        await model.calls(ScriptedCall("hst_book", {"text": "a table"}))
+        await model.says("It waits for you.")
+
+    async def main() -> None:
+        async with (
+            scripted_provider(books, echo) as served,
+            running_host(host_folder, served) as here,
+            running_host(host_folder, served) as there,
+            http_client(here) as near,
+            http_client(there) as far,
+            here.client("text") as ada,
+        ):
+            await ada.say("text", text="book a table")
+            await ada.until_type("turn_complete")
+            path = f"/sessions/{ada.token.partition('.')[0]}/token"
+            # Where the session is live, the token stays the same.
+            assert (await near.post(path)).json()["token"] == ada.token
+            issued = (await far.post(path)).json()
+            assert issued["mode"] == "text"
+            async with there.client("text", token=issued["token"]) as moved:
+                asked = await moved.until_type("confirmation_required")
+                await moved.say("approve", token=asked["token"])
+                await moved.until_type("tool_complete")
+                assert host_folder.effects("done a table") == 1
+                old = await far.get("/events", headers={SESSION: ada.token})
+                assert (old.status_code, old.json()["error"]["code"]) == (404, "unknown_session")
+            # The first host did not notice yet that it no longer has the session.
+            async with here.client("text", token=issued["token"]) as home:
+                assert (await ada.until_closed())[0] == 4006
+                await home.say("end")
+                await home.until_closed()
+            assert (await far.post(path)).status_code == 410
+
+    asyncio.run(main())
 
 
 def test_a_session_of_another_format_version_is_refused_with_a_message(host_folder: HostFolder) -> None:

@@ -233,6 +233,11 @@ class Session:
         self._secret = secret
         return True
 
+    def renew_secret(self) -> None:
+        """Replace the secret: earlier tokens, and secrets that were derived from it, are no longer valid."""
+        self._secret = secrets.token_urlsafe(32)
+        self._digest = _digest(self._secret)
+
     def derive(self, name: str) -> str:
         """Return a secret for one purpose that only the session and the epoch of its token can know."""
         derived = hmac.digest(self._secret.encode(), name.encode(), "sha256")

@@ -74,6 +74,12 @@ class ExecuteBody(RequestBody):
     )
 
 
+class TitleBody(RequestBody):
+    """The title of a conversation."""
+
+    title: str = Field(min_length=1, max_length=200, pattern=r"\S")
+
+
 class DecisionBody(RequestBody):
     """The user's decision on a call that is waiting for confirmation."""
 

@@ -439,6 +439,23 @@ class SessionSummary(ResponseModel):
     last_at: float = Field(description="The time of the last message.")
     turns: int
     registry: str | None
+    title: str | None = Field(
+        description="The user's own title, or else the beginning of the first message; null if nothing was said."
+    )
+
+
+class SessionToken(ResponseModel):
+    """The token of a session."""
+
+    session: str
+    mode: str
+    token: str = Field(description="Resumes the session; keep it secret.")
+
+
+class DeletedSession(ResponseModel):
+    """The session that was deleted."""
+
+    session: str
 
 
 class SessionList(ResponseModel):

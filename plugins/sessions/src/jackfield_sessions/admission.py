@@ -76,13 +76,22 @@ def unknown_session() -> SessionRefused:
     return SessionRefused(UNKNOWN_SESSION, "There is no such session; it may be older than 24 hours.")
 
 
+def session_ended() -> SessionRefused:
+    """Return the refusal for a session that has ended."""
+    return SessionRefused(ENDED, "This session has ended; start a new one.")
+
+
 def check_access(session: Session, secret: str, identity: Identity, *, ended: bool = False) -> None:
     """Raise `SessionRefused` if a client may not use a session or, without `ended`, it has ended."""
-    foreign = session.user != identity.user or identity.session not in (None, session.id)
-    if foreign or not session.verify_secret(secret):
+    if not owns(identity, session.id, session.user) or not session.verify_secret(secret):
         raise unknown_session()
     if not (session.active or ended):
-        raise SessionRefused(ENDED, "This session has ended; start a new one.")
+        raise session_ended()
+
+
+def owns(identity: Identity, session_id: str, user: str | None) -> bool:
+    """Return whether a session of `user` belongs to an identity."""
+    return user == identity.user and identity.session in (None, session_id)
 
 
 class Admission:

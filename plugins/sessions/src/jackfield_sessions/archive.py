@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Container, Iterable
 from typing import Any, NamedTuple
 
 import orjson
@@ -32,6 +32,12 @@ DELETED = "deleted/"
 
 DELETE_SECONDS = 3.0
 """How long hosts have to close sessions that are being deleted; they check every second."""
+
+TITLE = "title/"
+"""Prefix of the keys with the titles that users gave to their conversations."""
+
+TITLE_LENGTH = 60
+"""The maximum length of a title that is made from a message, in characters."""
 
 RECENT = "recent/"
 """Prefix of the streams of recent sessions: one per hour, counted from 1970."""
@@ -62,6 +68,8 @@ class StoredSession(NamedTuple):
     """When the last message came."""
     registry: str | None
     turns: int
+    title: str | None
+    """The user's own title, or else the beginning of the first message; None if nothing was said."""
 
     @property
     def active(self) -> bool:
@@ -94,8 +102,9 @@ async def find(store: Store, session_id: str) -> StoredSession | None:
     """Return a session; None if the store does not have it."""
     saved = await fenced_record.latest(store, SESSION + session_id)
     lines = [line async for line in _entries(store, transcript(session_id))]
+    title = await _title(store, session_id, lines)
     if saved is None:
-        return _from_transcript(session_id, lines) if lines else None
+        return _from_transcript(session_id, lines, title) if lines else None
     wire = orjson.loads(saved.value)
     return StoredSession(
         session_id,
@@ -107,15 +116,39 @@ async def find(store: Store, session_id: str) -> StoredSession | None:
         wire["registryVersion"],
         # A session begins in its first turn, before the first message.
         wire["turn"]["number"] - 1,
+        title,
     )
 
 
-def _from_transcript(session_id: str, lines: list[Line]) -> StoredSession:
+def _from_transcript(session_id: str, lines: list[Line], title: str | None) -> StoredSession:
     first, last = lines[0], lines[-1]
     turns = last["turn"] - 1
     return StoredSession(
-        session_id, first["user"], first["mode"], EXPIRED, first["at"], last["at"], None, turns
+        session_id, first["user"], first["mode"], EXPIRED, first["at"], last["at"], None, turns, title
     )
+
+
+async def _title(store: Store, session_id: str, lines: list[Line]) -> str | None:
+    """Return the title that the user gave, or else the beginning of what the user said first."""
+    if (given := await store.get(TITLE + session_id)) is not None:
+        return given.decode()
+    first = next((line for line in lines if line["speaker"] == "user"), lines[0] if lines else None)
+    return None if first is None else _shorten(first["text"])
+
+
+def _shorten(text: str) -> str:
+    """Return a text on one line; a long one ends at a word, if one ends near the limit."""
+    text = " ".join(text.split())
+    if len(text) <= TITLE_LENGTH:
+        return text
+    cut = text[: TITLE_LENGTH - 1]
+    head = cut.rpartition(" ")[0]
+    return f"{(head if len(head) > TITLE_LENGTH // 2 else cut).rstrip()}…"
+
+
+async def rename(store: Store, session_id: str, title: str) -> None:
+    """Give a conversation a title, for as long as its transcript is kept."""
+    await store.put(TITLE + session_id, title.encode(), ttl=TRANSCRIPT_SECONDS)
 
 
 async def session_record(store: Store, session_id: str) -> list[Line]:
@@ -161,8 +194,14 @@ async def note_session(store: Store, session: Session) -> None:
         _log.warning("session %s will not be listed: %s", session.id, error)
 
 
-async def recent_sessions(store: Store, limit: int, user: str | None = None) -> RecentSessions:
-    """Return the latest sessions of one user or of all users; sessions without stored data are omitted."""
+async def recent_sessions(
+    store: Store, limit: int, user: str | None = None, *, live: Container[str] = (), search: str = ""
+) -> RecentSessions:
+    """Return the latest sessions of one user or of all users.
+
+    Sessions in which nothing was said are omitted, unless they are `live`. With `search`, every word of it
+    must be in the title or in a message.
+    """
     found: list[StoredSession] = []
     seen: set[str] = set()
     notes = 0
@@ -174,12 +213,21 @@ async def recent_sessions(store: Store, limit: int, user: str | None = None) -> 
             continue
         seen.add(session_id)
         stored = await find(store, session_id)
-        if stored is None:
+        if stored is None or (stored.title is None and session_id not in live):
+            continue
+        if search and not await _contains(store, stored, search):
             continue
         if len(found) == limit:
             return RecentSessions(found, complete=False)
         found.append(stored)
     return RecentSessions(found, complete=True)
+
+
+async def _contains(store: Store, session: StoredSession, search: str) -> bool:
+    """Return whether a conversation has every word of a search."""
+    said = [line["text"] async for line in _entries(store, transcript(session.id))]
+    text = " ".join([session.title or "", *said]).casefold()
+    return all(word in text for word in search.casefold().split())
 
 
 async def _noted(store: Store) -> AsyncIterator[tuple[str, str | None]]:
@@ -201,10 +249,16 @@ async def delete(store: Store, session_id: str) -> None:
     for name in (SESSION + session_id, checkpoint_name(session_id)):
         await fenced_record.erase(store, name)
     owners = [key for key in await store.keys(f"{LIVE}/") if f"/{session_id}/" in key]
-    for key in [*await store.keys(f"{CONFIRMATION}{session_id}/"), *owners]:
+    for key in [TITLE + session_id, *await store.keys(f"{CONFIRMATION}{session_id}/"), *owners]:
         await store.delete(key)
     for stream in (transcript(session_id), events.stream(session_id)):
         await store.clear(stream)
+
+
+async def delete_if_empty(store: Store, session_id: str) -> None:
+    """Delete a session that has ended if nothing was said or done in it."""
+    if not await session_record(store, session_id):
+        await delete(store, session_id)
 
 
 async def delete_all(store: Store, sessions: Iterable[StoredSession]) -> None:

@@ -17,6 +17,7 @@ from typing import Any
 from weakref import WeakValueDictionary
 
 from jackfield import Mode
+from jackfield.confirmation import Confirmations
 from jackfield.orchestrator import CallResult
 from jackfield.protocol.close_codes import (
     BANNED,
@@ -40,7 +41,15 @@ from jackfield.transport.provider_errors import PROVIDER_ERRORS
 from jackfield.user_slots import UserSlots
 
 from jackfield_sessions import archive
-from jackfield_sessions.admission import Admission, Identity, SessionRefused, check_access, unknown_session
+from jackfield_sessions.admission import (
+    Admission,
+    Identity,
+    SessionRefused,
+    check_access,
+    owns,
+    session_ended,
+    unknown_session,
+)
 from jackfield_sessions.checkpoint import Checkpoint
 from jackfield_sessions.direct_calls import DirectCalls, drop_event
 from jackfield_sessions.events import claim_ownership
@@ -147,7 +156,7 @@ class SessionManager:
             raise SessionRefused(INTERNAL, str(error)) from None
         session_id, _, secret = token.partition(".")
         async with self._locks.setdefault(session_id, asyncio.Lock()):
-            live = self.live.get(session_id)
+            live = await self._live(session_id, secret, identity)
             if live is not None:
                 check_access(live.session, secret, identity)
                 if await self._is_usable(live, transport):
@@ -184,7 +193,7 @@ class SessionManager:
         session_id, _, secret = token.partition(".")
         if not _IS_ID.fullmatch(session_id):
             raise unknown_session()
-        live = self.live.get(session_id)
+        live = await self._live(session_id, secret, identity)
         try:
             if live is not None:
                 session: Session | None = live.session
@@ -199,6 +208,55 @@ class SessionManager:
         if session is None:
             raise unknown_session()
         check_access(session, secret, identity, ended=ended)
+        return session
+
+    async def issue_token(self, session_id: str, identity: Identity) -> str:
+        """Return a token with which a user resumes an own session; raise `SessionRefused` if there is none.
+
+        The store has only a hash of the token. So a session that is not live here gets a new token, and this
+        host takes it over, because its owner would save the old hash again.
+        """
+        if not _IS_ID.fullmatch(session_id):
+            raise unknown_session()
+        async with self._locks.setdefault(session_id, asyncio.Lock()):
+            live, store = self.live.get(session_id), self.runtime.store
+            if live is not None and owns(identity, session_id, live.session.user):
+                if await self._is_usable(live, None):
+                    return live.session.token
+                self.live.pop(session_id, None)
+            await self._load_own(session_id, identity)
+            epoch = await claim_ownership(session_id, store, self.host_id)
+            session = await self._load_own(session_id, identity)
+            session.epoch = epoch
+            session.renew_secret()
+            await session.save(store)
+            await session.remove_superseded(store)
+            await Confirmations(store).renew_tokens(session)
+            return session.token
+
+    async def _live(self, session_id: str, secret: str, identity: Identity) -> LiveSession | None:
+        """Return a live session, but not one that another host has taken over to renew its token."""
+        live = self.live.get(session_id)
+        if live is None or live.session.verify_secret(secret):
+            return live
+        if not owns(identity, session_id, live.session.user) or await live.hub.log.is_owner():
+            return live
+        await live.release()
+        self.live.pop(session_id, None)
+        return None
+
+    async def _load_own(self, session_id: str, identity: Identity) -> Session:
+        """Return a saved session of a user that can be resumed."""
+        try:
+            session = await self.runtime.resume_session(session_id, drop_event)
+        except UntrustedRegistryError as error:
+            raise SessionRefused(INTERNAL, str(error)) from None
+        except RegistryError as error:
+            raise SessionRefused(UNKNOWN_SESSION, str(error)) from None
+        if session is None or not owns(identity, session_id, session.user):
+            raise unknown_session()
+        if not session.active:
+            raise session_ended()
         return session
 
     async def end(self, live: LiveSession) -> None:
@@ -393,6 +451,7 @@ class SessionManager:
             # Before it is removed: a client that asks in between would find it saved as active.
             if closing in (ENDED, MAX_DURATION):
                 await self.runtime.end_session(live.session)
+                await archive.delete_if_empty(self.runtime.store, live.session.id)
         finally:
             if self.live.get(live.session.id) is live:
                 del self.live[live.session.id]

@@ -28,7 +28,13 @@ from jackfield_host.endpoints.health import HEALTH, LIVE, READY, STATUS
 from jackfield_host.endpoints.hosts import HOSTS
 from jackfield_host.endpoints.operations import AUDIT, CALLS, METRICS, SETTLE, STATS
 from jackfield_host.endpoints.registry import REGISTRY, REGISTRY_DIFF, TOOL, TOOLS
-from jackfield_host.endpoints.sessions import SESSIONS, TRANSCRIPT
+from jackfield_host.endpoints.sessions import (
+    DELETE_SESSION,
+    SESSION_TITLE,
+    SESSION_TOKEN,
+    SESSIONS,
+    TRANSCRIPT,
+)
 from jackfield_host.errors import to_http_error
 from jackfield_host.host import Host
 from jackfield_host.plugin_endpoints import PluginEndpoint, describe_routes
@@ -86,8 +92,8 @@ OPENAPI = Endpoint(
 
 ENDPOINTS = (
     SESSION, SDP, CHAT, EXECUTE, CONFIRMATIONS, TASKS, EVENTS, TOOLS, TOOL, REGISTRY, HEALTH, LIVE, READY,
-    STATUS, HOSTS, METRICS, SESSIONS, TRANSCRIPT, AUDIT, CALLS, SETTLE, STATS, REGISTRY_DIFF, DEVELOPMENT,
-    ACCEPT_LISTINGS, DOWNLOADS, START_DOWNLOAD, OPENAPI,
+    STATUS, HOSTS, METRICS, SESSIONS, TRANSCRIPT, SESSION_TOKEN, SESSION_TITLE, DELETE_SESSION, AUDIT, CALLS,
+    SETTLE, STATS, REGISTRY_DIFF, DEVELOPMENT, ACCEPT_LISTINGS, DOWNLOADS, START_DOWNLOAD, OPENAPI,
 )  # fmt: skip
 """Every HTTP endpoint of the host."""
 

@@ -1,11 +1,19 @@
-"""`/sessions`: lists the sessions in the store, and returns their transcripts."""
+"""`/sessions`: lists the sessions in the store, returns their transcripts, and lets users manage their own."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-from jackfield_sessions.archive import StoredSession, find, recent_sessions, session_record
+from jackfield_sessions.admission import owns
+from jackfield_sessions.archive import (
+    StoredSession,
+    delete_all,
+    find,
+    recent_sessions,
+    rename,
+    session_record,
+)
 from jackfield_sessions.owners import SessionOwner, live_sessions
 from starlette.responses import JSONResponse, Response
 
@@ -20,18 +28,24 @@ FORMATS = {
 }
 """The formats of a transcript: media type and file extension."""
 
+MAX_SEARCH = 200
+"""The maximum length of a search, in characters."""
+
 
 async def sessions(context: RequestContext) -> Response:
     """List the latest sessions: the user's own, or all for an operator."""
-    limit = context.query_limit()
+    limit, search = context.query_limit(), context.request.query_params.get("search", "")
+    if len(search) > MAX_SEARCH:
+        raise HttpError(400, "invalid", f"The query, at search: expected at most {MAX_SEARCH} characters.")
     store = context.sessions.runtime.store
-    all_users = context.is_operator
+    all_users = context.is_operator and context.query_choice("user", ("me",)) is None
+    owners = await _owners(context)
     if context.identity.session is not None:
         own = await find(store, context.identity.session)
         found, complete = [own] if own else [], True
     else:
-        found, complete = await recent_sessions(store, limit, None if all_users else context.identity.user)
-    owners = await _owners(context)
+        user = None if all_users else context.identity.user
+        found, complete = await recent_sessions(store, limit, user, live=owners, search=search)
     return JSONResponse(
         {
             "allUsers": all_users,
@@ -48,7 +62,7 @@ async def transcript(context: RequestContext) -> Response:
     store = context.sessions.runtime.store
     stored = await find(store, session_id)
     if stored is None or not _may_read(context, stored):
-        raise HttpError(404, "unknown_session", "There is no such session; transcripts are kept for 7 days.")
+        raise _unknown()
     lines = await session_record(store, session_id)
     if form == "json":
         return JSONResponse({"session": _summary(context, stored, await _owners(context)), "lines": lines})
@@ -59,6 +73,43 @@ async def transcript(context: RequestContext) -> Response:
         media_type=media_type,
         headers={"Content-Disposition": f'attachment; filename="session-{stored.id}.{extension}"'},
     )
+
+
+async def issue_token(context: RequestContext) -> Response:
+    """Return a token that resumes a session of the user."""
+    stored = await _own_session(context)
+    context.check_mode(stored.mode)
+    token = await context.sessions.issue_token(stored.id, context.identity)
+    return JSONResponse({"session": stored.id, "mode": stored.mode, "token": token})
+
+
+async def set_title(context: RequestContext) -> Response:
+    """Give a session of the user a title."""
+    from jackfield_host.request_models import TitleBody
+
+    stored, body = await _own_session(context), await context.body(TitleBody)
+    title = " ".join(body.title.split())
+    await rename(context.sessions.runtime.store, stored.id, title)
+    return JSONResponse(_summary(context, stored._replace(title=title), await _owners(context)))
+
+
+async def delete(context: RequestContext) -> Response:
+    """Delete a session of the user, on whichever host it is live."""
+    stored = await _own_session(context)
+    await delete_all(context.sessions.runtime.store, [stored])
+    return JSONResponse({"session": stored.id})
+
+
+async def _own_session(context: RequestContext) -> StoredSession:
+    """Return the session of the path; only its user may change it or continue it."""
+    stored = await find(context.sessions.runtime.store, context.request.path_params["session"])
+    if stored is None or stored.title is None or not owns(context.identity, stored.id, stored.user):
+        raise _unknown()
+    return stored
+
+
+def _unknown() -> HttpError:
+    return HttpError(404, "unknown_session", "There is no such session; transcripts are kept for 7 days.")
 
 
 def _may_read(context: RequestContext, stored: StoredSession) -> bool:
@@ -95,15 +146,32 @@ def _summary(
         "lastAt": stored.last,
         "turns": stored.turns,
         "registry": stored.registry,
+        "title": stored.title,
     }
 
+
+_SESSION = EndpointParameter(
+    "session", "path", "The session's id.", {"type": "string", "maxLength": 100}, required=True
+)
+_NOT_OWN = "There is no such session, nothing was said in it, or it is another user's."
 
 SESSIONS = Endpoint(
     "GET",
     "/sessions",
     "The latest sessions: your own, or all for an operator.",
     sessions,
-    parameters=(LIMIT,),
+    parameters=(
+        LIMIT,
+        EndpointParameter(
+            "user", "query", "`me`: only your own, also for an operator.", {"type": "string", "enum": ["me"]}
+        ),
+        EndpointParameter(
+            "search",
+            "query",
+            "Only sessions with all these words in the title or in a message.",
+            {"type": "string", "maxLength": MAX_SEARCH},
+        ),
+    ),
     responses={200: (ResponseForm("Sessions, the latest first.", "SessionList"),)},
     errors={400: "The query is invalid; the message says where."},
 )
@@ -114,9 +182,7 @@ TRANSCRIPT = Endpoint(
     "The transcript of a session.",
     transcript,
     parameters=(
-        EndpointParameter(
-            "session", "path", "The session's id.", {"type": "string", "maxLength": 100}, required=True
-        ),
+        _SESSION,
         EndpointParameter(
             "format", "query", "The format; `json` by default.", {"type": "string", "enum": [*FORMATS]}
         ),
@@ -129,4 +195,39 @@ TRANSCRIPT = Endpoint(
         )
     },
     errors={400: "There is no such format.", 404: "There is no such session, or it is another user's."},
+)
+
+SESSION_TOKEN = Endpoint(
+    "POST",
+    "/sessions/{session}/token",
+    "A token that resumes one of your own sessions.",
+    issue_token,
+    parameters=(_SESSION,),
+    responses={200: (ResponseForm("The token.", "SessionToken"),)},
+    errors={
+        403: "The access token is valid for the other mode only.",
+        404: _NOT_OWN,
+        410: "The session has ended.",
+    },
+)
+
+SESSION_TITLE = Endpoint(
+    "POST",
+    "/sessions/{session}/title",
+    "Gives one of your own sessions a title.",
+    set_title,
+    parameters=(_SESSION,),
+    body="TitleBody",
+    responses={200: (ResponseForm("The session.", "SessionSummary"),)},
+    errors={400: "The body is invalid; the message says where.", 404: _NOT_OWN},
+)
+
+DELETE_SESSION = Endpoint(
+    "POST",
+    "/sessions/{session}/delete",
+    "Deletes one of your own sessions, with its transcript.",
+    delete,
+    parameters=(_SESSION,),
+    responses={200: (ResponseForm("The session is deleted.", "DeletedSession"),)},
+    errors={404: _NOT_OWN},
 )
