@@ -77,7 +77,7 @@ def test_a_form_shows_known_values_and_calls_its_tool_when_submitted(deployment:
         confirmation = page.get_by_role("group", name="Confirmation")
         await expect(confirmation.locator(".preview")).to_have_text("Book the Photo room on 2026-11-20?")
         await expect(card).to_contain_text("You submitted this form.")
-        await expect(card.get_by_role("definition")).to_have_text(["2026-11-20", "Photo room"])
+        await expect(card.locator("dd")).to_have_text(["2026-11-20", "Photo room"])
         await expect(card.get_by_role("textbox")).to_have_count(0)
         await expect(page.locator(".message.user").last).to_contain_text("book_room: ")
         assert booked(deployment) == []
@@ -87,7 +87,7 @@ def test_a_form_shows_known_values_and_calls_its_tool_when_submitted(deployment:
         assert booked(deployment) == ["Photo room"]
         await page.reload()
         await expect(card).to_contain_text("You submitted this form.")
-        await expect(card.get_by_role("definition")).to_have_text(["2026-11-20", "Photo room"])
+        await expect(card.locator("dd")).to_have_text(["2026-11-20", "Photo room"])
         await expect(card.get_by_role("button")).to_have_count(0)
 
     browse(deployment, steps)

@@ -6,6 +6,9 @@ import { FormCard } from "./parts/form-card.js";
 import { MessageEntry, notice } from "./parts/message.js";
 import { Call, toolCard } from "./parts/tool-card.js";
 
+/** How close to the end, in pixels, the user still follows the conversation. */
+const NEAR_END = 160;
+
 /**
  * Handles the messages of sockets and updates the list. `callbacks` has `custom(event, socket)` and `changed()`.
  */
@@ -32,11 +35,23 @@ export class ConversationView {
   /** How many seconds this browser's clock is ahead of the clock that stamps events. */
   #clockSkew = 0;
 
-  constructor(api, sources, openSource, callbacks) {
+  /** Whether the end is shown, and stays shown when something is added. */
+  #follows = true;
+
+  /** `scroller` is the element in which the list scrolls. */
+  constructor(api, scroller, sources, openSource, callbacks) {
     this.#api = api;
     this.#sources = sources;
     this.#openSource = openSource;
     this.#callbacks = callbacks;
+    const toEnd = () => {
+      if (this.#follows) scroller.scrollTop = scroller.scrollHeight;
+    };
+    scroller.addEventListener("scroll", () => {
+      this.#follows = scroller.scrollHeight - scroller.scrollTop - scroller.clientHeight < NEAR_END;
+    });
+    // Entries also grow after they were added: an answer is rendered, a call asks for confirmation.
+    new ResizeObserver(toEnd).observe(this.root);
   }
 
   get empty() {
@@ -61,6 +76,7 @@ export class ConversationView {
 
   clear() {
     replace(this.root);
+    this.#follows = true;
     this.#answers.clear();
     this.#calls.clear();
     this.#confirmations = [];
@@ -72,6 +88,7 @@ export class ConversationView {
 
   /** Shows a text of the user that the host has not echoed yet. */
   showSent(text, connected) {
+    this.#follows = true;
     const entry = this.#addMessage("user", "text");
     entry.finish(text);
     if (!connected) entry.setNote("waiting for the connection");
@@ -80,9 +97,7 @@ export class ConversationView {
 
   /** Adds an entry to the list. */
   add(node) {
-    const { scrollHeight, scrollTop, clientHeight } = this.root.parentElement ?? {};
     this.root.append(node);
-    if (scrollHeight - scrollTop - clientHeight < 160) node.scrollIntoView({ block: "end" });
     this.#callbacks.changed();
     return node;
   }
@@ -90,7 +105,6 @@ export class ConversationView {
   /** Handles a message from the host. */
   handle(message, socket) {
     this.#handlers[message.type]?.(message, socket);
-    this.#scrollToEnd();
   }
 
   #handlers = {
@@ -305,10 +319,5 @@ export class ConversationView {
     }
     if (code === "banned" || code === "too_many_sessions") return;
     this.add(notice(message, suggestion));
-  }
-
-  #scrollToEnd() {
-    const box = this.root.parentElement;
-    if (box && box.scrollHeight - box.scrollTop - box.clientHeight < 160) box.scrollTop = box.scrollHeight;
   }
 }

@@ -49,6 +49,8 @@ export class SessionSocket extends EventTarget {
   #wasOpened = false;
   #givenToken = null;
   #rejection = null;
+  /** Whether a new token was requested for a session that the host does not know. */
+  #renewed = false;
 
   /** The token of a text session is stored for this tab, so that a reload resumes the session. */
   constructor(api, mode) {
@@ -88,12 +90,13 @@ export class SessionSocket extends EventTarget {
     if (!this.#webSocket) this.#connect();
   }
 
-  /** Ends the session and starts a new one. */
-  startOver() {
-    if (this.state === "open") this.send({ type: "end" });
+  /** Leaves the session and opens another one by its `token`, or a new one. With `end`, the session ends. */
+  leave({ token = null, end = false } = {}) {
+    if (end && this.state === "open") this.send({ type: "end" });
     this.#disconnect();
     this.#forgetSession();
-    this.open();
+    this.unacknowledged = [];
+    this.open({ token });
   }
 
   /** Ends the session. */
@@ -192,12 +195,28 @@ export class SessionSocket extends EventTarget {
 
   #onSession(message) {
     this.session = message;
+    this.#renewed = false;
     this.#delay = FIRST_DELAY_MS;
     this.#handover = null;
     if (this.#storageKey) sessionStorage.setItem(this.#storageKey, message.token);
     this.#setState("open");
     this.#emit("session", message);
     for (const frame of this.#frames.splice(0)) this.#webSocket.send(frame);
+  }
+
+  /** Asks for a new token: the conversation may have been continued elsewhere, which renews it. */
+  async #renewToken() {
+    this.#renewed = true;
+    const id = this.token.split(".")[0];
+    const lastEvent = this.#lastEvent;
+    const issued = await this.#api.post(`sessions/${id}/token`, {}, { session: null }).catch(() => null);
+    if (!this.#shouldConnect || this.#webSocket) return;
+    if (issued) {
+      this.#forgetSession();
+      this.#givenToken = issued.token;
+      this.#lastEvent = lastEvent;
+    }
+    this.#connect();
   }
 
   #acknowledge(matches) {
@@ -210,7 +229,9 @@ export class SessionSocket extends EventTarget {
 
   #onClose(code, opened) {
     this.#webSocket = null;
-    if (code === CLOSE_CODES.unknownSession) {
+    if (code === CLOSE_CODES.unknownSession && this.#mode === "text" && !this.#renewed && this.token) {
+      this.#renewToken();
+    } else if (code === CLOSE_CODES.unknownSession) {
       // Unacknowledged messages are sent in a new session.
       this.#forgetSession();
       this.#emit("message", { type: "reset", reason: "unknown" });

@@ -52,6 +52,7 @@ export class FormCard {
   /** The form was closed, here or elsewhere; `values` are the submitted ones, if the host has them. */
   close(submitted, values) {
     this.#values = values ?? this.#values;
+    // The user's message that follows has the values too.
     if (submitted) this.#end("submitted", "You submitted this form.", facts(this.#values));
     else this.#end("dismissed", "This form was closed. Nothing was run.");
   }
@@ -106,6 +107,6 @@ export class FormCard {
 
 function facts(values) {
   const rows = Object.entries(values);
-  return rows.length > 0 && element("dl", { class: "facts" },
-    rows.map(([name, value]) => [element("dt", {}, name), element("dd", {}, formatValue(value))]));
+  return rows.length > 0 && element("details", {}, element("summary", {}, "Values"), element("dl", { class: "facts" },
+    rows.map(([name, value]) => [element("dt", {}, name), element("dd", {}, formatValue(value))])));
 }

@@ -7,6 +7,9 @@ const PATHS = {
   send: "M5 12h13M12.5 6.5 18 12l-5.5 5.5",
   close: "M6 6l12 12M18 6 6 18",
   stop: "M7 7h10v10H7z",
+  list: "M5 7h14M5 12h14M5 17h14",
+  rename: "M5 19l1-4L16 5l3 3L9 18zM14 7l3 3",
+  remove: "M5 7h14M10 7V5h4v2M7 7l1 12h8l1-12M10.5 10.5v5M13.5 10.5v5",
 };
 
 /** Creates an icon by name; screen readers ignore it, so its button needs a label. */

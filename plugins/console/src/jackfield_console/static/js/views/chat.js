@@ -5,11 +5,14 @@ import { ConversationView } from "../conversation-view.js";
 import { CLOSE_CODES, MAX_CONTEXT_LENGTH } from "../protocol.js";
 import { CallBar, explainMicrophone } from "../parts/call-bar.js";
 import { Composer } from "../parts/composer.js";
+import { ConversationList } from "../parts/conversation-list.js";
 import { Downloads } from "../parts/downloads.js";
 import { EmptyState } from "../parts/empty-state.js";
 import { Sources, sourcesPanel } from "../parts/sources.js";
 import { ConnectionBanner } from "../parts/connection-banner.js";
 import { notice } from "../parts/message.js";
+import { icon } from "../parts/icons.js";
+import { showTranscript } from "../parts/transcript.js";
 import { VoiceCall } from "../voice/voice-call.js";
 import { explainCallError, STATE_LABELS, TEXT_STATE_LABELS } from "../parts/format.js";
 
@@ -35,18 +38,31 @@ class ChatView {
   #stateLabel = element("span", { class: "state", data: { testid: "state" }, role: "status" });
   #sessionInfo = element("span", { class: "hint session-info" });
   #banner = new ConnectionBanner();
+  #scroller = element("div", { class: "scroller", tabindex: "0", role: "region", "aria-label": "Conversation so far" });
   #callArea = element("div");
   /** Shows a download during a conversation. */
   #downloadArea = element("div", { class: "download-area" });
   #side = element("aside", { class: "chat-side", "aria-label": "Details", hidden: true });
 
+  #listButton = element("button", {
+    type: "button", class: "icon small show-list", "aria-label": "Conversations", "aria-expanded": "false",
+    "aria-controls": "conversations", on: { click: () => this.#toggleList() },
+  }, icon("list"));
+  #exportButton = element("button", {
+    type: "button", class: "small", hidden: true, on: { click: () => this.#export() },
+  }, "Export");
+
   constructor(api, socket) {
     this.#api = api;
     this.#socket = socket;
     this.sources = new Sources();
-    this.conversation = new ConversationView(api, this.sources, (record) => this.#showSource(record), {
+    this.conversation = new ConversationView(api, this.#scroller, this.sources, (record) => this.#showSource(record), {
       custom: (event, from) => this.#handleCustomEvent(event, from),
       changed: () => this.#update(),
+    });
+    this.list = new ConversationList(api, {
+      open: (conversation) => this.#openConversation(conversation),
+      startOver: () => this.#startOver(),
     });
     this.empty = new EmptyState(api, (text) => this.#sendText(text));
     this.downloads = new Downloads(api, {
@@ -66,20 +82,17 @@ class ChatView {
 
   /** Called when the view was added to the page. */
   onShow() {
-    this.#scroller.scrollTop = this.#scroller.scrollHeight;
+    this.list.refresh();
     // On a phone, the keyboard would cover the conversation.
     if (matchMedia("(pointer: fine)").matches) this.composer.focus();
   }
 
-  #scroller = element("div", { class: "scroller", tabindex: "0", role: "region", "aria-label": "Conversation so far" });
-
   #layout() {
     this.#scroller.append(this.empty.root, this.conversation.root);
-    return element("div", { class: "chat" },
+    return element("div", { class: "chat" }, this.list.root,
       element("section", { class: "chat-main", "aria-label": "Chat" },
-        element("div", { class: "chat-head" }, this.#stateLabel, this.#sessionInfo,
-          element("div", { class: "row" },
-            element("button", { type: "button", class: "small", on: { click: () => this.#startOver() } }, "New", element("span", { class: "wide" }, " conversation")))),
+        element("div", { class: "chat-head" }, this.#listButton, this.#stateLabel, this.#sessionInfo,
+          element("div", { class: "row" }, this.#exportButton)),
         this.#banner.root, this.#scroller, this.#downloadArea, this.#callArea, this.composer.root),
       this.#side);
   }
@@ -96,6 +109,8 @@ class ChatView {
       if (detail.type === "notification" && detail.registry && socket.session) socket.session.registry = detail.registry;
       this.conversation.handle(detail, socket);
       this.#update();
+      // Now the host has the message, and with the first one the title.
+      if (detail.type === "caught_up" || detail.type === "turn_complete") this.list.refresh();
     });
     socket.addEventListener("state", () => this.#update());
     socket.addEventListener("closed", ({ detail }) => socket === this.#socket && this.#showClosed(detail));
@@ -118,14 +133,57 @@ class ChatView {
     socket.sendText(text);
   }
 
+  /** Starts a new conversation; the current one can be continued later, unless nothing was said in it. */
   #startOver() {
+    const end = this.conversation.empty;
+    this.#clear();
+    this.#socket.leave({ end });
+    this.composer.focus();
+  }
+
+  #clear() {
     this.#call?.hangUp();
     this.conversation.clear();
     this.sources.clear();
     this.#banner.clear();
-    this.#socket.startOver();
+    this.#toggleList(false);
+    this.#closeSide();
     this.#showEmpty();
-    this.composer.focus();
+  }
+
+  /** Continues a conversation in text; of others, the transcript is left. */
+  async #openConversation(conversation) {
+    const { session, mode, state } = conversation;
+    if (session === this.#socket.session?.session) {
+      this.#toggleList(false);
+      return;
+    }
+    if (mode !== "text" || state === "ended" || state === "expired") {
+      showTranscript(this.#api, conversation);
+      return;
+    }
+    try {
+      const { token } = await this.#api.post(`sessions/${session}/token`, {}, { session: null });
+      const end = this.conversation.empty;
+      this.#clear();
+      this.#socket.leave({ token, end });
+      this.composer.focus();
+    } catch (error) {
+      this.conversation.add(notice(error.message, error.suggestion ?? ""));
+    }
+  }
+
+  /** On a narrow screen, the list is shown over the chat. */
+  #toggleList(open = !this.root.classList.contains("list-open")) {
+    this.root.classList.toggle("list-open", open);
+    this.#listButton.setAttribute("aria-expanded", String(open));
+    if (open) this.list.focus();
+  }
+
+  async #export() {
+    const id = this.#socket.session.session;
+    const { session } = await this.#api.get(`sessions/${id}/transcript`, { session: null });
+    await showTranscript(this.#api, session);
   }
 
   // Display
@@ -144,6 +202,8 @@ class ChatView {
       ? `${session.provider} · ${inCall ? "voice" : "text"} · registry ${session.registry}`
       : "";
     this.composer.stopButton.hidden = !["speaking", "executing_tool", "processing"].includes(state);
+    this.#exportButton.hidden = this.conversation.empty || !this.#socket.session;
+    this.list.current = this.#socket.session?.session ?? null;
     this.#showConnection();
     this.#showEmpty();
   }
@@ -214,14 +274,17 @@ class ChatView {
   /** Shows a panel beside the conversation; `create(close)` returns it. */
   #showSide(create) {
     const from = document.activeElement;
-    const close = () => {
-      replace(this.#side);
-      this.#side.hidden = true;
+    replace(this.#side, create(() => {
+      this.#closeSide();
       from?.focus();
-    };
-    replace(this.#side, create(close));
+    }));
     this.#side.hidden = false;
     this.#side.querySelector("button").focus();
+  }
+
+  #closeSide() {
+    replace(this.#side);
+    this.#side.hidden = true;
   }
 
   // Events of tools
