@@ -10,11 +10,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
 from typing import NamedTuple
 
-import snowballstemmer  # type: ignore[import-untyped]
 from jackfield.contract.claim_phrases import AUXILIARIES, FUNCTION_WORDS, ClaimPhrase
+from jackfield_language.words import stem
 
 MAX_TEXT = 20_000
 """How much of a message is searched, in characters."""
@@ -73,14 +72,6 @@ _PREPOSITIONS = frozenset(
         "and", "or", "if", "that", "which", "who", "whose", "when", "where",
     }
 )  # fmt: skip
-
-_stemmer = snowballstemmer.stemmer("english")
-
-
-@lru_cache(maxsize=4096)
-def stem(word: str) -> str:
-    """Return the stem of an English word: `calendars` becomes `calendar`."""
-    return str(_stemmer.stemWord(word))
 
 
 class ActionClaim(NamedTuple):
