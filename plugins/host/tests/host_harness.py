@@ -17,40 +17,37 @@ import base64
 import contextlib
 import json
 import os
-import signal
-import socket
-import sys
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, Self, TypeVar
+from typing import Any, TypeVar
 
 import jsonschema_rs
+import served_hosts
 import websockets
 from jackfield.protocol.codec import Message, message_type
 from jackfield.protocol.messages import CLIENT_MESSAGES, HOST_MESSAGES
 from jackfield.settings import Settings
 from jackfield.store import Store
-from jackfield_host.app import create_app, open_host
 from jackfield_host.client_messages import message_schemas
 from jackfield_host.host import Host
-from jackfield_host.server import Server, bind_socket, uvicorn_config
-from jackfield_host.settings import HostSettings
 from jackfield_scripted import Script, ScriptedModel
 from jackfield_scripted.audio import tone
 from jackfield_scripted.gemini import GeminiServer
 from jackfield_scripted.openai import OpenAIServer
 from jackfield_sessions.manager import SessionManager
 from jackfield_store_sqlite.creation import initialise
+from jackfield_testkit import postgres
 from jackfield_testkit.sites import Site
 from websockets.asyncio.client import ClientConnection
 from websockets.typing import Origin, Subprotocol
 
-PATIENCE = 60.0
-"""How many seconds a test waits for an event before it fails."""
+PATIENCE = served_hosts.PATIENCE
+wait_until = served_hosts.wait_until
+free_port = postgres.free_port
 
 ALLOW = (
     "hst-*",
@@ -354,14 +351,6 @@ async def scripted_provider(
         yield made
 
 
-class _QuietServer(Server):
-    """A server that leaves signals to the test runner."""
-
-    @contextlib.contextmanager
-    def capture_signals(self) -> Any:
-        yield
-
-
 @dataclass
 class RunningHost:
     """A host that accepts connections."""
@@ -420,98 +409,32 @@ async def running_host(
 ) -> AsyncIterator[RunningHost]:
     """Run a host in this process, on a free port; `send_buffer` limits the system's buffer for a client."""
     settings = host_folder.settings(served, tables)
-    async with open_host(settings, HostSettings.load({"port": 0, **options}, {})) as host:
-        listener = bind_socket(host.options)
-        if send_buffer:
-            listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, send_buffer)
-        server = _QuietServer(uvicorn_config(create_app(host), host.options), host)
-        serving = asyncio.create_task(server.serve([listener]))
-        while not server.started:
-            if serving.done():
-                serving.result()
-            await asyncio.sleep(0.005)
-        try:
-            yield RunningHost(listener.getsockname()[1], host, served)
-        finally:
-            server.should_exit = True
-            await serving
+    async with served_hosts.served_host(settings, send_buffer=send_buffer, **options) as (port, host):
+        yield RunningHost(port, host, served)
 
 
-class HostProcess(RunningHost):
+class HostProcess(RunningHost, served_hosts.ServingProcess):
     """A host in a process of its own, which a test can kill."""
 
     def __init__(
         self, host_folder: HostFolder, served: Provider, *, command: str = "serve", **options: Any
     ) -> None:
-        super().__init__(free_port(), None, served)
-        self._command = command
+        RunningHost.__init__(self, free_port(), None, served)
+        self.config = host_folder.path / f"host-{self.port}.toml"
+        """The settings file."""
+        environ = {**os.environ, "PYTHONPATH": str(host_folder.site), "HST_FOLDER": str(host_folder.path)}
+        served_hosts.ServingProcess.__init__(
+            self, self.port, host_folder.path, self.config, environ, command=command
+        )
         self._host_folder = host_folder
         self._options = options
-        self._process: asyncio.subprocess.Process | None = None
-        self.output = host_folder.path / f"host-{self.port}.log"
 
     async def start(self) -> None:
-        """Start it, and wait until it accepts connections."""
-        config = self.config
+        """Write the settings and start it, then wait until it accepts connections."""
         assert self.served
-        config.write_text(_toml(self._host_folder, self.served, {"port": self.port, **self._options}))
-        environ = {
-            **os.environ,
-            "PYTHONPATH": str(self._host_folder.site),
-            "HST_FOLDER": str(self._host_folder.path),
-        }
-        with self.output.open("ab") as output:
-            self._process = await asyncio.create_subprocess_exec(
-                sys.executable, "-m", "jackfield_cli", self._command, "--config", str(config),
-                cwd=self._host_folder.path, env=environ, stdout=output, stderr=output,
-            )  # fmt: skip
-        async with asyncio.timeout(PATIENCE * 2):
-            while True:
-                with contextlib.suppress(OSError):
-                    _, writer = await asyncio.open_connection("127.0.0.1", self.port)
-                    writer.close()
-                    return
-                assert self._process.returncode is None, self.output.read_text()
-                await asyncio.sleep(0.02)
-
-    @property
-    def config(self) -> Path:
-        """The settings file."""
-        return self._host_folder.path / f"host-{self.port}.toml"
-
-    async def kill(self, with_signal: signal.Signals = signal.SIGKILL) -> int:
-        """Kill the process, by default as a power cut would; return its exit status."""
-        assert self._process
-        with contextlib.suppress(ProcessLookupError):
-            self._process.send_signal(with_signal)
-        return await self._process.wait()
-
-    async def ended(self) -> int:
-        """Wait until the process has ended by itself; return its exit status."""
-        assert self._process
-        async with asyncio.timeout(PATIENCE * 2):
-            return await self._process.wait()
-
-    @property
-    def pid(self) -> int:
-        """The process id."""
-        assert self._process
-        return self._process.pid
-
-    async def __aenter__(self) -> Self:
-        await self.start()
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        if self._process is not None and self._process.returncode is None:
-            await self.kill()
-
-
-async def wait_until(condition: Callable[[], object]) -> None:
-    """Wait until a condition is true."""
-    async with asyncio.timeout(PATIENCE * 2):
-        while not condition():  # noqa: ASYNC110 - there is no event to wait for
-            await asyncio.sleep(0.01)
+        text = _toml(self._host_folder, self.served, {"port": self.port, **self._options})
+        self.config.write_text(text)
+        await served_hosts.ServingProcess.start(self)
 
 
 async def make_doubt(store: Store, key: str, **note: Any) -> None:
@@ -526,14 +449,6 @@ async def make_doubt(store: Store, key: str, **note: Any) -> None:
     }
     await store.claim(key, b"arguments", ttl=3600, note=json.dumps({**known, **note}).encode())
     await store.abandon(key)
-
-
-def free_port() -> int:
-    """Return a port that is not in use."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 def _toml(host_folder: HostFolder, served: Provider, options: Mapping[str, Any]) -> str:

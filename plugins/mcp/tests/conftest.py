@@ -9,6 +9,8 @@ import pytest
 
 # Test modules are imported by path here, so that their folder is not on it by itself.
 sys.path.insert(0, str(Path(__file__).parent))
+# The hosts of the host's tests.
+sys.path.append(str(Path(__file__).parents[2] / "host" / "tests"))
 
 from mcp_harness import McpFolder, make_site
 

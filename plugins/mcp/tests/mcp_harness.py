@@ -2,32 +2,24 @@
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 import json
 import os
-import signal
-import socket
-import sys
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import httpx2
 from jackfield.ledger import IDEMPOTENCY_META
 from jackfield.settings import Settings
-from jackfield_host.app import create_app, open_host
 from jackfield_host.host import Host
-from jackfield_host.server import Server, bind_socket, uvicorn_config
-from jackfield_host.settings import HostSettings
+from jackfield_testkit.postgres import free_port
 from jackfield_testkit.sites import Site
 from mcp.client.client import Client
 from mcp.client.streamable_http import streamable_http_client
 from mcp_types import CallToolResult, TextContent
-
-PATIENCE = 30.0
+from served_hosts import PATIENCE, ServingProcess, served_host, wait_until
 
 ALLOW = (
     "mct-*",
@@ -298,21 +290,6 @@ def text_of(result: CallToolResult, index: int) -> str:
     return content.text
 
 
-async def wait_until(condition: Callable[[], object]) -> None:
-    """Wait until a condition is true."""
-    async with asyncio.timeout(PATIENCE):
-        while not condition():  # noqa: ASYNC110 - there is no event to wait for
-            await asyncio.sleep(0.01)
-
-
-class _QuietServer(Server):
-    """A server that leaves signals to the test runner."""
-
-    @contextlib.contextmanager
-    def capture_signals(self) -> Any:
-        yield
-
-
 @dataclass
 class RunningHost:
     """A host that accepts connections."""
@@ -351,23 +328,12 @@ async def running_host(
     folder: McpFolder, endpoint: Mapping[str, Any] | None = None, **options: Any
 ) -> AsyncIterator[RunningHost]:
     """Run a host in this process, on a free port."""
-    loaded = HostSettings.load({"port": 0, "requests_per_minute": 1e6, **options}, {})
-    async with open_host(folder.settings(endpoint or {}), loaded) as host:
-        listener = bind_socket(host.options)
-        server = _QuietServer(uvicorn_config(create_app(host), host.options), host)
-        serving = asyncio.create_task(server.serve([listener]))
-        while not server.started:
-            if serving.done():
-                serving.result()
-            await asyncio.sleep(0.005)
-        try:
-            yield RunningHost(listener.getsockname()[1], host)
-        finally:
-            server.should_exit = True
-            await serving
+    settings = folder.settings(endpoint or {})
+    async with served_host(settings, **{"requests_per_minute": 1e6, **options}) as (port, host):
+        yield RunningHost(port, host)
 
 
-class HostProcess(RunningHost):
+class HostProcess(RunningHost, ServingProcess):
     """A host in a process of its own, which a test can kill."""
 
     def __init__(
@@ -378,48 +344,6 @@ class HostProcess(RunningHost):
         command: str = "serve",
         **options: Any,
     ) -> None:
-        super().__init__(free_port())
-        self._folder = folder
-        self._command = command
-        self._config = folder.config(self.port, endpoint or {}, **options)
-        self._process: asyncio.subprocess.Process | None = None
-        self.output = folder.path / f"host-{self.port}.log"
-
-    async def start(self) -> None:
-        """Start it, and wait until it accepts connections."""
-        with self.output.open("ab") as output:
-            self._process = await asyncio.create_subprocess_exec(
-                sys.executable, "-m", "jackfield_cli", self._command, "--config", str(self._config),
-                cwd=self._folder.path, env=self._folder.environ, stdout=output, stderr=output,
-            )  # fmt: skip
-        async with asyncio.timeout(PATIENCE * 2):
-            while True:
-                with contextlib.suppress(OSError):
-                    _, writer = await asyncio.open_connection("127.0.0.1", self.port)
-                    writer.close()
-                    return
-                assert self._process.returncode is None, self.output.read_text()
-                await asyncio.sleep(0.02)
-
-    async def kill(self) -> None:
-        """Kill the process as a power cut would."""
-        assert self._process
-        with contextlib.suppress(ProcessLookupError):
-            self._process.send_signal(signal.SIGKILL)
-        await self._process.wait()
-
-    async def __aenter__(self) -> Self:
-        await self.start()
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        if self._process is not None and self._process.returncode is None:
-            await self.kill()
-
-
-def free_port() -> int:
-    """Return a port that is not in use."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
+        RunningHost.__init__(self, free_port())
+        config = folder.config(self.port, endpoint or {}, **options)
+        ServingProcess.__init__(self, self.port, folder.path, config, folder.environ, command=command)

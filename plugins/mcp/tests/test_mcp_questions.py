@@ -96,7 +96,13 @@ def test_values_that_do_not_fit_the_form_are_no_answer(folder: McpFolder) -> Non
                     "mct_asks", {"text": "Who?"}, allow_input_required=True
                 )
                 # Without a handshake, the client can correct its answer.
-                for content in ({"size": "xl"}, {"name": 5}, {"name": "Ada", "more": "x"}, {"name": "Ada"}):
+                given: list[Any] = [
+                    {"size": "xl"},
+                    {"name": 5},
+                    {"name": "Ada", "more": "x"},
+                    {"name": "Ada"},
+                ]
+                for content in given:
                     asked = await client.session.call_tool(
                         "mct_asks",
                         {"text": "Who?"},
