@@ -1,4 +1,4 @@
-"""The list of conversations beside the chat: find, continue, rename, delete and export them."""
+"""Conversations: find, continue, rename, export and delete them; trace, copy and edit their messages."""
 
 from __future__ import annotations
 
@@ -26,7 +26,9 @@ async def books(model: ScriptedModel) -> None:
 
 def test_conversations_are_found_continued_renamed_and_deleted(deployment: Deployment) -> None:
     async def run() -> None:
-        async with asyncio.timeout(300), open_console(deployment, books, answers, answers) as console:
+        async with asyncio.timeout(300), open_console(
+            deployment, books, answers, answers, permissions=["clipboard-read", "clipboard-write"]
+        ) as console:
             page = console.page
             await console.open()
             titles = page.get_by_role("navigation", name="Conversations").locator(".title")
@@ -50,9 +52,28 @@ def test_conversations_are_found_continued_renamed_and_deleted(deployment: Deplo
             # The first conversation continues, although this page has no token for it any more.
             await titles.click()
             await page.get_by_role("searchbox", name="Search conversations").fill("")
-            await expect(page.locator(".message.user")).to_have_text(["YouBook the photo room"])
+            await expect(page.locator(".message.user .message-text")).to_have_text(["Book the photo room"])
             await page.get_by_role("button", name="Approve").click()
             await expect(page.get_by_text("It is booked.")).to_be_visible()
+
+            # After a reload, the trace is complete as well: the policies are in the audit log.
+            for _ in range(2):
+                await page.get_by_role("button", name="Trace").last.click()
+                trace = page.get_by_role("region", name="Trace")
+                await expect(trace.locator("[data-kind=tool] code")).to_have_text(["book_room", "book_room"])
+                await expect(trace).to_contain_text("book_room waits for you")
+                await expect(trace).to_contain_text("confirmation: pending")
+                await expect(trace).to_contain_text("The model thinks")
+                await console.check_accessibility()
+                await page.reload()
+
+            user = page.locator(".message.user")
+            await user.hover()
+            await user.get_by_role("button", name="Copy").click()
+            assert await page.evaluate("navigator.clipboard.readText()") == "Book the photo room"
+            await user.get_by_role("button", name="Edit").click()
+            await expect(page.get_by_label("Message", exact=True)).to_have_value("Book the photo room")
+            await page.get_by_label("Message", exact=True).fill("")
 
             await titles.get_by_text("Book the photo room").hover()
             await page.get_by_role("button", name="Rename “Book the photo room”").click()

@@ -1,4 +1,4 @@
-"""The microphone settings that the console requests from the browser."""
+"""The microphone: what the console requests from the browser, which device, and what it says without access."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ async def _silent(model: ScriptedModel) -> None:
     await model.hears()
 
 
-def test_the_browser_cancels_echo_and_noise_and_controls_the_gain(deployment: Deployment) -> None:
+def test_a_call_uses_the_microphone_that_the_user_allows_and_chooses(deployment: Deployment) -> None:
     async def run() -> None:
-        args = ["--use-fake-ui-for-media-stream", "--use-fake-device-for-media-stream"]
+        args = ["--use-fake-ui-for-media-stream", "--use-fake-device-for-media-stream=device-count=2"]
         async with asyncio.timeout(90), open_console(deployment, _silent, args=args) as console:
             await console.context.add_init_script(WATCH)
             await console.open()
@@ -37,5 +37,25 @@ def test_the_browser_cancels_echo_and_noise_and_controls_the_gain(deployment: De
             assert asked["noiseSuppression"] is True
             assert asked["autoGainControl"] is True
             assert asked["channelCount"] == 1
+
+            # The user chooses another microphone, and its level is shown.
+            choice = page.get_by_role("combobox", name="Microphone")
+            other = await choice.locator("option:not([selected])").last.get_attribute("value")
+            await choice.select_option(other)
+            await page.wait_for_function("window.wishes.length > 1")
+            assert (await page.evaluate("window.wishes"))[1]["audio"]["deviceId"] == {"ideal": other}
+            await expect(page.get_by_role("meter")).not_to_have_attribute("aria-valuenow", "0")
+            await console.check_accessibility()
+
+            # If the browser blocks the microphone, the page says how to allow it, and does not start a call.
+            await page.evaluate("navigator.permissions.query = async () => ({ state: 'denied' })")
+            await page.get_by_role("button", name="Hang up").click()
+            await page.get_by_role("button", name="Start a call", exact=True).click()
+            dialog = page.get_by_role("dialog", name="Microphone")
+            await expect(dialog).to_contain_text("The microphone is blocked")
+            await expect(dialog).to_contain_text("set the microphone to Allow")
+            await console.check_accessibility()
+            await dialog.get_by_role("button", name="Close").click()
+            await expect(page.get_by_role("group", name="Call")).to_be_hidden()
 
     run_with_chromium(run())

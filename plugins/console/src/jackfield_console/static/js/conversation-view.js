@@ -10,7 +10,8 @@ import { Call, toolCard } from "./parts/tool-card.js";
 const NEAR_END = 160;
 
 /**
- * Handles the messages of sockets and updates the list. `callbacks` has `custom(event, socket)` and `changed()`.
+ * Handles the messages of sockets and updates the list. `callbacks` has `custom(event, socket)`,
+ * `changed()`, and for the actions of a message `edit(text)` and `trace({ session, turn })`.
  */
 export class ConversationView {
   root = element("ol", { class: "conversation", "aria-live": "polite", "aria-label": "Conversation" });
@@ -153,8 +154,11 @@ export class ConversationView {
   };
 
   #addMessage(speaker, mode) {
+    const actions = speaker === "assistant"
+      ? { Trace: ({ turn }) => this.#callbacks.trace(turn) }
+      : mode === "text" ? { Edit: ({ text }) => this.#callbacks.edit(text) } : {};
     const entry = new MessageEntry(this.#api, speaker, {
-      mode, decorate: (body) => this.#sources.cite(body, this.#openSource),
+      mode, actions, decorate: (body) => this.#sources.cite(body, this.#openSource),
     });
     this.add(entry.root);
     return entry;
@@ -176,7 +180,7 @@ export class ConversationView {
     if (!entry.complete && entry.root.matches(".assistant:has(~ .tool)")) this.root.append(entry.root);
   }
 
-  #finishMessage({ speaker, text, answer, interrupted, unbackedClaims }, socket) {
+  #finishMessage({ speaker, text, answer, interrupted, unbackedClaims, turn }, socket) {
     let entry = this.#findEntry(speaker, text, answer, socket);
     if (speaker === "user" && !entry) this.#hasTranscript = true;
     entry ??= this.#addMessage(speaker, socket.mode);
@@ -186,6 +190,7 @@ export class ConversationView {
     const claimed = [...this.#items.values()].includes(entry);
     if (socket.mode === "voice" && !claimed) this.#unclaimed[speaker] = entry;
     entry.setNote("");
+    entry.turn = { session: socket.session?.session, turn };
     entry.finish(text, { interrupted, unbackedClaims });
   }
 

@@ -3,7 +3,7 @@
 import { element, replace } from "../dom.js";
 import { icon } from "./icons.js";
 
-/** Shown during a call. `mute(muted)` and `hangUp()` are called for the user. */
+/** Shown during a call. `mute(muted)`, `useMicrophone(deviceId)` and `hangUp()` are called for the user. */
 export class CallBar {
   #level = element("span", { class: "level-fill" });
   #meter;
@@ -11,7 +11,12 @@ export class CallBar {
   #muted = false;
   #state = element("span", { class: "call-state", role: "status" });
 
-  constructor({ mute, hangUp }) {
+  #devices;
+
+  constructor({ mute, useMicrophone, hangUp }) {
+    this.#devices = element("select", {
+      "aria-label": "Microphone", hidden: true, on: { change: ({ target }) => useMicrophone(target.value) },
+    });
     this.#meter = element("span", {
       class: "level", role: "meter", "aria-label": "Microphone level", "aria-valuemin": "0",
       "aria-valuemax": "100", "aria-valuenow": "0",
@@ -28,8 +33,15 @@ export class CallBar {
     });
     this.#showMute();
     this.root = element("div", { class: "call-bar", role: "group", "aria-label": "Call" },
-      element("span", { class: "call-dot", "aria-hidden": "true" }), this.#state, this.#meter, this.#mute,
+      element("span", { class: "call-dot", "aria-hidden": "true" }), this.#state, this.#meter, this.#devices, this.#mute,
       element("button", { type: "button", class: "danger row", on: { click: hangUp } }, icon("hangUp"), "Hang up"));
+  }
+
+  /** Offers the microphones, if there are several. */
+  showMicrophones(devices) {
+    replace(this.#devices, devices.map(({ deviceId, label, used }, index) =>
+      element("option", { value: deviceId, selected: used }, label || `Microphone ${index + 1}`)));
+    this.#devices.hidden = devices.length < 2;
   }
 
   /** Shows the state of the call. */
@@ -58,19 +70,32 @@ export async function explainMicrophone(provider) {
   try {
     const { state } = await navigator.permissions.query({ name: "microphone" });
     if (state === "granted") return true;
+    if (state === "denied") return ask(BLOCKED, [["no", "Close"]]);
   } catch {
     // Some browsers do not support this query; then the dialog is shown each time.
   }
+  return ask([
+    element("h2", {}, "Your microphone"),
+    element("p", {}, "To start the call, your browser will ask whether this page may use your microphone."),
+    element("p", {}, `During the call, your speech is sent to this host, which passes it on to ${provider}. `,
+      "The host keeps a transcript, not the audio."),
+  ], [["no", "Not now"], ["yes", "Use the microphone"]]);
+}
+
+const BLOCKED = [
+  element("h2", {}, "The microphone is blocked"),
+  element("p", {}, "Your browser does not let this page use the microphone, and it will not ask again."),
+  element("p", {}, "To allow it, open the site settings next to the address of this page, set the microphone to Allow, ",
+    "and start the call again. If that does not help, check your system's privacy settings."),
+];
+
+/** Shows a dialog; resolves to whether the user chose `yes`. */
+function ask(content, choices) {
   return new Promise((resolve) => {
     const dialog = element("dialog", { "aria-label": "Microphone" },
-      element("form", { method: "dialog", class: "stack" },
-        element("h2", {}, "Your microphone"),
-        element("p", {}, "To start the call, your browser will ask whether this page may use your microphone."),
-        element("p", {}, `During the call, your speech is sent to this host, which passes it on to ${provider}. `,
-          "The host keeps a transcript, not the audio."),
-        element("div", { class: "row end" },
-          element("button", { value: "no" }, "Not now"),
-          element("button", { value: "yes", class: "primary" }, "Use the microphone"))));
+      element("form", { method: "dialog", class: "stack" }, content,
+        element("div", { class: "row end" }, choices.map(([value, label]) =>
+          element("button", { value, class: value === "yes" ? "primary" : null }, label)))));
     dialog.addEventListener("close", () => {
       dialog.remove();
       resolve(dialog.returnValue === "yes");

@@ -56,6 +56,14 @@ export class Composer {
     this.#input.focus();
   }
 
+  /** Puts a text into the field, to be changed and sent. */
+  edit(text) {
+    this.#input.value = text;
+    this.#grow();
+    this.#input.focus();
+    this.#input.select();
+  }
+
   #grow() {
     this.#input.style.height = "auto";
     this.#input.style.height = `${Math.min(this.#input.scrollHeight + 2, 180)}px`;

@@ -4,21 +4,34 @@ import { element, replace, showSanitised } from "../dom.js";
 
 const SPEAKER_NAMES = { user: "You", assistant: "Assistant" };
 
+/** How long a button says that a message was copied. */
+const COPIED_MS = 2000;
+
 /** One message from either speaker. */
 export class MessageEntry {
-  /** `decorate` receives the complete message's element, to add citations. */
-  constructor(api, speaker, { mode = "text", decorate = () => {} } = {}) {
+  /**
+   * `decorate` receives the complete message's element, to add citations. `actions` has functions by the label of
+   * their button, besides Copy.
+   */
+  constructor(api, speaker, { mode = "text", decorate = () => {}, actions = {} } = {}) {
     this.speaker = speaker;
     this.#api = api;
     this.#decorate = decorate;
+    this.#actions = element("span", { class: "message-actions", hidden: true },
+      navigator.clipboard && actionButton("Copy", (button) => this.#copy(button)),
+      Object.entries(actions).map(([label, act]) => actionButton(label, () => act(this))));
     this.#body = element("div", { class: "message-text" });
     this.#note = element("span", { class: "note" });
     this.#claims = element("div", { class: "unbacked-claims" });
     this.root = element("li", { class: `message ${speaker}`, data: { speaker } },
       element("div", { class: "speaker" }, SPEAKER_NAMES[speaker], mode === "voice" && element("span", { class: "tag" }, "spoken"),
-        this.#note),
+        this.#note, this.#actions),
       this.#body, this.#claims);
   }
+
+  /** The key of the turn: its session and its number. */
+  turn = null;
+  #actions;
 
   #api;
   #decorate;
@@ -54,6 +67,7 @@ export class MessageEntry {
     this.#show();
     replace(this.#claims, unbackedClaims.map(unbackedClaim));
     this.#note.textContent = interrupted ? "interrupted" : "";
+    this.#actions.hidden = false;
     if (this.speaker === "user") return;
     const version = this.#version;
     try {
@@ -70,6 +84,14 @@ export class MessageEntry {
   /** Shows a note next to the speaker, such as that the message waits for the connection. */
   setNote(text) {
     this.#note.textContent = text;
+  }
+
+  async #copy(button) {
+    await navigator.clipboard.writeText(this.text);
+    button.textContent = "Copied";
+    setTimeout(() => {
+      button.textContent = "Copy";
+    }, COPIED_MS);
   }
 
   #show() {
@@ -91,6 +113,11 @@ const CLAIM_STATES = {
 function unbackedClaim({ tool, text, state }) {
   return element("p", { class: "unbacked-claim", title: text },
     element("span", { class: "tag warn" }, "said, not done"), " ", element("code", {}, tool), ` ${CLAIM_STATES[state] ?? state}.`);
+}
+
+function actionButton(label, act) {
+  const button = element("button", { type: "button", class: "small plain", on: { click: () => act(button) } }, label);
+  return button;
 }
 
 /** A notice of the host, between the messages. */

@@ -13,6 +13,7 @@ import { ConnectionBanner } from "../parts/connection-banner.js";
 import { notice } from "../parts/message.js";
 import { icon } from "../parts/icons.js";
 import { showTranscript } from "../parts/transcript.js";
+import { Traces, tracePanel } from "../parts/trace.js";
 import { VoiceCall } from "../voice/voice-call.js";
 import { explainCallError, STATE_LABELS, TEXT_STATE_LABELS } from "../parts/format.js";
 
@@ -38,6 +39,7 @@ class ChatView {
   #stateLabel = element("span", { class: "state", data: { testid: "state" }, role: "status" });
   #sessionInfo = element("span", { class: "hint session-info" });
   #banner = new ConnectionBanner();
+  #traces = new Traces();
   #scroller = element("div", { class: "scroller", tabindex: "0", role: "region", "aria-label": "Conversation so far" });
   #callArea = element("div");
   /** Shows a download during a conversation. */
@@ -59,6 +61,8 @@ class ChatView {
     this.conversation = new ConversationView(api, this.#scroller, this.sources, (record) => this.#showSource(record), {
       custom: (event, from) => this.#handleCustomEvent(event, from),
       changed: () => this.#update(),
+      edit: (text) => this.composer.edit(text),
+      trace: (turn) => this.#showTrace(turn),
     });
     this.list = new ConversationList(api, {
       open: (conversation) => this.#openConversation(conversation),
@@ -107,6 +111,7 @@ class ChatView {
       if (socket === this.#socket && ["session", "session_status"].includes(detail.type)) this.#state = detail.state;
       // A development host reloads its tools under a session.
       if (detail.type === "notification" && detail.registry && socket.session) socket.session.registry = detail.registry;
+      if (socket.session) this.#traces.record(detail, socket.session.session);
       this.conversation.handle(detail, socket);
       this.#update();
       // Now the host has the message, and with the first one the title.
@@ -145,6 +150,7 @@ class ChatView {
     this.#call?.hangUp();
     this.conversation.clear();
     this.sources.clear();
+    this.#traces.clear();
     this.#banner.clear();
     this.#toggleList(false);
     this.#closeSide();
@@ -271,6 +277,13 @@ class ChatView {
     this.#showSide((close) => sourcesPanel(this.#api, record, close));
   }
 
+  #showTrace({ session, turn }) {
+    const trace = this.#traces.find(session, turn);
+    if (!trace) return;
+    const operator = Boolean(this.#socket.session?.providerReason);
+    this.#showSide((close) => tracePanel(this.#api, trace, { now: () => this.conversation.now, operator, close }));
+  }
+
   /** Shows a panel beside the conversation; `create(close)` returns it. */
   #showSide(create) {
     const from = document.activeElement;
@@ -329,7 +342,11 @@ class ChatView {
     const call = new VoiceCall(this.#api);
     this.#call = call;
     this.#callStartIndex = this.conversation.root.children.length;
-    this.#callBar = new CallBar({ mute: (muted) => call.mute(muted), hangUp: () => call.hangUp() });
+    this.#callBar = new CallBar({
+      mute: (muted) => call.mute(muted),
+      useMicrophone: (deviceId) => call.useMicrophone(deviceId).catch((error) => this.conversation.add(notice(...explainCallError(error)))),
+      hangUp: () => call.hangUp(),
+    });
     replace(this.#callArea, this.#callBar.root);
     this.composer.callButton.hidden = true;
     this.#listen(call.socket);
@@ -343,6 +360,7 @@ class ChatView {
     try {
       const direct = handover === null && (await this.#supportsWebRtc());
       await call.start({ direct, handover });
+      this.#callBar?.showMicrophones(await call.microphones());
       return true;
     } catch (error) {
       this.conversation.add(notice(...explainCallError(error)));

@@ -2,6 +2,8 @@
 
 const SAMPLE_RATE = 24_000;
 
+const DEVICE_KEY = "jackfield.microphone";
+
 const CONSTRAINTS = { echoCancellation: true, noiseSuppression: true, autoGainControl: true, channelCount: 1 };
 
 /** Captures and plays audio; calls `onFrame(buffer, level)` and `onPlayback(item, ms, playing)`. */
@@ -9,13 +11,15 @@ export class VoiceAudio {
   /** The stream of the microphone. */
   stream = null;
   #context;
+  #source;
+  #capture;
   #playback;
   #item = "";
   #droppedItem = "";
 
   static async open({ onFrame, onPlayback }) {
     const audio = new VoiceAudio();
-    audio.stream = await navigator.mediaDevices.getUserMedia({ audio: CONSTRAINTS });
+    audio.stream = await openMicrophone(localStorage.getItem(DEVICE_KEY));
     try {
       await audio.#connect(onFrame, onPlayback);
     } catch (error) {
@@ -26,26 +30,45 @@ export class VoiceAudio {
   }
 
   async #connect(onFrame, onPlayback) {
-    let source;
     try {
       this.#context = new AudioContext({ sampleRate: SAMPLE_RATE, latencyHint: "interactive" });
-      source = this.#context.createMediaStreamSource(this.stream);
+      this.#source = this.#context.createMediaStreamSource(this.stream);
     } catch {
       // Some browsers refuse a microphone in a context of another sample rate; then the worklets resample.
       await this.#context?.close();
       this.#context = new AudioContext({ latencyHint: "interactive" });
-      source = this.#context.createMediaStreamSource(this.stream);
+      this.#source = this.#context.createMediaStreamSource(this.stream);
     }
     const worklet = this.#context.audioWorklet;
     await Promise.all(["capture", "playback"].map((name) =>
       worklet.addModule(new URL(`./${name}-worklet.js`, import.meta.url))));
-    const capture = new AudioWorkletNode(this.#context, "jf-capture", { numberOfOutputs: 0 });
-    capture.port.onmessage = ({ data }) => onFrame(data.frame, data.level);
-    source.connect(capture);
+    this.#capture = new AudioWorkletNode(this.#context, "jf-capture", { numberOfOutputs: 0 });
+    this.#capture.port.onmessage = ({ data }) => onFrame(data.frame, data.level);
+    this.#source.connect(this.#capture);
     this.#playback = new AudioWorkletNode(this.#context, "jf-playback", { numberOfInputs: 0, outputChannelCount: [1] });
     this.#playback.port.onmessage = ({ data }) => onPlayback(data.item, data.ms, data.playing);
     this.#playback.connect(this.#context.destination);
     await this.#context.resume();
+  }
+
+  /** The microphones to choose from, and which one is used; their names are known while one is in use. */
+  async microphones() {
+    const devices = await navigator.mediaDevices.enumerateDevices();
+    const used = this.stream.getAudioTracks()[0]?.getSettings().deviceId;
+    return devices.filter(({ kind }) => kind === "audioinput").map(({ deviceId, label }) => ({ deviceId, label, used: deviceId === used }));
+  }
+
+  /** Uses another microphone, now and in later calls. */
+  async useMicrophone(deviceId) {
+    const stream = await openMicrophone(deviceId);
+    const muted = this.stream.getAudioTracks().some((track) => !track.enabled);
+    for (const track of this.stream.getTracks()) track.stop();
+    this.stream = stream;
+    this.mute(muted);
+    this.#source.disconnect();
+    this.#source = this.#context.createMediaStreamSource(stream);
+    this.#source.connect(this.#capture);
+    localStorage.setItem(DEVICE_KEY, deviceId);
   }
 
   /** Sets the item of the following frames. */
@@ -80,4 +103,10 @@ export class VoiceAudio {
     for (const track of this.stream?.getTracks() ?? []) track.stop();
     this.#context?.close();
   }
+}
+
+/** Opens a microphone by its id; if it is not connected any more, the browser chooses another one. */
+function openMicrophone(deviceId) {
+  const choice = deviceId ? { deviceId: { ideal: deviceId } } : {};
+  return navigator.mediaDevices.getUserMedia({ audio: { ...CONSTRAINTS, ...choice } });
 }

@@ -57,6 +57,16 @@ export class VoiceCall extends EventTarget {
     this.#audio?.mute(muted);
   }
 
+  /** The microphones to choose from. */
+  async microphones() {
+    return (await this.#audio?.microphones()) ?? [];
+  }
+
+  async useMicrophone(deviceId) {
+    await this.#audio.useMicrophone(deviceId);
+    await this.#peer?.replace(this.#audio.stream);
+  }
+
   hangUp() {
     this.socket.end();
     this.#end("");

@@ -29,6 +29,12 @@ export class WebRtcPeer {
     return session.token;
   }
 
+  /** Sends another microphone. */
+  async replace(stream) {
+    const [track] = stream.getAudioTracks();
+    await this.#peer.getSenders().find((sender) => sender.track?.kind === "audio")?.replaceTrack(track);
+  }
+
   close() {
     this.#peer.close();
     this.#speaker.srcObject = null;
