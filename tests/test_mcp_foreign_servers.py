@@ -16,6 +16,7 @@ import pytest
 from faults.client import SESSION
 from faults.deployment import Host
 from jackfield.contract.snapshot import Snapshot
+from jackfield_testkit import WebSite
 from mcp_interop.deployment import BuiltDeployment, serving
 from mcp_interop.node_packages import environment, is_installed, node, script
 from PIL import Image
@@ -32,7 +33,7 @@ def npm(name: str, *arguments: str) -> list[str]:
 
 
 class ForeignDeployment(BuiltDeployment):
-    """A host with five servers: two from PyPI, three from npm. One is reached over HTTP."""
+    """A host with six servers: three from PyPI, three from npm. One is reached over HTTP."""
 
     allow = (
         "jackfield-mcp",
@@ -52,6 +53,8 @@ class ForeignDeployment(BuiltDeployment):
         bin_folder = Path(sys.executable).parent
         commands: dict[str, list[str]] = {
             "time": [str(bin_folder / "mcp-server-time")],
+            # It refuses addresses on this machine otherwise.
+            "web": [str(bin_folder / "mcp-server-fetch"), "--allow-private-ips"],
             "git": [str(bin_folder / "mcp-server-git"), "--repository", str(self.repository)],
             "files": npm("filesystem", str(self.documents)),
             "memory": npm("memory"),
@@ -68,6 +71,7 @@ class ForeignDeployment(BuiltDeployment):
             f"{servers}.memory.environment": {"MEMORY_FILE_PATH": str(folder / "memory.jsonl")},
             # The operator decides what only reads; everything else writes, and asks.
             f"{servers}.time.defaults": READS,
+            f"{servers}.web.defaults": READS,
             f"{servers}.everything.defaults": READS,
             f"{servers}.git.tools.git_log": READS,
             f"{servers}.files.tools.read_text_file": READS,
@@ -143,7 +147,7 @@ def caller(host: Host) -> Iterator[Caller]:
 def test_the_tools_are_frozen_with_cautious_defaults(deployment: ForeignDeployment) -> None:
     tools = Snapshot.from_wire(json.loads(deployment.registry.read_text("utf-8"))).tools
     servers = {tool.partition("__")[0] for tool in tools}
-    assert servers == {"time", "git", "files", "memory", "everything"}
+    assert servers == {"time", "git", "files", "memory", "everything", "web"}
     # The server says that this one only reads; the operator has not said so.
     unsaid = tools["files__list_directory"].manifest
     assert (unsaid.side_effects, unsaid.requires_confirmation) == ("writes", True)
@@ -173,6 +177,17 @@ def test_reads_reach_every_server(caller: Caller, deployment: ForeignDeployment)
     assert "bring the ladder" in json.dumps(note)
     assert caller.data("memory__read_graph")["entities"] == []
     assert "42" in json.dumps(caller.data("everything__get_sum", a=40, b=2))
+
+
+def test_a_server_fetches_a_page_that_the_site_allows(caller: Caller) -> None:
+    with WebSite() as site:
+        site.page("/robots.txt", b"User-agent: *\nDisallow: /private", content_type="text/plain")
+        site.page("/", b"<html><body><h1>Tides</h1><p>High water at noon.</p></body></html>")
+        site.page("/private", b"<p>The safe is open.</p>")
+        assert "High water at noon." in json.dumps(caller.data("web__fetch", url=site.url()))
+        refused = caller.execute("web__fetch", url=site.url("/private"))
+        assert "The safe is open." not in json.dumps(refused)
+        assert not refused["success"]
 
 
 def test_a_write_runs_only_once_a_person_approves(caller: Caller, deployment: ForeignDeployment) -> None:

@@ -60,6 +60,7 @@ PROGRAMS = {
     "fastmcp": "a client at `/mcp`, with and without a handshake, and over stdio",
     "openai-agents": "an agent with the tools at `/mcp`",
     "pydantic-ai-slim": "an agent with the tools at `/mcp`",
+    "mcp-server-fetch": "its tools behind the policies of a host, with a site on the loopback address",
     "mcp-server-git": "its tools behind the policies of a host",
     "mcp-server-time": "its tools behind the policies of a host",
     "@modelcontextprotocol/server-everything": "its tools behind the policies of a host",

@@ -83,7 +83,9 @@ class FileContents:
     def _link(self, file: ShownFile, request: Request | None) -> Content | None:
         """Return a link to a file; None if no address of a host is known."""
         uri = self._uri(file, request)
-        return uri and {"type": "resource_link", "uri": uri, "name": file.id, "size": file.size}
+        if uri is None:
+            return None
+        return {"type": "resource_link", "uri": uri, "name": file.id, "size": file.size}
 
     def _uri(self, file: ShownFile, request: Request | None) -> str | None:
         base = self._public_url or (str(request.base_url) if request is not None else None)
@@ -98,6 +100,7 @@ def _embedded(found: FileContent, uri: str | None) -> Content | None:
         named = uri or f"urn:sha256:{hashlib.sha256(content).hexdigest()}"
         resource = {"uri": named, "mimeType": media_type, "text": content.decode("utf-8", "replace")}
         return {"type": "resource", "resource": resource}
-    kind = "image" if media_type in IMAGE_TYPES else "audio" if media_type in AUDIO_TYPES else None
-    data = base64.b64encode(content).decode()
-    return kind and {"type": kind, "data": data, "mimeType": media_type}
+    if media_type not in (*IMAGE_TYPES, *AUDIO_TYPES):
+        return None
+    kind = "image" if media_type in IMAGE_TYPES else "audio"
+    return {"type": kind, "data": base64.b64encode(content).decode(), "mimeType": media_type}
