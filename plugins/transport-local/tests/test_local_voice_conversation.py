@@ -106,7 +106,8 @@ def _runtime() -> SimpleNamespace:
     async def begin_turn(*_: Any) -> None:
         """There are no tools, so there is nothing to count."""
 
-    registry = SimpleNamespace(provider_schemas=lambda *_: {}, offered=lambda _: [])
+    catalog = SimpleNamespace(provider_schemas=lambda *_: {}, offered=lambda _: [])
+    registry = SimpleNamespace(catalog=lambda _: catalog)
     orchestrator = SimpleNamespace(interrupt=lambda *_: None, observers=Observers())
     return SimpleNamespace(
         store=MemoryStore(), begin_turn=begin_turn, registry=registry, orchestrator=orchestrator

@@ -88,7 +88,7 @@ BUILTIN_COMMANDS = {
     "verify": BuiltinCommand(
         "signatures",
         "verify",
-        "Verify the registry's signatures offline; the exit status is 1 if they do not hold.",
+        "Verify the registry's signatures offline.",
     ),
 }
 """The built-in commands. A command is imported when it runs; tests compare the help with its docstring."""

@@ -140,9 +140,10 @@ def verify(
     of_experiments: bool,
     as_json: bool,
 ) -> None:
-    """Verify the registry's signatures offline; the exit status is 1 if they do not hold.
+    """Verify the registry's signatures offline.
 
-    Keys and threshold come from `trusted_keys` and `signature_threshold` unless they are given.
+    Keys and threshold come from `trusted_keys` and `signature_threshold` unless they are given. The exit
+    status is 1 if the signatures do not hold.
     """
     sources = keys or settings.trusted_keys
     if not sources:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from jackfield_language.questions import asks_for_facts
+
 from jackfield_local.agent.grounding import ground
 from jackfield_local.agent.message import UserMessage
 from jackfield_local.agent.router import Router
 from jackfield_local.agent.tools import Tool
-from jackfield_local.language.questions import asks_for_facts
 
 _MOST, _MOST_SPOKEN = 5, 3
 """Maximum requests of one group, and of a spoken answer; a longer list is not read."""

@@ -8,11 +8,11 @@ from contextlib import aclosing
 
 from jackfield.transport.events import Audio, Event, TextDelta, ToolCalls, Transcript, TurnComplete
 from jackfield.transport.queue import EventQueue
+from jackfield_language.pronunciation import pronounceable
 from jackfield_language.text import split_sentences
 
 from jackfield_local.connection import AnswerPart
 from jackfield_local.voice.engines import SPEAKING_RATE
-from jackfield_local.voice.pronunciation import pronounceable
 
 BYTES_PER_MS = SPEAKING_RATE * 2 // 1000
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from jackfield_local.voice.pronunciation import pronounceable
+from jackfield_language.pronunciation import pronounceable
 
 PRONOUNCED = [
     ("**Two** of *them* are _new_.", "Two of them are new."),
