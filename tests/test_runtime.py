@@ -20,6 +20,7 @@ from jackfield import ToolCall, ToolResponse
 from jackfield.contract.snapshot import SnapshotError
 from jackfield.governance import Call
 from jackfield.orchestrator import Observer
+from jackfield.protocol.messages import UnbackedClaim
 from jackfield.registry.registry import Deployment, Registry, RegistryError
 from jackfield.runtime import Runtime
 from jackfield.session.session import TRANSITIONS, State
@@ -823,6 +824,9 @@ class RaisingObserver:
     def turn_began(self, session: Any) -> None:
         self._raise("turn_began")
 
+    def claim_unbacked(self, session: Any, claim: Any) -> None:
+        self._raise("claim_unbacked")
+
     def session_ended(self, session: Any) -> None:
         self._raise("session_ended")
 
@@ -843,12 +847,16 @@ def test_an_observer_that_always_raises_breaks_nothing_and_is_named(
         session = await runtime.open_session("text")
         await runtime.begin_turn(session)
         answer = await call(runtime, session, "fab_words")
+        claim = UnbackedClaim(tool="fab_words", says="counted", text="I counted it.", state="no_call")
+        runtime.orchestrator.observers.claim_unbacked(session, claim)
         await runtime.end_session(session)
         await runtime.close()
         return answer
 
     assert asyncio.run(main())["ok"] is True
-    everything = ["session_opened", "turn_began", "turn_began", "call_finished", "session_ended", "close"]
+    everything = [
+        "session_opened", "turn_began", "turn_began", "call_finished", "claim_unbacked", "session_ended", "close",
+    ]  # fmt: skip
     assert loud.told == everything
     assert quiet.told == everything
     for told in everything:

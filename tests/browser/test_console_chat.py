@@ -65,6 +65,30 @@ def test_an_empty_page_suggests_messages_and_explains_how_to_add_a_tool(deployme
     assert heard == ["How do I book the photo room?"]
 
 
+def test_an_answer_that_says_what_was_not_done_is_marked_and_the_mark_survives_a_reload(
+    deployment: Deployment,
+) -> None:
+    async def script(model: ScriptedModel) -> None:
+        await model.hears()
+        await model.says("I have booked the room for you.")
+        await model.hears()
+        await model.says("Sorry, nothing was booked.")
+        await asyncio.Event().wait()
+
+    async def steps(console: Console) -> None:
+        page = console.page
+        await console.send("Book the photo room.")
+        for _ in range(2):
+            wrong, right = page.locator(".message.assistant").nth(0), page.locator(".message.assistant").nth(1)
+            await expect(wrong.get_by_text("said, not done")).to_be_visible()
+            await expect(wrong).to_contain_text("book_room was not called.")
+            await expect(right).to_contain_text("Sorry, nothing was booked.")
+            await expect(right.get_by_text("said, not done")).to_have_count(0)
+            await page.reload()
+
+    browse(deployment, steps, script)
+
+
 def test_an_answer_is_rendered_and_its_citation_opens_the_record(deployment: Deployment) -> None:
     found: dict[str, Any] = {}
 

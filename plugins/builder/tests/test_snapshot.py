@@ -56,6 +56,15 @@ def test_two_builds_of_the_same_inputs_give_the_same_bytes(site: Any) -> None:
     assert json.loads(file.read_bytes())["version"] == json.loads(first)["version"]
 
 
+def test_a_tool_without_says_has_no_such_member(site: Any) -> None:
+    site.tool("echo")
+    site.tool("shout", schema={"says": ["shouted aloud", "cried"]})
+    version(site)
+    tools = {tool["toolId"]: tool for tool in registry(site)["tools"]}
+    assert "says" not in tools["echo"]
+    assert tools["shout"]["says"] == ["shouted aloud", "cried"]
+
+
 SAVES_DURING_THE_BUILD = """\
 from pathlib import Path
 

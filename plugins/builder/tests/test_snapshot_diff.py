@@ -274,6 +274,7 @@ def test_diff_describes_changes_for_users(site: Any) -> None:
     schema["parameters"]["properties"]["times"]["maximum"] = 3
     schema["version"] = "2.0.0"
     schema["sideEffects"] = "writes"
+    schema["says"] = ["echoed"]
     schema["returns"] = {"type": "object", "properties": {"said": {"type": "string"}}}
     (folder / "schema.json").write_text(json.dumps(schema))
     for path in site.folder.glob("fab_gone*"):
@@ -289,6 +290,7 @@ def test_diff_describes_changes_for_users(site: Any) -> None:
         ("echo", "times: maximum none -> 3", "major"),
         ("echo", "handler changed", "patch"),
         ("echo", "sideEffects none -> writes", "major"),
+        ("echo", "says changed", "patch"),
         ("echo", "result also includes said", "minor"),
         ("echo", "version 1.0.0 -> 2.0.0", None),
         ("fresh", "tool added, 1.0.0", None),

@@ -189,6 +189,17 @@ def test_changed_confirmation_is_reported_once_per_call(recording: Recording) ->
     assert recording.runs == 3
 
 
+def test_what_an_assistant_said_is_no_call(recording: Recording) -> None:
+    recording.tool("find")
+    recording.build()
+    recording.call("find")
+    said = {"event": "claim", "tool": "find", "says": "found", "state": "no_call", "session": "a", "turn": 2}
+    with recording.audit.open("a") as file:
+        file.write(json.dumps(said) + "\n")
+    report = recording.replay(expected=0)
+    assert (report["calls"], report["skipped"]) == (1, 0)
+
+
 def test_what_the_audit_log_redacts_is_not_judged(recording: Recording) -> None:
     recording.tool("say", parameters=parameters(text={"type": "string", "x-sensitive": True}))
     recording.build()

@@ -61,6 +61,7 @@ def test_every_metric_is_documented_with_its_type_and_labels() -> None:
     labels = {
         "_errors": "tool, type",
         "_decisions": "policy, decision",
+        "_unbacked_claims": "tool, state",
         "_by_tool": "tool",
         "_by_mode": "mode",
         "_alone": "",
