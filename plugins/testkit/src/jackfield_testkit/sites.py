@@ -18,6 +18,8 @@ from jackfield.settings import Settings
 from jackfield_builder.pipeline import build
 from jackfield_builder.snapshot import write_snapshot
 
+from jackfield_testkit.command_server import run_command
+
 SCHEMA: dict[str, Any] = {
     "toolId": "echo",
     "version": "1.0.0",
@@ -122,14 +124,11 @@ class Site:
     ) -> subprocess.CompletedProcess[str]:
         """Run `jackfield` in a process that may only use the distributions of this site."""
         path = os.pathsep.join([str(self.folder), *filter(None, [os.environ.get("PYTHONPATH")])])
-        return subprocess.run(  # noqa: S603 - trusted command with a test's arguments
-            [sys.executable, "-m", "jackfield_cli", *arguments],
+        return run_command(
+            arguments,
             cwd=self.folder.parent,
             env={**os.environ, "PYTHONPATH": path, "JACKFIELD_ALLOW": "fab-*", **environ},
-            stdout=subprocess.PIPE,
             stderr=stderr,
-            text=True,
-            check=False,
         )
 
     def run_json(self, *arguments: str) -> Any:
