@@ -12,6 +12,7 @@ from jackfield.distributions import PLUGINS, Distribution, EntryPoint
 from jackfield.offers import Detected, Detector, PluginSettings, TransportOffer, Undetected
 from jackfield.plugins import Plugins, RegisteredOffer
 from jackfield.settings import Settings, SettingsError
+from jackfield.settings.model_settings import ModelSettings
 from jackfield_gemini import jackfield_transports as gemini
 from jackfield_local import jackfield_transports as local
 from jackfield_local import model_file
@@ -199,3 +200,28 @@ def test_the_setting_none_turns_conversations_off_even_if_a_provider_is_there() 
     )
     assert choice.hints == ("set `provider` to `auto` or `one`",)
     assert components.transport().modes == frozenset()
+
+
+def test_models_to_choose_from_replace_settings_of_their_transport(tmp_path: Path) -> None:
+    config = tmp_path / "jackfield.toml"
+    config.write_text(
+        '[transports.fab]\nretries = 1\ntext_model = "large"\n'
+        '[models.quick]\ntransport = "fab"\nsettings = { text_model = "small" }\n'
+        '[models.other]\ntransport = "fob"\n'
+    )
+    loaded = Settings.load(config, {})
+    components = _components(_offer("fab"), _offer("fob"), tables=loaded.tables, models=loaded.models)
+    assert {name: choice.name for name, choice in components.model_choices.items()} == {
+        "quick": "fab",
+        "other": "fob",
+    }
+    assert components.model_transport("quick") == {"transport": "fab", "retries": 1, "text_model": "small"}
+    assert components.model_transport("other") == {"transport": "fob"}
+
+
+def test_a_model_that_cannot_be_used_is_a_fault() -> None:
+    models = {"quick": ModelSettings("openai"), "lost": ModelSettings("nowhere")}
+    components = _components(*SHIPPED, models=models)
+    assert "quick" in components.model_choices
+    assert "[models.quick]: openai cannot be used: " in str(components.faults)
+    assert "[models.lost] transport: no installed plugin offers 'nowhere'" in str(components.faults)

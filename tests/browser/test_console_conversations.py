@@ -41,7 +41,7 @@ def test_conversations_are_found_continued_renamed_and_deleted(deployment: Deplo
                 await new.click()
                 await expect(page.get_by_role("heading", name="What can I do for you?")).to_be_visible()
             await console.send("Tell me about lamps")
-            await expect(page.get_by_text("About lamps")).to_be_visible()
+            await expect(page.get_by_text("About lamps", exact=True)).to_be_visible()
             # Conversations in which nothing was said are not listed.
             await expect(titles).to_have_text(["Tell me about lamps", "Book the photo room"])
             await expect(page.locator("[aria-current=true]")).to_contain_text("Tell me about lamps")
@@ -95,5 +95,30 @@ def test_conversations_are_found_continued_renamed_and_deleted(deployment: Deplo
             await page.get_by_role("dialog").get_by_role("button", name="Delete").click()
             await expect(page.get_by_role("heading", name="What can I do for you?")).to_be_visible()
             await expect(titles).to_have_text(["Tell me about lamps"])
+
+    asyncio.run(run())
+
+
+def test_a_conversation_uses_and_keeps_the_model_that_the_user_chooses(deployment: Deployment) -> None:
+    models = '[models.quick]\ntransport = "openai"\nsettings = { text_model = "quick-1" }\n'
+
+    async def run() -> None:
+        async with asyncio.timeout(300), open_console(deployment, answers, answers, more=models) as console:
+            page = console.page
+            await console.open()
+            choice = page.get_by_role("combobox", name="Model")
+            await expect(choice.locator("option")).to_have_text(["openai", "quick (openai)"])
+            await choice.select_option("quick")
+            await console.send("Tell me about lamps")
+            await expect(page.get_by_text("About lamps", exact=True)).to_be_visible()
+            assert console.server.requests[-1]["model"] == "quick-1"
+            await console.check_accessibility()
+            # It continues with that model on a host that was restarted.
+            await deployment.stop()
+            await deployment.start()
+            await console.send("And about chairs")
+            await expect(page.get_by_text("About chairs", exact=True)).to_be_visible()
+            assert console.server.requests[-1]["model"] == "quick-1"
+            await expect(choice).to_have_value("quick")
 
     asyncio.run(run())

@@ -286,15 +286,43 @@ class PluginComponents:
         """Create the transport of the chosen provider."""
         if self.provider_choice.name == NO_PROVIDER:
             return NoProvider()
-        offer, settings = self._provider()
+        return self._create_transport(self.provider_choice)
+
+    def model_transport(self, name: str) -> Transport:
+        """Create the transport of a model that users may choose."""
+        return self._create_transport(self.model_choices[name])
+
+    def _create_transport(self, choice: ProviderChoice) -> Transport:
+        offer, settings = self._provider(choice)
         transport: Transport = offer.create(settings)
         return transport
+
+    @cached_property
+    def model_choices(self) -> Mapping[str, ProviderChoice]:
+        """The models that users may choose, by name, each with its provider; one that is unusable is a fault."""
+        choices = {}
+        for name, model in self._settings.models.items():
+            choice = ProviderChoice(
+                model.transport, f"[models.{name}] offers it", settings=dict(model.settings)
+            )
+            if model.transport not in self._transports:
+                known = ", ".join(self._transports) or "none"
+                self.faults.add(
+                    f"[models.{name}] transport: no installed plugin offers {model.transport!r}; "
+                    f"choose one of {known}"
+                )
+                continue
+            offer, settings = self._provider(choice)
+            if reason := offer.unavailable(settings):
+                self.faults.add(f"[models.{name}]: {model.transport} cannot be used: {reason}")
+            choices[name] = choice
+        return choices
 
     def provider_unavailable_reason(self) -> str | None:
         """Return why the chosen provider cannot be used, as far as known without contacting it."""
         if self.provider_choice.name == NO_PROVIDER:
             return None
-        offer, settings = self._provider()
+        offer, settings = self._provider(self.provider_choice)
         return offer.unavailable(settings)
 
     @property
@@ -310,8 +338,7 @@ class PluginComponents:
                 self._choice = self._detect_provider() if automatic else self._configured_provider(name)
             return self._choice
 
-    def _provider(self) -> tuple[TransportOffer, Any]:
-        choice = self.provider_choice
+    def _provider(self, choice: ProviderChoice) -> tuple[TransportOffer, Any]:
         offer = self._transports[choice.name]
         if not choice.settings:
             return offer, self._valid_settings("transports", offer)

@@ -88,6 +88,9 @@ class Start(_FirstMessage):
         MaxLen(200),
         doc("The token of a text session whose pending request the new session takes over."),
     ] = None
+    model: Annotated[
+        str | None, MaxLen(64), doc("One of `models` in the `session` message; null for the provider's.")
+    ] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -214,6 +217,15 @@ class PartialAnswer(HostMessage):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class OfferedModel(HostMessage):
+    """A model that the user may choose for a new session."""
+
+    name: str
+    provider: str
+    modes: Annotated[Sequence[Literal["text", "voice"]], doc("The modes in which it answers.")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SessionInfo(HostMessage):
     """The first message from the host: which session this is, and the token that resumes it."""
 
@@ -234,6 +246,8 @@ class SessionInfo(HostMessage):
     state: str
     last_event: Annotated[int, doc("The id of the newest event before this message.")]
     partial: PartialAnswer | None = field(default=None, metadata=SENT_AS_NULL)
+    model: Annotated[str | None, doc("The model that the user chose, by its name.")] = None
+    models: Annotated[Sequence[OfferedModel], doc("The models that the user may choose.")] = ()
     now: Annotated[float | None, doc("The time by the clock that stamps events, in seconds since 1970.")] = (
         None
     )

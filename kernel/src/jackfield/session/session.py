@@ -141,7 +141,7 @@ class Session:
 
     __slots__ = (
         "_digest", "_key", "_revision", "_saved", "_secret", "ask_model", "ask_user", "chains", "epoch",
-        "flags", "history", "id", "mode", "opened_at", "organisation", "pending_retries", "publish",
+        "flags", "history", "id", "mode", "model", "opened_at", "organisation", "pending_retries", "publish",
         "registry_version", "repinned", "roles", "state", "toolset", "turn", "user",
     )  # fmt: skip
 
@@ -155,6 +155,7 @@ class Session:
         roles: frozenset[str] = frozenset(),
         organisation: str | None = None,
         toolset: Toolset | None = None,
+        model: str | None = None,
         opened_at: float = 0.0,
         secret: str | None = None,
         publish: Publish = _discard,
@@ -182,6 +183,8 @@ class Session:
         """The organisation of the user, if the user's identity states one."""
         self.toolset = toolset
         """The tools that it is pinned to; None for all tools as they are."""
+        self.model = model
+        """The model that the user chose, by its name in the settings; None for that of the provider."""
         self.publish = publish
         self.ask_user: AskUser | None = None
         """Asks the user with a form, in a process that connects the session to its clients."""
@@ -280,6 +283,8 @@ class Session:
         }
         if self.organisation is not None:
             wire["organisation"] = self.organisation
+        if self.model is not None:
+            wire["model"] = self.model
         if self.toolset is not None:
             wire["toolset"] = self.toolset.to_wire()
         epoch, key = self._key
@@ -325,6 +330,7 @@ class Session:
         session = cls(wire["mode"], wire["registryVersion"], session_id=session_id, publish=publish)
         session.user, session.roles = wire["user"], frozenset(wire["roles"])
         session.organisation = wire.get("organisation")
+        session.model = wire.get("model")
         if (pinned := wire.get("toolset")) is not None:
             session.toolset = Toolset.from_wire(pinned)
         session.opened_at = wire["openedAt"]

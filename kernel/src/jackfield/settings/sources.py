@@ -20,7 +20,8 @@ from jackfield.settings.declaration import (
     unwrap,
 )
 from jackfield.settings.reader import SettingsError, SettingsFaults, read_settings, show_value, suggest
-from jackfield.settings.toolset_settings import ToolsetName, ToolsetSettings
+from jackfield.settings.model_settings import ModelSettings
+from jackfield.settings.toolset_settings import SettingName, ToolsetSettings
 
 CONFIG_FILE = "jackfield.toml"
 PREFIX = "JACKFIELD_"
@@ -73,6 +74,10 @@ class KernelSettings:
             "or if `auto` finds none, conversations are off."
         ),
     ] = AUTO
+    models: Annotated[
+        Mapping[SettingName, ModelSettings],
+        Help("Models that users may choose for a conversation instead of that of `provider`; by name."),
+    ] = field(default_factory=dict)
     prompts: Annotated[
         Path | None,
         Help(
@@ -97,7 +102,7 @@ class KernelSettings:
         ),
     ] = 0
     toolsets: Annotated[
-        Mapping[ToolsetName, ToolsetSettings],
+        Mapping[SettingName, ToolsetSettings],
         Help("Which tools, and which variant of each, users, roles and organisations get; by name."),
     ] = field(default_factory=dict)
     experiments: Annotated[

@@ -10,12 +10,13 @@ from jackfield.settings.declaration import Format, Help, MaxLen, NonEmpty
 
 
 def _name(text: str) -> str:
-    if not (0 < len(text) <= 64 and all(each.isascii() and (each.isalnum() or each in "_-") for each in text)):
-        raise ValueError
-    return text
+    if 0 < len(text) <= 64 and all(each.isascii() and (each.isalnum() or each in "_-") for each in text):
+        return text
+    raise ValueError
 
 
-ToolsetName = Annotated[str, Format("up to 64 letters, digits, hyphens and underscores", _name)]
+SettingName = Annotated[str, Format("up to 64 letters, digits, hyphens and underscores", _name)]
+"""The name of a table that the deployment names itself, such as a toolset."""
 
 
 @dataclass(frozen=True, slots=True)

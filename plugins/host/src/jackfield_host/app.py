@@ -97,7 +97,10 @@ async def open_host(
         assert authenticator is not None  # noqa: S101 - without faults there is one
         transport = runtime.transport()
         closing.push_async_callback(transport.close)
-        sessions = SessionManager(runtime, transport, settings, options)
+        models = {name: runtime.components.model_transport(name) for name in runtime.components.model_choices}
+        for each in models.values():
+            closing.push_async_callback(each.close)
+        sessions = SessionManager(runtime, transport, settings, options, models)
         rate = options.requests_per_minute / 60
         buckets = UserTokenBuckets(rate, max(1.0, rate * 10))
         history = MetricsHistory(find_metrics_observer(runtime.orchestrator.observers), sessions.live)

@@ -89,6 +89,7 @@ async def check_provider(components: PluginComponents) -> None:
         return
     if missing := components.faults.collect(components.provider_unavailable_reason):
         components.faults.add(f"provider: {choice.name} cannot be used: {missing}")
+    components.faults.collect(lambda: components.model_choices)
 
 
 async def check_store(store: Store, faults: SettingsFaults) -> None:

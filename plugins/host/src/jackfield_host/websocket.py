@@ -174,7 +174,12 @@ class WebSocketSession:
         locale = ClientLocale(first.time_zone, first.language)
         if isinstance(first, Start):
             live = await sessions.open(
-                self._mode, self._identity, locale, handover=first.handover, forms=first.forms
+                self._mode,
+                self._identity,
+                locale,
+                handover=first.handover,
+                forms=first.forms,
+                model=first.model,
             )
             await self._catch_up(live, 0, resumed=False)
             return live

@@ -11,12 +11,14 @@ import logging
 import os
 import re
 import time
-from collections.abc import Coroutine, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from contextlib import suppress
+from types import MappingProxyType
 from typing import Any
 from weakref import WeakValueDictionary
 
 from jackfield import Mode
+from jackfield.components import ProviderChoice
 from jackfield.confirmation import Confirmations
 from jackfield.orchestrator import CallResult
 from jackfield.protocol.close_codes import (
@@ -30,7 +32,7 @@ from jackfield.protocol.close_codes import (
     UNKNOWN_SESSION,
 )
 from jackfield.protocol.codec import event_fields
-from jackfield.protocol.messages import GoingAway, Notification, OfferedTool, SessionInfo
+from jackfield.protocol.messages import GoingAway, Notification, OfferedModel, OfferedTool, SessionInfo
 from jackfield.registry.registry import RegistryError, UntrustedRegistryError
 from jackfield.runtime import Runtime
 from jackfield.session.session import RECOVERY_SECONDS, Session
@@ -80,10 +82,17 @@ class SessionManager:
     """The live sessions of one host."""
 
     def __init__(
-        self, runtime: Runtime, transport: Transport, settings: Settings, options: SessionOptions
+        self,
+        runtime: Runtime,
+        transport: Transport,
+        settings: Settings,
+        options: SessionOptions,
+        models: Mapping[str, Transport] = MappingProxyType({}),
     ) -> None:
+        """`models` are the transports of the models that users may choose, by name."""
         self.runtime = runtime
         self.transport = transport
+        self.models = models
         self.options = options
         self.stopping = asyncio.Event()
         """Set when the host begins to drain."""
@@ -115,20 +124,28 @@ class SessionManager:
         handover: str | None = None,
         transport: Transport | None = None,
         forms: bool = False,
+        model: str | None = None,
     ) -> LiveSession:
         """Open a session; raise `SessionRefused` if that is not possible.
 
         `handover` is the token of a session whose pending request this session answers; `forms` says whether
-        the client shows forms.
+        the client shows forms; `model` is the name of the model that the user chose.
         """
-        self.factory.check_mode(mode, transport or self.transport)
+        if model is not None and model not in self.models:
+            known = ", ".join(self.models) or "none"
+            raise SessionRefused(
+                PROVIDER_UNAVAILABLE, f"There is no model {model!r}; those to choose from: {known}."
+            )
+        transport = transport or self._transport(model)
+        self.factory.check_mode(mode, transport)
         await self.admission.admit(identity)
         session_id = os.urandom(16).hex()
         async with self.admission.reserve_slot(identity.user, session_id):
             if handover:
                 await self.load_session(handover, identity, ended=True)
-            transport = transport or self.transport
-            session = await self.factory.create(mode, identity, locale, transport, session_id=session_id)
+            session = await self.factory.create(
+                mode, identity, locale, transport, session_id=session_id, model=model
+            )
             checkpoint = Checkpoint(session, self.runtime.store)
             live = self._live_session(session, checkpoint, locale, transport, forms=forms)
             await self._connect_model(live)
@@ -169,13 +186,14 @@ class SessionManager:
                 raise SessionRefused(RESTARTING, "The host is restarting; resume again in a moment.")
             # Before the claim: a client without access must not take the session from its host.
             session = await self.load_session(token, identity)
-            self.factory.check_mode(session.mode, transport or self.transport)
+            transport = transport or self._transport(session.model)
+            self.factory.check_mode(session.mode, transport)
             epoch = await claim_ownership(session_id, self.runtime.store, self.host_id)
             # After the claim: later records of the previous owner are ignored.
             session = await self.load_session(token, identity, fresh=True)
             session.epoch = epoch
             checkpoint = await Checkpoint.load(session, self.runtime.store)
-            live = self._live_session(session, checkpoint, locale, transport or self.transport, forms=forms)
+            live = self._live_session(session, checkpoint, locale, transport, forms=forms)
             await live.recover()
             # Other hosts learn from this that their copies of the session are out of date.
             await session.remove_superseded(self.runtime.store)
@@ -295,7 +313,7 @@ class SessionManager:
 
     def session_info(self, live: LiveSession, *, resumed: bool, operator: bool) -> SessionInfo:
         """Return the first message to a client; operators see why the provider was chosen."""
-        choice, session = self.factory.provider_choice, live.session
+        choice, session = self._provider_choice(live.session), live.session
         tools = self.runtime.registry.catalog(session.toolset).summaries(session.mode)
         return SessionInfo(
             session=session.id,
@@ -311,8 +329,25 @@ class SessionManager:
             state=session.state.value,
             last_event=live.hub.log.last,
             partial=live.partial_answer,
+            model=session.model,
+            models=[self._offered_model(name) for name in self.models],
             now=self.runtime.store.now(),
         )
+
+    def _transport(self, model: str | None) -> Transport:
+        """Return the transport of a model; a model that was removed from the settings has that of others."""
+        return self.models.get(model or "", self.transport)
+
+    def _provider_choice(self, session: Session) -> ProviderChoice:
+        """Return which provider answers a session, and why."""
+        if session.model in self.models:
+            return self.runtime.components.model_choices[session.model]
+        return self.factory.provider_choice
+
+    def _offered_model(self, name: str) -> OfferedModel:
+        provider = self.runtime.components.model_choices[name].name
+        modes: list[Mode] = sorted(self.models[name].modes)
+        return OfferedModel(name=name, provider=provider, modes=modes)
 
     async def run_maintenance(self) -> None:
         """Close sessions that are due, inform other hosts, and prune the store, until cancelled."""
@@ -418,7 +453,7 @@ class SessionManager:
         """Connect a session to its model and start it."""
         session = live.session
         try:
-            live.provider_reason = self.factory.provider_choice.reason
+            live.provider_reason = self._provider_choice(session).reason
             await live.open()
             self.model_reachable = True
         except TransportError as error:

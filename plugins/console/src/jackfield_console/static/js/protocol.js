@@ -7,7 +7,7 @@ export const MAX_CONTEXT_LENGTH = 4000;
 
 /** The members of each message from the client, besides `type`. */
 export const CLIENT_MESSAGES = {
-  start: ["timeZone", "language", "forms", "handover"],
+  start: ["timeZone", "language", "forms", "handover", "model"],
   resume: ["timeZone", "language", "forms", "token", "lastEvent"],
   text: ["text", "clientId"],
   interrupt: [],
@@ -23,7 +23,7 @@ export const CLIENT_MESSAGES = {
 
 /** The members of each message from the host, besides `type`. */
 export const HOST_MESSAGES = {
-  session: ["protocol", "session", "token", "mode", "user", "provider", "providerReason", "providerHints", "registry", "tools", "resumed", "state", "lastEvent", "partial", "now"],
+  session: ["protocol", "session", "token", "mode", "user", "provider", "providerReason", "providerHints", "registry", "tools", "resumed", "state", "lastEvent", "partial", "model", "models", "now"],
   reset: ["reason"],
   caught_up: [],
   text_delta: ["answer", "offset", "text"],

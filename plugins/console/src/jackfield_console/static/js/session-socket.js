@@ -44,6 +44,8 @@ export class SessionSocket extends EventTarget {
   #timer = null;
   #frames = [];
   #handover = null;
+  /** The name of the model that the user chose for new sessions. */
+  #model = null;
   /** Whether the socket should be connected. */
   #shouldConnect = false;
   #wasOpened = false;
@@ -71,14 +73,15 @@ export class SessionSocket extends EventTarget {
 
   /**
    * Connects, unless it is already connected: to an existing session by its `token`, or to a new one. With `handover`,
-   * the new session takes over the pending request of the session with that token.
+   * the new session takes over the pending request of the session with that token; `model` is that of a new session.
    */
-  open({ token = null, handover = null } = {}) {
+  open({ token = null, handover = null, model = null } = {}) {
     if (this.#shouldConnect) return;
     this.#shouldConnect = true;
     this.#wasOpened = true;
     this.#givenToken = token;
     this.#handover = handover;
+    this.#model = model;
     this.#connect();
   }
 
@@ -90,13 +93,13 @@ export class SessionSocket extends EventTarget {
     if (!this.#webSocket) this.#connect();
   }
 
-  /** Leaves the session and opens another one by its `token`, or a new one. With `end`, the session ends. */
-  leave({ token = null, end = false } = {}) {
+  /** Leaves the session and opens another one by its `token`, or a new one with a `model`. With `end`, it ends. */
+  leave({ token = null, model = null, end = false } = {}) {
     if (end && this.state === "open") this.send({ type: "end" });
     this.#disconnect();
     this.#forgetSession();
     this.unacknowledged = [];
-    this.open({ token });
+    this.open({ token, model });
   }
 
   /** Ends the session. */
@@ -167,7 +170,9 @@ export class SessionSocket extends EventTarget {
       forms: this.#mode === "text",
     };
     if (this.token) return { type: "resume", token: this.token, lastEvent: this.#lastEvent, ...locale };
-    return { type: "start", ...(this.#handover ? { handover: this.#handover } : {}), ...locale };
+    return {
+      type: "start", ...(this.#handover && { handover: this.#handover }), ...(this.#model && { model: this.#model }), ...locale,
+    };
   }
 
   #receive(data) {

@@ -38,6 +38,10 @@ class ChatView {
 
   #stateLabel = element("span", { class: "state", data: { testid: "state" }, role: "status" });
   #sessionInfo = element("span", { class: "hint session-info" });
+  #models = element("select", {
+    class: "models", "aria-label": "Model", title: "A new conversation starts with the model that you choose", hidden: true,
+    on: { change: ({ target }) => this.#startOver(target.value || null) },
+  });
   #banner = new ConnectionBanner();
   #traces = new Traces();
   #scroller = element("div", { class: "scroller", tabindex: "0", role: "region", "aria-label": "Conversation so far" });
@@ -95,7 +99,7 @@ class ChatView {
     this.#scroller.append(this.empty.root, this.conversation.root);
     return element("div", { class: "chat" }, this.list.root,
       element("section", { class: "chat-main", "aria-label": "Chat" },
-        element("div", { class: "chat-head" }, this.#listButton, this.#stateLabel, this.#sessionInfo,
+        element("div", { class: "chat-head" }, this.#listButton, this.#stateLabel, this.#models, this.#sessionInfo,
           element("div", { class: "row" }, this.#exportButton)),
         this.#banner.root, this.#scroller, this.#downloadArea, this.#callArea, this.composer.root),
       this.#side);
@@ -139,10 +143,10 @@ class ChatView {
   }
 
   /** Starts a new conversation; the current one can be continued later, unless nothing was said in it. */
-  #startOver() {
+  #startOver(model = this.#socket.session?.model ?? null) {
     const end = this.conversation.empty;
     this.#clear();
-    this.#socket.leave({ end });
+    this.#socket.leave({ end, model });
     this.composer.focus();
   }
 
@@ -207,11 +211,27 @@ class ChatView {
     this.#sessionInfo.textContent = session
       ? `${session.provider} · ${inCall ? "voice" : "text"} · registry ${session.registry}`
       : "";
+    this.#showModels(session);
     this.composer.stopButton.hidden = !["speaking", "executing_tool", "processing"].includes(state);
     this.#exportButton.hidden = this.conversation.empty || !this.#socket.session;
     this.list.current = this.#socket.session?.session ?? null;
     this.#showConnection();
     this.#showEmpty();
+  }
+
+  /** Offers the models, if there are several. */
+  #showModels(session) {
+    const { models = [], model = null, provider } = session ?? {};
+    if (!session || this.#call) return;
+    this.#models.hidden = !models.length;
+    const names = models.map(({ name }) => name).join("\n");
+    if (this.#models.dataset.names !== names) {
+      this.#models.dataset.names = names;
+      // The provider of a session with another model is not the default one, whose name only its own sessions have.
+      replace(this.#models, element("option", { value: "" }, model === null ? provider : "default"),
+        models.map((each) => element("option", { value: each.name }, `${each.name} (${each.provider})`)));
+    }
+    this.#models.value = model ?? "";
   }
 
   #textState() {
@@ -358,8 +378,10 @@ class ChatView {
     });
     this.#update();
     try {
-      const direct = handover === null && (await this.#supportsWebRtc());
-      await call.start({ direct, handover });
+      const { model = null, models = [] } = this.#socket.session ?? {};
+      const speaks = models.find(({ name }) => name === model)?.modes.includes("voice");
+      const direct = handover === null && !speaks && (await this.#supportsWebRtc());
+      await call.start({ direct, handover, model: speaks ? model : null });
       this.#callBar?.showMicrophones(await call.microphones());
       return true;
     } catch (error) {

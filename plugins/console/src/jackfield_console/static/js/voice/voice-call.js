@@ -28,9 +28,9 @@ export class VoiceCall extends EventTarget {
 
   /**
    * Opens the microphone and connects. With `direct`, audio goes from the browser to the provider over WebRTC;
-   * `handover` is the token of a text session whose pending request this call takes over.
+   * `handover` is the token of a text session whose pending request this call takes over, `model` the chosen model.
    */
-  async start({ direct = false, handover = null } = {}) {
+  async start({ direct = false, handover = null, model = null } = {}) {
     this.#audio = await VoiceAudio.open({
       onFrame: (frame, level) => {
         this.dispatchEvent(new CustomEvent("level", { detail: level }));
@@ -39,7 +39,7 @@ export class VoiceCall extends EventTarget {
       onPlayback: (item, ms, playing) => this.#reportPlayback(item, ms, playing),
     });
     if (!direct) {
-      this.socket.open({ handover });
+      this.socket.open({ handover, model });
       return;
     }
     this.#peer = new WebRtcPeer(this.#api, () => this.#end("The call was cut off. Call again to continue."));
