@@ -13,7 +13,7 @@ from jackfield import strict_json
 from jackfield.contract.snapshot import implementation_name
 from jackfield.experiments.assignment import CONTROL, STEPS, Assignment, arm_at, position
 from jackfield.settings import Ge, Gt, Help, Le, MaxLen, NonEmpty, SettingsError, Unit, parse_settings
-from jackfield.settings.toolset_settings import ToolsetName
+from jackfield.settings.toolset_settings import SettingName
 
 if TYPE_CHECKING:
     from jackfield.contract.snapshot import Snapshot
@@ -145,7 +145,7 @@ def _steps(percent: float) -> int:
 @dataclass(frozen=True, slots=True)
 class _Document:
     version: Annotated[int, Ge(1)]
-    experiments: Annotated[Mapping[ToolsetName, ExperimentSettings], MaxLen(100)] = field(
+    experiments: Annotated[Mapping[SettingName, ExperimentSettings], MaxLen(100)] = field(
         default_factory=dict
     )
 
