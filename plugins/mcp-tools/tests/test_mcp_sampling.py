@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from host_harness import Client, running_host, scripted_provider
-from jackfield_mcp_tools.sampling import UnsuitableRequestError, model_request
+from jackfield_mcp_tools.model_requests import UnsuitableRequestError, model_request
 from jackfield_mcp_tools.settings import ServerSettings
 from jackfield_scripted import Script, ScriptedCall, ScriptedModel
 from mcp_types import (

@@ -79,8 +79,8 @@ class ConnectionConfig:
     forms: bool = False
     """Whether the client can show a tool's arguments as a form."""
 
-    purpose: Literal["session", "summary", "completion"] = "session"
-    """The use of the connection: a session with a user, one summary of it, or one text for a call."""
+    purpose: Literal["session", "summary"] = "session"
+    """The use of the connection: a session with a user, or one text without tools, such as a summary."""
 
 
 class TransportError(Exception):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from jackfield.contract.context import ModelAnswer, ModelRequest, UserAnswer
 
-from jackfield_mcp_tools.sampling import (
+from jackfield_mcp_tools.model_requests import (
     APPROVAL,
     APPROVAL_SCHEMA,
     UnsuitableRequestError,

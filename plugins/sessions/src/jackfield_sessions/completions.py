@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
-from typing import Literal
 
 from jackfield.contract.context import ModelAnswer, ModelRequest
 from jackfield.transport.events import Closed, ProviderError, TextDelta, ToolCalls, TurnComplete, Usage
@@ -20,9 +19,7 @@ CHARACTERS_PER_TOKEN = 16
 """More than any tokenizer puts into a token on average; a provider that ignores the limit is stopped here."""
 
 
-async def complete(
-    transport: Transport, request: ModelRequest, purpose: Literal["summary", "completion"]
-) -> tuple[ModelAnswer, Usage]:
+async def complete(transport: Transport, request: ModelRequest) -> tuple[ModelAnswer, Usage]:
     """Return the model's text, and what it cost; raises `TransportError` or `TimeoutError`."""
     *earlier, (_, text) = request.messages
     config = ConnectionConfig(
@@ -31,7 +28,7 @@ async def complete(
         {},
         history=tuple(Utterance(*each) for each in earlier),
         answer_tokens=request.max_tokens,
-        purpose=purpose,
+        purpose="summary",
     )
     async with asyncio.timeout(request.seconds):
         connection = await transport.connect(config)
@@ -73,7 +70,7 @@ class Completions:
             return None
         self._running += 1
         try:
-            answer, used = await complete(self._transport, request, "completion")
+            answer, used = await complete(self._transport, request)
         except (TransportError, TimeoutError) as error:
             _log.warning("the model wrote no text for a call: %s", str(error) or "it took too long")
             return None

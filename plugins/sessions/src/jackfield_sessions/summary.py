@@ -33,7 +33,7 @@ def model_summarizer(transport: Transport) -> Summarizer:
         messages = "\n".join(f"{each.speaker}: {each.text}" for each in older)
         text = f"Summary so far:\n{summary}\n\nSince then:\n{messages}" if summary else messages
         request = ModelRequest(INSTRUCTIONS, [("user", text)], 0, MODEL_SECONDS)
-        answer, _ = await complete(transport, request, "summary")
+        answer, _ = await complete(transport, request)
         return answer.text
 
     return summarize

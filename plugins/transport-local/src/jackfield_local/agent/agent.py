@@ -52,7 +52,7 @@ class LocalAgent:
 
     async def open(self, opening: ConnectionConfig) -> Dialogue:
         """Open a conversation; the first one with these tools starts preparing the model for them."""
-        if opening.purpose != "session":
+        if opening.purpose == "summary":
             # The model would take minutes, and the router writes no text; the session can summarise itself.
             raise TransportError("invalid_request_error", "the local agent writes no texts")
         if isinstance(self._model, LlamaModel) and (reason := unavailable_reason(self._settings)):
