@@ -205,7 +205,8 @@ def model_tests(session: nox.Session) -> None:
     session.run("jackfield", "model", "get")
     find = "from jackfield_local.model_file import default_path; print(default_path())"
     found = session.run("python", "-c", find, silent=True) or ""
-    session.run("pytest", *MODEL_TESTS, *session.posargs, env={"JACKFIELD_TEST_GGUF": found.strip()})
+    variables = {**CACHE_BYTECODE, "JACKFIELD_TEST_GGUF": found.strip()}
+    session.run("pytest", *MODEL_TESTS, *session.posargs, env=variables)
 
 
 @nox.session
