@@ -187,6 +187,13 @@ def call_path(session: nox.Session) -> None:
 
 
 @nox.session
+def screenshots(session: nox.Session) -> None:
+    """Take the screenshots of the console for docs/console.md; needs Chromium."""
+    workspace(session)
+    session.run("python", "-m", "browser.screenshots", env=TEST_MODULES)
+
+
+@nox.session
 def mcp_conformance(session: nox.Session) -> None:
     """Run the conformance suite of MCP and write its results into docs/mcp-conformance.md."""
     workspace(session)

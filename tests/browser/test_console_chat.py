@@ -47,7 +47,7 @@ def test_an_empty_page_suggests_messages_and_explains_how_to_add_a_tool(deployme
         page = console.page
         await expect(page.get_by_role("heading", name="What can I do for you?")).to_be_visible()
         provider = page.get_by_test_id("provider")
-        await expect(provider).to_contain_text("Provider: openai (the `provider` setting names it)")
+        await expect(provider).to_contain_text("Provider: openai (the provider setting names it)")
         await page.get_by_text("How to add a tool").click()
         steps = page.locator(".steps")
         await expect(steps).to_contain_text(f". {sys.prefix}/bin/activate")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -100,7 +101,8 @@ class CallPlanner:
         if tool.writes:
             doubtful = not tool.confirmed or bool(found.guessed or strange)
         if self._forms and (found.missing is not None or doubtful):
-            intro = f"{tool.purpose}: please check and complete this."
+            deed = re.split("[,;:]", tool.purpose)[0]
+            intro = f"{deed}: please check and complete this."
             self._state.question = PendingQuestion(ExpectedReply.FORM, (tool,), intro, text)
             return [TextDelta(intro), FormRequest(f"form-{secrets.token_hex(8)}", tool.id, nest(found.args))]
         return [self.act(tool, found, question, doubtful=doubtful)]

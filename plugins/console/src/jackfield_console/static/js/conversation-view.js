@@ -304,6 +304,7 @@ export class ConversationView {
     const { formId } = event;
     const card = new FormCard(event, {
       submit: (values) => {
+        this.#follows = true;
         socket.submitForm(formId, values);
         return socket.state === "open";
       },

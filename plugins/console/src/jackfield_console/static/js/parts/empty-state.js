@@ -66,7 +66,7 @@ export class EmptyState {
   #providerCard(provider, reason, hints = []) {
     this.#hints = hints.map((text) => ({ text, item: element("li", {}, withCode(text)) }));
     return element("section", { class: "card provider", "aria-label": "Provider", data: { testid: "provider" } },
-      element("p", {}, element("strong", {}, `Provider: ${provider}`), ` (${reason})`),
+      element("p", {}, element("strong", {}, `Provider: ${provider}`), " (", withCode(reason), ")"),
       hints.length > 0 && [
         element("p", { class: "hint" }, "For better answers, do one of the following and restart the host:"),
         element("ul", { class: "hint" }, this.#hints.map(({ item }) => item)),

@@ -209,7 +209,7 @@ class ChatView {
     this.#callBar?.setState(label);
     const session = this.#current.session ?? this.#socket.session;
     this.#sessionInfo.textContent = session
-      ? `${session.provider} · ${inCall ? "voice" : "text"} · registry ${session.registry}`
+      ? [!session.models?.length && session.provider, inCall ? "voice" : "text", `registry ${session.registry}`].filter(Boolean).join(" · ")
       : "";
     this.#showModels(session);
     this.composer.stopButton.hidden = !["speaking", "executing_tool", "processing"].includes(state);

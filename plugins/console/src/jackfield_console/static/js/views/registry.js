@@ -69,8 +69,12 @@ class RegistryView {
     this.#selected = name;
     this.#root.firstChild.classList.toggle("chosen", name !== "");
     for (const link of this.#list.querySelectorAll("a")) {
-      if (link.dataset.tool === name) link.setAttribute("aria-current", "true");
-      else link.removeAttribute("aria-current");
+      if (link.dataset.tool === name) {
+        link.setAttribute("aria-current", "true");
+        link.scrollIntoView({ block: "nearest" });
+      } else {
+        link.removeAttribute("aria-current");
+      }
     }
     if (!name) this.#showOverview();
     else if (name in this.#registry.withheld) this.#showWithheld(name);
