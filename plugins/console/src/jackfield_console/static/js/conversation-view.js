@@ -45,14 +45,17 @@ export class ConversationView {
     this.#sources = sources;
     this.#openSource = openSource;
     this.#callbacks = callbacks;
-    const toEnd = () => {
-      if (this.#follows) scroller.scrollTop = scroller.scrollHeight;
-    };
-    scroller.addEventListener("scroll", () => {
-      this.#follows = scroller.scrollHeight - scroller.scrollTop - scroller.clientHeight < NEAR_END;
-    });
+    let height = 0;
     // Entries also grow after they were added: an answer is rendered, a call asks for confirmation.
-    new ResizeObserver(toEnd).observe(this.root);
+    new ResizeObserver(() => {
+      height = scroller.scrollHeight;
+      if (this.#follows) scroller.scrollTop = height;
+    }).observe(this.root);
+    scroller.addEventListener("scroll", () => {
+      // If the height has changed meanwhile, it was not the user who moved away from the end.
+      if (scroller.scrollHeight !== height) return;
+      this.#follows = height - scroller.scrollTop - scroller.clientHeight < NEAR_END;
+    });
   }
 
   get empty() {
