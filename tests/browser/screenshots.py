@@ -30,9 +30,7 @@ async def main() -> None:
         jackfield(folder, "build")
         jackfield(folder, "kb", "add", "--sample")
         host = Deployment(folder, folder, port=free_port())
-        (folder / "console.toml").write_text(
-            f'provider = "local"\n[host]\nport = {host.port}\n'
-        )
+        (folder / "console.toml").write_text(f'provider = "local"\n[host]\nport = {host.port}\n')
         os.environ["JACKFIELD_LOCAL_MODEL"] = "none"
         await host.start()
         try:

@@ -26,9 +26,12 @@ async def books(model: ScriptedModel) -> None:
 
 def test_conversations_are_found_continued_renamed_and_deleted(deployment: Deployment) -> None:
     async def run() -> None:
-        async with asyncio.timeout(300), open_console(
-            deployment, books, answers, answers, permissions=["clipboard-read", "clipboard-write"]
-        ) as console:
+        async with (
+            asyncio.timeout(300),
+            open_console(
+                deployment, books, answers, answers, permissions=["clipboard-read", "clipboard-write"]
+            ) as console,
+        ):
             page = console.page
             await console.open()
             titles = page.get_by_role("navigation", name="Conversations").locator(".title")

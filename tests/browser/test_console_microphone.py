@@ -1,4 +1,4 @@
-"""The microphone: what the console requests from the browser, which device, and what it says without access."""
+"""The microphone: the settings that the console requests, the choice of a device, and a blocked one."""
 
 from __future__ import annotations
 

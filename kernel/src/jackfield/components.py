@@ -299,7 +299,7 @@ class PluginComponents:
 
     @cached_property
     def model_choices(self) -> Mapping[str, ProviderChoice]:
-        """The models that users may choose, by name, each with its provider; one that is unusable is a fault."""
+        """The models that users may choose, by name, with their providers; an unusable one is a fault."""
         choices = {}
         for name, model in self._settings.models.items():
             choice = ProviderChoice(

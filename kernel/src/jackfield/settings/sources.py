@@ -19,8 +19,8 @@ from jackfield.settings.declaration import (
     declared_fields,
     unwrap,
 )
-from jackfield.settings.reader import SettingsError, SettingsFaults, read_settings, show_value, suggest
 from jackfield.settings.model_settings import ModelSettings
+from jackfield.settings.reader import SettingsError, SettingsFaults, read_settings, show_value, suggest
 from jackfield.settings.toolset_settings import SettingName, ToolsetSettings
 
 CONFIG_FILE = "jackfield.toml"

@@ -440,7 +440,7 @@ class SessionSummary(ResponseModel):
     turns: int
     registry: str | None
     title: str | None = Field(
-        description="The user's own title, or else the beginning of the first message; null if nothing was said."
+        description="The user's title, or else the beginning of the first message; null if nothing was said."
     )
 
 

@@ -1,4 +1,4 @@
-"""`/sessions`: lists the sessions in the store, returns their transcripts, and lets users manage their own."""
+"""`/sessions`: lists the sessions in the store with their transcripts, and lets users manage their own."""
 
 from __future__ import annotations
 
