@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import signal
 import socket
 import subprocess
 import sys
@@ -92,13 +94,15 @@ def everything() -> Iterator[int]:
         env=environment(PORT=str(port)),
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
+        start_new_session=True,
     ) as process:
         assert process.stderr
         # It says so once it accepts connections; the pipe holds the little that it says later.
         line = next(line for line in process.stderr if b"listening" in line)
         assert str(port).encode() in line
         yield port
-        process.kill()
+        # `node` may be a script that starts Node.js as another process.
+        os.killpg(process.pid, signal.SIGKILL)
 
 
 @pytest.fixture(scope="module")

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from jackfield import ErrorType, ToolContext, ToolResponse, fail, ok
+from jackfield.contract.context import UNANSWERED, ModelAnswer, ModelRequest, UserAnswer
 from jackfield_testkit import AuditLine, ProgressReport, ToolTestContext
 
 
@@ -53,6 +54,23 @@ def test_call_tool_uses_the_given_functions() -> None:
         asyncio.run(context.call_tool("kb_get", {}))
     with pytest.raises(TypeError, match="'wrong' returned int"):
         asyncio.run(context.call_tool("wrong", {}))
+
+
+def test_the_user_and_the_model_give_the_answers_of_the_test() -> None:
+    context = ToolTestContext(answers=[UserAnswer("submitted", {"name": "Ada"})], texts=["Tea."])
+    request = ModelRequest("Rhyme.", [("user", "A poem.")], 50, 10.0)
+
+    async def run() -> None:
+        for expected in (UserAnswer("submitted", {"name": "Ada"}), UNANSWERED):
+            assert await context.ask_user("Who?", {}, asked_by="the tool", seconds=5) == expected
+        assert await context.ask_model(request) == ModelAnswer("Tea.", truncated=False)
+        assert await context.ask_model(request) is None
+        with pytest.raises(ValueError, match="the user's message"):
+            await context.ask_model(request._replace(messages=[("assistant", "A poem.")]))
+
+    asyncio.run(run())
+    assert context.asked == [("Who?", {})] * 2
+    assert context.requested == [request] * 2
 
 
 def test_keywords_become_capabilities() -> None:

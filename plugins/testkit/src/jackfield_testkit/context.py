@@ -145,9 +145,7 @@ class ToolTestContext:
     async def ask_model(self, request: ModelRequest) -> ModelAnswer | None:
         """Return the next of `texts`; after the last one, no model answers."""
         if not request.messages or request.messages[-1][0] != "user" or request.seconds <= 0:
-            raise ValueError(
-                "ask_model: end with a message of the user, and pass a positive number of seconds"
-            )
+            raise ValueError("ask_model: end with the user's message, and pass a positive number of seconds")
         self.requested.append(request)
         return ModelAnswer(self._texts.pop(0), truncated=False) if self._texts else None
 
