@@ -46,6 +46,12 @@ CONTESTANTS = (
         "pydantic",
         five_only=True,
     ),
+    Implementation(
+        "Jackfield, all policies, audit and metrics, in an experiment",
+        "experiment",
+        "jackfield_experiments",
+        five_only=True,
+    ),
     Implementation("Jackfield, all policies, no observers", "unobserved", "jackfield_policies"),
     Implementation(
         "Jackfield, all policies, audit and metrics, SQLite", SQLITE, "jackfield_store_sqlite", five_only=True

@@ -14,6 +14,7 @@ from typing import Any
 from host_harness import ALLOW, PATIENCE, HostFolder, Provider
 from jackfield.experiments.definition import Experiment, ExperimentsFile
 from jackfield.settings import Settings
+from jackfield.signatures.envelope import envelope_path
 from jackfield_builder.signatures.signed_experiments import sign_experiments
 from jackfield_builder.signatures.signed_registry import sign_registry
 from jackfield_builder.signatures.signers import create_key_pair, read_signer
@@ -183,6 +184,14 @@ class ExperimentFolder(HostFolder):
         self.create_store()
         return replace(self, deployment="production", trusted=(str(self.site / "alice.pub.pem"),))
 
+    def copy_experiments(self, other: ExperimentFolder) -> None:
+        """Copy the experiments and their signatures to the file of another host."""
+        for path, copy in (
+            (self.experiments, other.experiments),
+            (envelope_path(self.experiments), envelope_path(other.experiments)),
+        ):
+            copy.write_bytes(path.read_bytes())
+
     def user_in(self, arm: str | None) -> str:
         """Return a user who is assigned to an arm."""
         for number in count():
@@ -231,5 +240,5 @@ def in_event_loop(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..
 async def eventually(holds: Callable[[], Awaitable[bool]]) -> None:
     """Wait until something holds."""
     async with asyncio.timeout(PATIENCE):
-        while not await holds():
+        while not await holds():  # noqa: ASYNC110 - other hosts change what is looked at
             await asyncio.sleep(0.02)

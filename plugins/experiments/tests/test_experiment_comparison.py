@@ -36,7 +36,7 @@ class SimulatedArm:
 
 def looks(seed: int, *, times: int, calls: int, **variant: float) -> list[set[str]]:
     """Return the measures that differ by more than chance, at each look at a growing experiment."""
-    chance = random.Random(seed)  # noqa: S311 - a simulation
+    chance = random.Random(seed)
     one, other = SimulatedArm(chance), SimulatedArm(chance, **variant)
     found = []
     for _ in range(times):
@@ -76,7 +76,7 @@ def test_few_calls_are_no_evidence() -> None:
 
 
 def test_sentences_say_what_was_found() -> None:
-    chance = random.Random(3)  # noqa: S311 - a simulation
+    chance = random.Random(3)
     one, other = SimulatedArm(chance), SimulatedArm(chance, slower=3.0)
     one.add(2000)
     other.add(2000)

@@ -14,6 +14,8 @@ from click.testing import CliRunner, Result
 from experiment_hosts import ExperimentFolder, access, eventually, in_event_loop
 from host_harness import RunningHost, running_host, scripted_provider
 from http_client import http_client
+from jackfield.experiments.experiments import VERSION_KEY
+from jackfield.experiments.signed_versions import SignedVersion
 from jackfield.settings import SettingsError
 from jackfield_experiments.commands import rollout
 from jackfield_scripted import Script, ScriptedCall, ScriptedModel
@@ -58,48 +60,51 @@ def looks_into(seen: list[str]) -> Script:
     return looks
 
 
+@pytest.mark.parametrize(
+    ("arm", "expected", "decision", "later"),
+    [
+        ("fast", "fast", {"state": "aborted"}, "owner"),
+        ("control", "owner", {"state": "promoted", "winner": "fast"}, "fast"),
+    ],
+)
 @in_event_loop
-async def test_a_session_keeps_its_arm_on_another_host_and_after_a_decision(folder: ExperimentFolder) -> None:
-    users = {arm: folder.user_in(arm) for arm in ("fast", "control")}
-    keys, headers = access(*users.values())
-    for arm, user in users.items():
-        folder.write()
-        seen: list[str] = []
-        connection = {"additional_headers": headers[user]}
-        expected = {"fast": "fast", "control": "owner"}[arm]
-        async with scripted_provider(looks_into(seen)) as served:
-            async with (
-                running_host(folder, served, keys=keys, name="north") as north,
-                running_host(folder, served, keys=keys, name="south") as south,
-            ):
-                async with north.connected("text", **connection) as client:
-                    await client.say("start")
-                    token = (await client.until(lambda: client.session))["token"]
-                    await client.say("text", text="one")
-                    await client.until_type("turn_complete")
-                # Another session of the user has the same arm on every host.
-                for host in (north, south):
-                    assert (await answer(host, headers[user]))["data"]["by"] == expected
-                async with south.connected("text", **connection) as client:
-                    await client.say("resume", token=token)
-                    await client.until(lambda: client.session)
-                    await client.say("text", text="two")
-                    await client.until(lambda: len(seen) == 2)
-            # A decision is for new sessions; the session keeps its arm after a restart too.
-            folder.write(2, state="promoted", winner="fast") if arm == "control" else folder.write(
-                2, state="aborted"
-            )
-            async with running_host(folder, served, keys=keys) as host:
-                now = await answer(host, headers[user])
-                assert now["data"]["by"] == {"fast": "owner", "control": "fast"}[arm]
-                async with host.connected("text", **connection) as client:
-                    await client.say("resume", token=token)
-                    await client.until(lambda: client.session)
-                    await client.say("text", text="three")
-                    await client.until(lambda: len(seen) == 3)
-        assert seen == [expected] * 3
-    lines = [each for each in await folder.audited(12) if each["callId"] and "call_" in each["callId"]]
-    assert [each["experiments"] for each in lines] == [{"speed": "fast"}] * 3 + [{"speed": "control"}] * 3
+async def test_a_session_keeps_its_arm_on_another_host_and_after_a_decision(
+    folder: ExperimentFolder, arm: str, expected: str, decision: dict[str, str], later: str
+) -> None:
+    user = folder.user_in(arm)
+    keys, headers = access(user)
+    seen: list[str] = []
+    connection = {"additional_headers": headers[user]}
+    async with scripted_provider(looks_into(seen)) as served:
+        async with (
+            running_host(folder, served, keys=keys, name="north") as north,
+            running_host(folder, served, keys=keys, name="south") as south,
+        ):
+            async with north.connected("text", **connection) as client:
+                await client.say("start")
+                token = (await client.until(lambda: client.session))["token"]
+                await client.say("text", text="one")
+                await client.until_type("turn_complete")
+            # Another session of the user has the same arm on every host.
+            for host in (north, south):
+                assert (await answer(host, headers[user]))["data"]["by"] == expected
+            async with south.connected("text", **connection) as client:
+                await client.say("resume", token=token)
+                await client.until(lambda: client.session)
+                await client.say("text", text="two")
+                await client.until(lambda: len(seen) == 2)
+        # A decision is for new sessions; the session keeps its arm after a restart too.
+        folder.write(2, **decision)
+        async with running_host(folder, served, keys=keys) as host:
+            assert (await answer(host, headers[user]))["data"]["by"] == later
+            async with host.connected("text", **connection) as client:
+                await client.say("resume", token=token)
+                await client.until(lambda: client.session)
+                await client.say("text", text="three")
+                await client.until(lambda: len(seen) == 3)
+    assert seen == [expected] * 3
+    lines = [each for each in await folder.audited(6) if "call_" in (each["callId"] or "")]
+    assert [each["experiments"] for each in lines] == [{"speed": arm}] * 3
     assert {each["experimentsVersion"] for each in lines} == {1}
 
 
@@ -260,10 +265,7 @@ async def test_a_running_host_keeps_its_version_if_the_next_one_may_not_be_used(
 async def test_a_promotion_reaches_hosts_whose_own_file_is_older(folder: ExperimentFolder) -> None:
     north_folder = folder.in_production()
     south_folder = replace(north_folder, file="south.json")
-    for end in ("", ".dsse"):
-        Path(f"{south_folder.experiments}{end}").write_bytes(
-            Path(f"{north_folder.experiments}{end}").read_bytes()
-        )
+    north_folder.copy_experiments(south_folder)
     user = folder.user_in("control")
     keys, headers = access(user, roles=("operator",))
     async with scripted_provider() as served:
@@ -296,9 +298,6 @@ async def test_a_promotion_reaches_hosts_whose_own_file_is_older(folder: Experim
 
 @in_event_loop
 async def test_a_forged_version_in_the_store_is_ignored(folder: ExperimentFolder) -> None:
-    from jackfield.experiments.experiments import VERSION_KEY
-    from jackfield.experiments.signed_versions import SignedVersion
-
     production = folder.in_production()
     user = folder.user_in("control")
     keys, headers = access(user)
@@ -306,9 +305,9 @@ async def test_a_forged_version_in_the_store_is_ignored(folder: ExperimentFolder
         store = host.sessions.runtime.store
         original = await store.get(VERSION_KEY)
         assert original
-        forged = production.experiments.read_bytes().replace(b'"version": 1', b'"version": 9')
-        envelope = Path(f"{production.experiments}.dsse").read_bytes()
-        await store.put(VERSION_KEY, SignedVersion(forged, envelope).to_wire())
+        signed = SignedVersion.from_wire(original)
+        forged = signed.data.replace(b'"version": 1', b'"version": 9')
+        await store.put(VERSION_KEY, signed._replace(data=forged).to_wire())
 
         async def restored() -> bool:
             return await store.get(VERSION_KEY) == original

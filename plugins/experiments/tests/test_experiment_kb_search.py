@@ -1,4 +1,4 @@
-"""An experiment with variants of `kb_search` on the sample knowledge base: a true difference and a null one."""
+"""Variants of `kb_search` on the sample knowledge base: a true difference is found, a null one is not."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def test_a_true_difference_is_found_and_a_null_one_is_not(settings: Settings) ->
     found = asyncio.run(experiment(settings))
     arms = {each["arm"]: each for each in found["arms"]}
     assert sum(each["calls"] for each in arms.values()) == USERS * len(QUERIES)
-    assert arms["brief"]["resultBytes"]["p50"] < arms["control"]["resultBytes"]["p50"]
+    assert arms["brief"]["resultSize"]["p50"] < arms["control"]["resultSize"]["p50"]
     compared = {each["arm"]: each for each in found["comparisons"]}
     real = {
         arm: {each["measure"] for each in comparison["differences"] if each["real"]}

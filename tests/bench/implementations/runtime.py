@@ -10,10 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from jackfield import ToolCall
+from jackfield.experiments.assignment import CONTROL, Assignment
 from jackfield.invocation import as_handler
 from jackfield.runtime import Runtime
 from jackfield.session.session import Session
 from jackfield.settings import Settings
+from jackfield.toolsets import Toolset
+from jackfield_experiments.collector import CallCollector
 
 from bench.implementations.timer import Answer, measure
 from bench.implementations.workload import TOOL
@@ -75,12 +78,20 @@ async def governed(
     observed: bool = True,
     arguments: bool = False,
     execute: Callable[..., Any] | None = None,
+    assigned: bool = False,
 ) -> None:
-    """Measure calls of one session; `execute` replaces the handler, as if it had been loaded."""
+    """Measure calls of one session; `execute` replaces the handler, as if it had been loaded.
+
+    If it is `assigned`, the session takes part in an experiment with the tool.
+    """
     async with started_runtime(store, observed=observed, arguments=arguments) as runtime:
         if execute is not None:
             runtime.registry.tools[TOOL].handler = as_handler(execute)
-        session = await runtime.open_session("text", user="ada")
+        toolset = None
+        if assigned:
+            toolset = Toolset("", None, {}, {TOOL: Assignment("speed", CONTROL, "speed.1", 1, 7)})
+            runtime.orchestrator.observers.add(CallCollector())
+        session = await runtime.open_session("text", user="ada", toolset=toolset)
         await measure(session_caller(runtime, session), lambda: flush_observers(runtime))
         if lost := sum(getattr(each, "dropped", 0) for each in runtime.orchestrator.observers):
             raise SystemExit(f"the audit was spared the work of {lost} lines")

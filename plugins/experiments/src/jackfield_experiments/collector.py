@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections import deque
-from typing import NamedTuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
-from jackfield.contract.tool import Failure, ToolResponse
+import orjson
+from jackfield.contract.tool import ToolResponse
 from jackfield.experiments.assignment import CONTROL, Assignment
 from jackfield.governance import Call
 from jackfield.orchestrator import Observer
@@ -18,35 +19,45 @@ from jackfield_experiments.figures import Figures, MeasuredCall
 MAX_WAITING = 100_000
 """How many calls wait to be counted; the oldest are dropped."""
 
-AT_ONCE = 300
-"""How many calls are counted before other tasks get a turn; this takes about a millisecond."""
-
 MAX_TURNS = 20_000
 """How many sessions the collector remembers for follow-ups."""
+
+
+_ENVELOPE = len('{"ok":true,"data":,"intents":[]}}')
+"""The part of the envelope of a success that is always the same."""
 
 
 class _Observed(NamedTuple):
     """What is kept of a call on the call path; the rest is computed later, elsewhere."""
 
-    session: Session
+    session_id: str
     tool_id: str
+    tool_meta: bytes
     turn: int
-    failure: Failure | None
-    invocations: int
-    ended_by: str
-    seconds: float
-    size: int
-    replayed: bool
+    milliseconds: float
+    characters: int
+    """The size of the envelope."""
+    error: str | None = None
+    invocations: int = 1
+    ended_by: str = ""
 
+    @property
+    def result_size(self) -> int:
+        """The size of the result without what the envelope says about the tool and the duration.
 
-_observe = tuple.__new__
+        Otherwise the name of the variant, and the digits of a longer duration, would count as a difference.
+        """
+        described = len(self.tool_meta) + len(orjson.dumps(self.milliseconds))
+        return self.characters - described - _ENVELOPE
 
 
 class CallCollector(Observer):
     """Keeps calls on the call path, and counts them when asked."""
 
     def __init__(self) -> None:
-        self._waiting: deque[_Observed] = deque(maxlen=MAX_WAITING)
+        self._waiting: deque[tuple[Any, ...]] = deque(maxlen=MAX_WAITING)
+        self._assigned: dict[str, Mapping[str, Assignment]] = {}
+        """What was assigned to the sessions of the calls that wait, by tool."""
         self._figures = Figures()
         self._last_turns: dict[tuple[str, str], int] = {}
         """The turn of the last call, by session and tool."""
@@ -54,16 +65,29 @@ class CallCollector(Observer):
     def call_finished(self, call: Call, response: ToolResponse) -> None:
         """Keep what is needed of a call; runs on the call path."""
         tool = call.tool
-        if tool.experiment:
+        if not tool.experiment or call.replayed:
+            return
+        session_id = call.session.id
+        if session_id not in self._assigned:
+            self._assign(call.session)
+        # A plain tuple of plain values, which the garbage collector does not track; one that refers to the
+        # session would cost three times as much.
+        if response.failure is None:
             self._waiting.append(
-                _observe(
-                    _Observed,
-                    (
-                        call.session, tool.id, call.turn.number, response.failure, call.invocations,
-                        call.ended_by, call.finished_at - call.started_at, len(call.encoded_data), call.replayed,
-                    ),
+                (
+                    session_id, tool.id, tool.meta_bytes, call.turn.number, call.duration_ms, len(call.text),
                 )
             )  # fmt: skip
+        else:
+            self._waiting.append(
+                (
+                    session_id, tool.id, tool.meta_bytes, call.turn.number, call.duration_ms, len(call.text),
+                    str(response.failure.type), call.invocations, call.ended_by,
+                )
+            )  # fmt: skip
+
+    def _assign(self, session: Session) -> None:
+        self._assigned[session.id] = session.toolset.assignments if session.toolset else {}
 
     def session_opened(self, session: Session, *, prompt_tokens: int, declaration_tokens: int) -> None:  # noqa: ARG002
         """Count a session in each of its arms."""
@@ -83,16 +107,20 @@ class CallCollector(Observer):
         self._figures.of(key, CONTROL).add_call(control)
         variant.add_call(MeasuredCall(group, ran, result.bytes, result.error))
 
-    async def collect(self) -> Figures:
-        """Count the calls that wait, and return everything that was counted since the last time."""
-        waiting, self._waiting = self._waiting, deque(maxlen=MAX_WAITING)
-        for number, observed in enumerate(waiting, 1):
-            if number % AT_ONCE == 0:
-                await asyncio.sleep(0)
-            toolset = observed.session.toolset
-            assignment = toolset.assignments.get(observed.tool_id) if toolset else None
-            if assignment is not None and not assignment.shadow and not observed.replayed:
+    def drain(self, most: int = MAX_WAITING) -> bool:
+        """Count up to so many of the calls that wait; return whether more of them wait."""
+        waiting = self._waiting
+        for _ in range(min(most, len(waiting))):
+            observed = _Observed(*waiting.popleft())
+            assignment = self._assigned[observed.session_id].get(observed.tool_id)
+            if assignment is not None and not assignment.shadow:
                 self._count(observed, assignment)
+        if not waiting:
+            self._assigned.clear()
+        return bool(waiting)
+
+    def take(self) -> Figures:
+        """Return everything that was counted since the last time."""
         figures, self._figures = self._figures, Figures()
         return figures
 
@@ -101,19 +129,18 @@ class CallCollector(Observer):
         if not observed.invocations:
             figures.refusals[observed.ended_by or "other"] += 1
             return
-        last = (observed.session.id, observed.tool_id)
+        last, turn = (observed.session_id, observed.tool_id), observed.turn
         before = self._last_turns.pop(last, None)
-        self._last_turns[last] = observed.turn
+        self._last_turns[last] = turn
         if len(self._last_turns) > MAX_TURNS:
             del self._last_turns[next(iter(self._last_turns))]
-        failure = observed.failure
         figures.add_call(
             MeasuredCall(
                 assignment.group,
-                observed.seconds * 1000,
-                observed.size,
-                None if failure is None else failure.type,
-                repeats=before == observed.turn,
-                returns=before == observed.turn - 1,
+                observed.milliseconds,
+                observed.result_size,
+                observed.error,
+                repeats=before == turn,
+                returns=before == turn - 1,
             )
         )

@@ -69,7 +69,7 @@ def _show(experiment: dict[str, Any]) -> None:
             _number(each["errorPercent"], "%"),
             _number(each["latencyMs"].get("p50"), "ms"),
             _number(each["latencyMs"].get("p95"), "ms"),
-            _number(each["resultBytes"].get("p50"), "B"),
+            _number(each["resultSize"].get("p50"), ""),
             sum(each["refusals"].values()),
             _number(each["repeatPercent"], "%"),
             _number(each["nextTurnPercent"], "%"),

@@ -149,9 +149,7 @@ class Estimate(NamedTuple):
 
 def _estimate(measure: Measure, figures: ArmFigures) -> Estimate | None:
     """Return the value of a measure; None if hardly any call has one."""
-    pairs = [
-        (sums[measure.what], sums[measure.per]) for sums in figures.groups.values() if sums[measure.per]
-    ]
+    pairs = [(sums[measure.what], sums[measure.per]) for sums in figures.groups.values() if sums[measure.per]]
     if len(pairs) < MIN_GROUPS:
         return None
     found = ratio(pairs)

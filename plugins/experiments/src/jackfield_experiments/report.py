@@ -77,7 +77,7 @@ def _arm(figures: ArmFigures) -> dict[str, Any]:
         "errorPercent": _percent(figures.errors.total(), calls),
         "refusals": dict(figures.refusals),
         "latencyMs": _percentiles(figures.latencies),
-        "resultBytes": _percentiles(figures.sizes),
+        "resultSize": _percentiles(figures.sizes),
         "repeatPercent": _percent(figures.total(Sum.REPEATS), calls),
         "nextTurnPercent": _percent(figures.total(Sum.RETURNS), calls),
         "outcomes": dict(figures.outcomes),

@@ -53,12 +53,12 @@ function armRow(arm) {
   const number = (text) => element("td", { class: "number" }, text);
   const percent = (value) => (value === null ? "" : `${formatNumber(value)} %`);
   const time = (value) => (value === undefined ? "" : formatDuration(value));
-  const { p50 } = arm.resultBytes;
+  const { p50 } = arm.resultSize;
   return element("tr", {},
     element("td", {}, element("code", {}, arm.arm), counts(arm.outcomes)), number(`${arm.percent} %`),
     number(formatNumber(arm.sessions)), number(formatNumber(arm.calls)),
     element("td", {}, percent(arm.errorPercent), counts(arm.errors)), number(time(arm.latencyMs.p50)), number(time(arm.latencyMs.p95)),
-    number(p50 === undefined ? "" : `${formatNumber(Math.round(p50))} B`), element("td", {}, counts(arm.refusals)),
+    number(p50 === undefined ? "" : formatNumber(Math.round(p50))), element("td", {}, counts(arm.refusals)),
     number(percent(arm.repeatPercent)), number(percent(arm.nextTurnPercent)));
 }
 
