@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from jackfield.components import HOOKS
+from jackfield.experiments.definition import ExperimentsDocument
 from jackfield.plugins import load
 from jackfield.settings import KernelSettings, SettingDescription, describe_settings
 from jackfield_builder.discovery import discover
@@ -21,6 +22,9 @@ from jackfield_host.settings import HostSettings
 ROOT = Path(__file__).parents[1]
 KERNEL = "kernel"
 """The name of the table with the top-level keys of the settings file."""
+
+EXPERIMENTS = "experiments"
+"""The name of the table with the members of the experiments file."""
 
 MARKED = re.compile(
     r"(?P<begin><!-- settings (?P<name>[\w.-]+): begin -->\n).*?(?P<end><!-- settings (?P=name): end -->\n)",
@@ -32,7 +36,11 @@ MOST_LISTED = 6
 @cache
 def declarations() -> Mapping[str, type]:
     """Return every declaration that has settings, by the name of its table, including nested tables."""
-    roots: dict[str, type] = {KERNEL: KernelSettings, "host": HostSettings}
+    roots: dict[str, type] = {
+        KERNEL: KernelSettings,
+        "host": HostSettings,
+        EXPERIMENTS: ExperimentsDocument,
+    }
     plugins = load(discover().plugins)
     for kind, hook in HOOKS.items():
         for each in plugins.of(hook):
@@ -68,7 +76,9 @@ def table(name: str) -> str:
         head: tuple[str, ...] = ("key", "variable", "default", "value", "meaning")
         rows = [(f"`{each.name}`", f"`JACKFIELD_{each.name.upper()}`", *_cells(each)) for each in settings]
     else:
-        head = (f"setting in `[{name}]`", "default", "value", "meaning")
+        is_json = name.partition(".")[0] == EXPERIMENTS
+        place = f"member of `{name.rpartition('.')[2]}`" if is_json else f"setting in `[{name}]`"
+        head = (place, "default", "value", "meaning")
         rows = [(f"`{each.name}`", *_cells(each)) for each in settings]
     lines = [f"| {' | '.join(cells)} |\n" for cells in (head, *rows)]
     lines.insert(1, "|---" * len(head) + "|\n")

@@ -46,7 +46,7 @@ def test_another_process_finds_the_same_positions() -> None:
         "from jackfield.experiments.assignment import position\n"
         "print(json.dumps([position('salt', each) for each in json.loads(sys.argv[1])]))"
     )
-    printed = subprocess.run(  # noqa: S603 - this interpreter
+    printed = subprocess.run(
         [sys.executable, "-c", program, json.dumps(subjects)], capture_output=True, check=True
     ).stdout
     assert json.loads(printed) == [list(position("salt", each)) for each in subjects]
@@ -148,7 +148,7 @@ def document(**fields: Any) -> bytes:
     ],
 )
 def test_a_fault_in_the_file_is_reported_with_its_place(fields: dict[str, Any], fault: str) -> None:
-    with pytest.raises(ExperimentsError, match="experiments.speed") as error:
+    with pytest.raises(ExperimentsError, match=r"experiments\.speed") as error:
         ExperimentsFile.parse(document(**fields), "experiments.json")
     assert fault in str(error.value)
 

@@ -143,11 +143,13 @@ def _steps(percent: float) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class _Document:
-    version: Annotated[int, Ge(1)]
-    experiments: Annotated[Mapping[SettingName, ExperimentSettings], MaxLen(100)] = field(
-        default_factory=dict
-    )
+class ExperimentsDocument:
+    """The members of the experiments file."""
+
+    version: Annotated[int, Ge(1), Help("Increases with every change.")]
+    experiments: Annotated[
+        Mapping[SettingName, ExperimentSettings], MaxLen(100), Help("The experiments, by name.")
+    ] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +170,7 @@ class ExperimentsFile:
             document = strict_json.loads(data.decode("utf-8"))
             if not isinstance(document, dict):
                 raise ExperimentsError(f"{where}: not a JSON object")
-            read = parse_settings(_Document, document, where)
+            read = parse_settings(ExperimentsDocument, document, where)
         except UnicodeDecodeError:
             raise ExperimentsError(f"{where}: not UTF-8") from None
         except strict_json.StrictJsonError as error:
