@@ -203,7 +203,7 @@ class EventHub:
         self._on_message = on_message
         self._on_lost = on_lost
         self._clients: set[ClientQueue] = set()
-        self._queue: deque[QueuedEvent | str] = deque(maxlen=MAX_QUEUED)
+        self._queue: deque[QueuedEvent | Message | str] = deque(maxlen=MAX_QUEUED)
         self._delivery: asyncio.Task[None] | None = None
         self._listeners: list[Listener] = []
 
@@ -244,11 +244,16 @@ class EventHub:
         Speech does not wait for the store, so messages that stop it must not either. Text deltas are already
         encoded.
         """
-        frame = message if isinstance(message, str) else encode(message).decode()
+        if isinstance(message, HostMessage):
+            message = to_wire(message)
+        if not isinstance(message, str):
+            frame = encode(message).decode()
+            message = EncodedMessage(message)
+            message.frame = frame
         if not at_once and self._delivery is not None and not self._delivery.done():
-            self._queue.append(frame)
+            self._queue.append(message)
         else:
-            self._deliver(frame)
+            self._deliver(message)
 
     def send_audio(self, item: str, pcm: bytes) -> None:
         """Deliver a piece of speech."""
