@@ -89,7 +89,7 @@ class PartialStream:
             data = (
                 data.encode()[: max(room - 2, 0)].decode("utf-8", "ignore") if isinstance(data, str) else []
             )
-        self._held = _joined(self._held, result._replace(data=data))
+        self._held = joined(self._held, result._replace(data=data))
         if size > room or self._number + 1 >= MAX_EVENTS:
             self._flush(truncated=True)
             self._open = False
@@ -131,8 +131,8 @@ def _as_json(data: Any) -> tuple[str | list[Any], int]:
     return shaped if isinstance(shaped, str) else orjson.loads(encoded), len(encoded)
 
 
-def _joined(held: Partial | None, result: Partial) -> Partial:
-    """Return two partial results as one; the newer message and fraction count."""
+def joined(held: Partial | None, result: Partial) -> Partial:
+    """Return two partial results as one, of text or of items; the newer message and fraction count."""
     if held is None:
         return result
     first, then = held.data, result.data

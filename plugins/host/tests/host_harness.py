@@ -203,6 +203,7 @@ TOOLS: dict[str, tuple[str, dict[str, Any]]] = {
     "hst_streams": ("streams", {}),
     "hst_stream_note": ("streams", WRITES),
     "hst_stream_brief": ("streams", {"timeoutMs": 500, "latencyBudgetMs": 400}),
+    "hst_stream_long": ("streams", {"timeoutMs": 120000, "latencyBudgetMs": 60001}),
     "hst_floods": ("floods", {}),
     "hst_brief": ("plain", {"timeoutMs": 150, "latencyBudgetMs": 100}),
     "hst_rationed": ("plain", {"rateLimit": {"calls": 1, "windowMs": 60000}}),

@@ -121,6 +121,24 @@ def test_protocol_violation_is_raised_when_the_block_ends() -> None:
         asyncio.run(talk())
 
 
+def test_a_response_to_a_blocking_call_cannot_continue() -> None:
+    async def asks(model: LiveModel) -> None:
+        await model.calls(ScriptedCall("look_up", {}, "call-1"))
+
+    async def talk() -> None:
+        async with GeminiServer(asks) as server, socket(server) as opened:  # type: ignore[arg-type]
+            await opened.send(json.dumps(SETUP))
+            await until(opened, "toolCall")
+            for more in (True, False):
+                response: dict[str, Any] = {"id": "call-1", "name": "look_up", "response": {}}
+                response["will_continue"] = more
+                await opened.send(json.dumps({"tool_response": {"functionResponses": [response]}}))
+            await asyncio.sleep(0.1)
+
+    with pytest.raises(ProtocolViolationError, match="a blocking call"):
+        asyncio.run(talk())
+
+
 def test_script_error_closes_the_connection_and_is_raised() -> None:
     async def fails(model: ScriptedModel) -> None:
         raise ValueError("no such page")

@@ -36,6 +36,9 @@ class Scripted:
     async def close(self) -> None:
         self.closed.set()
 
+    send_partial = None
+    """Its model waits for its calls."""
+
     def __getattr__(self, verb: str) -> Any:
         raise AssertionError(f"{verb} was not expected")
 

@@ -15,7 +15,7 @@ from jackfield.transport.events import (
     ToolCallsCancelled,
     TurnComplete,
 )
-from jackfield.transport.protocol import ToolResult
+from jackfield.transport.protocol import ToolResult, is_streaming
 from jackfield_scripted import ScriptedCall, ScriptedModel
 from jackfield_scripted.gemini import GeminiOptions, LiveModel
 
@@ -204,5 +204,51 @@ def test_context_does_not_stop_a_pending_answer() -> None:
             await line.connection.send_context("The user opened the map.")
             await line.next(TurnComplete)
             await line.until(lambda: "opened the map" in str(line.model.received))
+
+    run(talk())
+
+
+def test_parts_of_a_result_continue_its_call_and_stop_with_it() -> None:
+    async def asks(model: LiveModel) -> None:
+        await model.hears()
+        calling = asyncio.create_task(model.calls(ScriptedCall("look_up", {}, "call-1")))
+        await model.inbox.until(lambda: True if len(model.inbox.parts.get("call-1", ())) == 2 else None)
+        await model.says("One moment.")
+        # A model that got a part does not wait for the call, so a note for it does not wait either.
+        await model.inbox.until(lambda: True if "opened the map" in str(model.received) else None)
+        assert "call-1" in model.inbox.open
+        assert (await calling)["call-1"]["data"] == {"pages": 2}
+        await model.says("Done.")
+        await model.hears()
+        await model.says("Still here.")
+
+    async def talk() -> None:
+        options = GeminiOptions(blocking=False)
+        async with live(asks, settings={"calls": "non_blocking"}, options=options) as line:
+            connection: Any = line.connection
+            await connection.send_text("Look it up.")
+            await line.calls()
+            await connection.send_context("The user opened the map.")
+            await connection.send_partial(ToolResult("unknown", "look_up", envelope()))
+            for page in (1, 2):
+                await connection.send_partial(ToolResult("call-1", "look_up", orjson.dumps({"page": page})))
+            await line.until(lambda: "opened the map" in str(line.model.received))
+            await connection.send_results([ToolResult("call-1", "look_up", envelope(data={"pages": 2}))])
+            await line.next(TurnComplete, 2)
+            await connection.send_partial(ToolResult("call-1", "look_up", orjson.dumps({"page": 3})))
+            await connection.send_text("And now?")
+            await line.next(TurnComplete, 3)
+            inbox = line.model.inbox
+            assert inbox.parts == {"call-1": [{"page": 1}, {"page": 2}]}
+            assert [each["willContinue"] for each in inbox.responses] == [True, True, False]
+
+    run(talk())
+
+
+def test_a_connection_whose_model_waits_takes_no_parts() -> None:
+    async def talk() -> None:
+        async with live() as waiting, live(settings={"calls": "non_blocking"}) as talking:
+            assert not is_streaming(waiting.connection)
+            assert is_streaming(talking.connection)
 
     run(talk())

@@ -180,7 +180,7 @@ class Partial(NamedTuple):
 
 
 def partial(data: Any, message: str = "", *, fraction: float | None = None) -> Partial:
-    """Return a part of the result to yield before the answer; the user sees it at once, the model does not.
+    """Return a part of the result to yield before the answer; the user sees it at once.
 
     Parts add up: text continues the text before it, and other data is one more item; a list is several.
     """

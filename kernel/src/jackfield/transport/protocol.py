@@ -146,6 +146,21 @@ class SpeakingConnection(Connection, Protocol):
         """
 
 
+class StreamingConnection(Connection, Protocol):
+    """A connection whose model takes parts of a result while the call runs."""
+
+    async def send_partial(self, part: ToolResult) -> None:
+        """Send a part before the result of the call; the model does not wait for the rest, nor answer it.
+
+        The call stays open until `send_results`. After a part, it no longer holds back other messages.
+        """
+
+
+def is_streaming(connection: Connection) -> TypeGuard[StreamingConnection]:
+    """Whether a connection takes parts of a result."""
+    return callable(getattr(connection, "send_partial", None))
+
+
 class Transport(Protocol):
     """A model provider; the `provider` setting refers to it by name."""
 

@@ -19,9 +19,11 @@ from jackfield.transport.events import Closed, Event, ProviderError, TextDelta, 
 from jackfield.transport.protocol import (
     Connection,
     ConnectionConfig,
+    StreamingConnection,
     Transport,
     TransportError,
     VoiceSettings,
+    is_streaming,
 )
 from jackfield.transport.provider_errors import PROVIDER_ERRORS
 
@@ -105,6 +107,8 @@ class ModelConnection:
         """The number of connections before this one."""
         self.running_batches = 0
         """How many batches of calls are running; the answer follows their results."""
+        self.streaming: StreamingConnection | None = None
+        """The newest connection, if it takes parts of results."""
         self.idle = asyncio.Event()
         """Set while the model has nothing to do."""
         self.idle.set()
@@ -130,8 +134,12 @@ class ModelConnection:
 
     async def open(self) -> None:
         """Connect for the first time; raises `TransportError` if that fails."""
-        self._connection = await self._transport.connect(self._current_config())
+        self._use(await self._transport.connect(self._current_config()))
         self._connected.set()
+
+    def _use(self, connection: Connection) -> None:
+        self._connection = connection
+        self.streaming = connection if is_streaming(connection) else None
 
     @property
     def broken(self) -> bool:
@@ -241,7 +249,7 @@ class ModelConnection:
         """
         await self._checkpoint.history.compact(self._summarize)
         old = await self.current()
-        self._connection = await self._transport.connect(self._current_config())
+        self._use(await self._transport.connect(self._current_config()))
         self.renewals += 1
         await old.close()
         await self.retry_response()
@@ -310,7 +318,7 @@ class ModelConnection:
                 # The provider may no longer accept the token of its session.
                 failure, token = error, None
             else:
-                self._connection = connection
+                self._use(connection)
                 if self._closed.is_set():
                     await connection.close()
                     return False

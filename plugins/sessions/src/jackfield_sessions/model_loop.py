@@ -104,6 +104,7 @@ class ModelLoop:
             playback=self.speech.playback,
             end_timer=self.end_timer,
             end_turn=self._end_turn,
+            listening=hub.listening,
             dead_air=dead_air,
         )
         self._handlers: dict[type, Callable[..., Awaitable[None]]] = {

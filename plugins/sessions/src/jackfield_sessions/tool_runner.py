@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from typing import NamedTuple
 
 import orjson
@@ -15,14 +15,16 @@ from jackfield.protocol.codec import event_fields
 from jackfield.registry.registry import ToolCatalog
 from jackfield.session.session import Session, State
 from jackfield.store import StoreUnavailableError
-from jackfield.transport.protocol import ToolResult
+from jackfield.transport.protocol import StreamingConnection, ToolResult
 from jackfield.truncation import truncate_result
 
 from jackfield_sessions.checkpoint import Checkpoint
 from jackfield_sessions.events import changed_hosts
 from jackfield_sessions.guides import OmittedGuides
+from jackfield_sessions.hub import Listener
 from jackfield_sessions.late_outcomes import LateOutcomes
 from jackfield_sessions.model_connection import ModelConnection
+from jackfield_sessions.model_partials import ModelPartials
 from jackfield_sessions.notifications import FILLER, endless_calls, slow_tools
 from jackfield_sessions.playback import PlaybackTracker, SessionEndTimer
 
@@ -84,9 +86,13 @@ class ToolRunner:
         playback: PlaybackTracker,
         end_timer: SessionEndTimer,
         end_turn: Callable[[], Awaitable[None]],
+        listening: Callable[[Listener], AbstractContextManager[None]],
         dead_air: float = DEAD_AIR_SECONDS,
     ) -> None:
-        """`end_turn` is called if the model was stopped without an answer."""
+        """`end_turn` is called if the model was stopped without an answer.
+
+        `listening` passes the session's events to a function.
+        """
         self._orchestrator = orchestrator
         self._session = session
         self._checkpoint = checkpoint
@@ -96,6 +102,7 @@ class ToolRunner:
         self._playback = playback
         self._end_timer = end_timer
         self._end_turn = end_turn
+        self._listening = listening
         self._dead_air = dead_air
         self._turn = session.turn
         self._batches = 0
@@ -161,11 +168,26 @@ class ToolRunner:
         if not self._connection.running_batches:
             self._filler_due = self._session.mode == "voice"
         self._connection.running_batches += 1
-        task = asyncio.create_task(self._run_batch(batch, requested_on))
+        streaming = self._connection.streaming if requested_on == self._connection.renewals else None
+        if streaming is None:
+            task = asyncio.create_task(self._run_batch(batch, requested_on))
+        else:
+            task = asyncio.create_task(self._stream_batch(batch, requested_on, streaming))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _run_batch(self, batch: Batch, requested_on: int) -> None:
+    async def _stream_batch(self, batch: Batch, requested_on: int, connection: StreamingConnection) -> None:
+        """Run a batch of calls whose partial results the model gets too."""
+        partials = ModelPartials(connection, batch.calls)
+        try:
+            with self._listening(partials.listen):
+                await self._run_batch(batch, requested_on, partials)
+        finally:
+            await partials.close()
+
+    async def _run_batch(
+        self, batch: Batch, requested_on: int, partials: ModelPartials | None = None
+    ) -> None:
         """Run a batch of calls, publish the outcomes, and send the results to the model."""
         session, checkpoint, calls, background = self._session, self._checkpoint, batch.calls, None
         notices: list[asyncio.Task[None]] = []
@@ -187,7 +209,7 @@ class ToolRunner:
                 notice.cancel()
             self._connection.running_batches -= 1
         if background is not None:
-            answers = await self._run_in_background(calls, requested_on, background)
+            answers = await self._run_in_background(calls, requested_on, background, partials)
         if requested_on == RESUMED or any(map(changed_hosts, answers)):
             # The outcome of a call that still waits for approval is published again when it is known.
             ended = [
@@ -204,9 +226,9 @@ class ToolRunner:
         if "end" in session.flags:
             self._end_timer.start()
         if background is None:
-            await self._send_results(answers, requested_on)
+            await self._send_results(answers, requested_on, partials)
         else:
-            await self._send_late_results(answers)
+            await self._send_late_results(answers, requested_on, partials)
         checkpoint.pending_calls = [each for each in checkpoint.pending_calls if each is not calls]
         await checkpoint.save(session=True)
 
@@ -220,7 +242,11 @@ class ToolRunner:
             self._late_outcomes.watch(answer)
 
     async def _run_in_background(
-        self, calls: Sequence[ToolCall], requested_on: int, running: asyncio.Task[list[CallResult]]
+        self,
+        calls: Sequence[ToolCall],
+        requested_on: int,
+        running: asyncio.Task[list[CallResult]],
+        partials: ModelPartials | None,
     ) -> list[CallResult]:
         """Tell the model that its calls have started, and wait for the answers."""
         task = asyncio.current_task()
@@ -230,11 +256,20 @@ class ToolRunner:
         started = [_started(call) for call in calls]
         for answer in started:
             self._checkpoint.add_call(answer)
-        await self._send_results(started, requested_on)
+        if partials is not None:
+            # The calls stay open, so that their results are results and not notes.
+            await partials.send_started(started)
+        else:
+            await self._send_results(started, requested_on)
         return await running
 
-    async def _send_late_results(self, answers: Sequence[CallResult]) -> None:
+    async def _send_late_results(
+        self, answers: Sequence[CallResult], requested_on: int, partials: ModelPartials | None
+    ) -> None:
         """Send results of background calls; the model mentions them when it is idle."""
+        if partials is not None:
+            await self._send_results(answers, requested_on, partials, late=True)
+            return
         self._checkpoint.response_pending = True
         connection = await self._connection.current()
         for answer in answers:
@@ -242,11 +277,23 @@ class ToolRunner:
             text += self._encode(answer).decode()
             await connection.send_context(text, respond=answer is answers[-1])
 
-    async def _send_results(self, answers: Sequence[CallResult], requested_on: int) -> None:
-        """Send results to the connection that made the calls; a newer one gets them as context."""
+    async def _send_results(
+        self,
+        answers: Sequence[CallResult],
+        requested_on: int,
+        partials: ModelPartials | None = None,
+        *,
+        late: bool = False,
+    ) -> None:
+        """Send results to the connection that made the calls; a newer one gets them as context.
+
+        The model answers `late` results in any case, because its turn has ended.
+        """
+        if partials is not None:
+            await partials.close()
         endless = self._batches >= MAX_BATCHES and self._turn is self._session.turn
         # While the user speaks, the model does not respond yet: it answers results and user together.
-        respond = self._session.state is not State.LISTENING and not endless
+        respond = late or (self._session.state is not State.LISTENING and not endless)
         self._checkpoint.response_pending = self._checkpoint.response_pending or respond
         connection = await self._connection.current()
         if self._connection.renewals == requested_on:
@@ -258,7 +305,7 @@ class ToolRunner:
                 text = f"The answer to the call to {answer.tool_id} before the connection was renewed: "
                 text += self._encode(answer).decode()
                 await connection.send_context(text, respond=respond and answer is answers[-1])
-        if endless and not self._connection.running_batches:
+        if endless and not late and not self._connection.running_batches:
             self._session.publish(*event_fields(endless_calls(self._batches)))
             await self._end_turn()
 

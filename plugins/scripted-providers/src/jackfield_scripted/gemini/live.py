@@ -54,6 +54,9 @@ class LiveModel(ScriptedModel):
         self.inbox.expects_history = bool(
             (setup.get("historyConfig") or {}).get("initialHistoryInClientContent")
         )
+        self.inbox.non_blocking = frozenset(
+            name for name, each in self.tools.items() if each.get("behavior") == "NON_BLOCKING"
+        )
         self.generating = False
         self.resumed: LiveModel | None = None
         """The model of the connection that this one resumes."""

@@ -76,6 +76,10 @@ class LiveInbox:
         self.without_id: list[str] = []
         """The open calls that were sent without an id."""
         self.answers: dict[str, Any] = {}
+        self.parts: dict[str, list[Any]] = {}
+        """The parts of results, by call; the result itself is in `answers`."""
+        self.non_blocking: frozenset[str] = frozenset()
+        """The functions whose responses may continue."""
         self.responses: list[Mapping[str, Any]] = []
         """Every `functionResponses` entry, as it arrived."""
         self.notes: list[str] = []
@@ -175,6 +179,12 @@ class LiveInbox:
             # The response to a call without an id has an id that the client made.
             name = response.get("name")
             call_id = next((each for each in self.without_id if self.open.get(each) == name), call_id)
-        if self.open.pop(call_id, None) is None:
+        if call_id not in self.open:
             self._violations.add(f"a tool response to {call_id!r}, which is not an open call")
+        if response.get("willContinue"):
+            if response.get("name") not in self.non_blocking:
+                self._violations.add(f"a part of the response to {call_id!r}, which is a blocking call")
+            self.parts.setdefault(call_id, []).append(response["response"])
+            return
+        self.open.pop(call_id, None)
         self.answers[call_id] = response["response"]

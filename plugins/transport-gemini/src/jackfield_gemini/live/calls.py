@@ -28,14 +28,15 @@ class LiveCalls:
         self._shown: dict[str, Asked] = {}
         self._made: set[str] = set()
         self._open: Counter[str] = Counter()
+        self._continued: set[str] = set()
         self._cancelled: set[str] = set()
         self._generated_ids: dict[str, deque[str]] = {}
         self._ours = 0
 
     @property
     def open(self) -> bool:
-        """True if the model waits for a result."""
-        return bool(self._open)
+        """True if the model waits for a result; a model that got a part of it does not."""
+        return bool(self._open.keys() - self._continued)
 
     @property
     def held(self) -> bool:
@@ -67,7 +68,24 @@ class LiveCalls:
         for each in gone:
             if self._open.pop(each, 0):
                 self._cancelled.add(each)
+                self._continued.discard(each)
         return gone
+
+    def part(self, part: ToolResult) -> dict[str, Any] | None:
+        """Return a part of a result in Gemini's form; None if no call with its id is open."""
+        call_id = part.call_id
+        if call_id not in self._open:
+            return None
+        self._continued.add(call_id)
+        name, response = self._names.provider_name(part.tool_id), orjson.loads(part.envelope)
+        # Silent: the model knows it when the user asks, but speaks of the result only.
+        return {
+            "id": call_id,
+            "name": name,
+            "response": response,
+            "scheduling": "SILENT",
+            "will_continue": True,
+        }
 
     def answer(
         self, results: Sequence[ToolResult], *, respond: bool
@@ -86,11 +104,20 @@ class LiveCalls:
                         f"[Note: the call to {result.tool_id} was cancelled too late; it ran. {text}]"
                     )
                 continue
-            answer = {"id": call_id, "name": self._names.provider_name(result.tool_id), "response": response}
-            answers.append({**answer, "scheduling": scheduling} if self._scheduling else answer)
+            answer: dict[str, Any] = {
+                "id": call_id,
+                "name": self._names.provider_name(result.tool_id),
+                "response": response,
+            }
+            if self._scheduling:
+                answer["scheduling"] = scheduling
+            if call_id in self._continued:
+                answer["will_continue"] = False
+            answers.append(answer)
             self._open[call_id] -= 1
             if self._open[call_id] <= 0:
                 del self._open[call_id]
+                self._continued.discard(call_id)
         return answers, notes
 
     def _deliver(self, asked: Asked) -> ToolCall:

@@ -67,8 +67,10 @@ class LiveConnection:
             if isinstance(error, Exception):
                 raise errors.transport_error(error) from None
             raise
-        scheduling = settings.scheduling.upper() if settings.calls == "non_blocking" else None
-        return cls(socket, LiveCalls(ToolNames(opening.declarations), scheduling), stack)
+        names = ToolNames(opening.declarations)
+        if settings.calls == "non_blocking":
+            return NonBlockingConnection(socket, LiveCalls(names, settings.scheduling.upper()), stack)
+        return cls(socket, LiveCalls(names, None), stack)
 
     @property
     def resume(self) -> str | None:
@@ -179,3 +181,14 @@ class LiveConnection:
             queue.close(Closed(ended.code, ended.detail))
             self._microphone.close()
             await self._stack.aclose()
+
+
+class NonBlockingConnection(LiveConnection):
+    """A connection whose model does not wait for its calls, so it takes parts of their results."""
+
+    async def send_partial(self, part: ToolResult) -> None:
+        """Send a part of a result; a call that was cancelled or has no id gets none."""
+        answer = self._calls.part(part)
+        if answer is not None and not self._events.closed:
+            await self._send(self._socket.send_results([answer]))
+            await self._send_notes()
