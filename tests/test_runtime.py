@@ -855,7 +855,8 @@ def test_an_observer_that_always_raises_breaks_nothing_and_is_named(
 
     assert asyncio.run(main())["ok"] is True
     everything = [
-        "session_opened", "turn_began", "turn_began", "call_finished", "claim_unbacked", "session_ended", "close",
+        "session_opened", "turn_began", "turn_began", "call_finished", "claim_unbacked", "session_ended",
+        "close",
     ]  # fmt: skip
     assert loud.told == everything
     assert quiet.told == everything

@@ -42,8 +42,11 @@ def test_an_agent_searches_and_reports_in_its_own_session(site: Site, tmp_path: 
             assert data["sources"] == [
                 {"id": "doc:keys", "title": "About keys", "type": "doc", "tool": "fab_look"}
             ]
-            messages = [fields["message"] for event, fields in there.told if event == "tool_progress"]
-            assert messages == ["Rooms: begun", "Rooms: step 1, fab_look", "Rooms: step 2, fab_look"]
+            told = [fields for event, fields in there.told if event == "tool_progress"]
+            steps = [each["message"] for each in told if "data" not in each]
+            assert steps == ["Rooms: begun", "Rooms: step 1, fab_look", "Rooms: step 2, fab_look"]
+            # The user reads the report while the agent writes it.
+            assert "".join(each.get("data", "") for each in told) == data["report"]
             _, own = there.watcher.opened
             assert {call.session for call, _ in there.inner()} == {own}
             assert (own.user, own.mode, own.id == there.session.id) == ("ada", "text", False)

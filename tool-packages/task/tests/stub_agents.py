@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 
 from jackfield import SessionView, ToolError
-from jackfield_capability_types.agents import Report, Tell
+from jackfield_capability_types.agents import Report, Show, Tell
 
 SOURCE = {"id": "doc:rooms", "title": "Rooms", "type": "doc", "tool": "kb_search"}
 
@@ -22,9 +23,15 @@ class StubAgents:
     def for_session(self, session: SessionView) -> StubAgents:
         return self
 
-    async def work(self, instructions: str, *, tools: Sequence[str], tell: Tell) -> Report:
+    async def work(
+        self, instructions: str, *, tools: Sequence[str], tell: Tell, show: Show | None = None
+    ) -> Report:
         self.asked.append((instructions, tuple(tools)))
         if self._refusal is not None:
             raise self._refusal
         await tell("step 1, kb_search")
+        if show is not None:
+            show("It was ")
+            await asyncio.sleep(0)
+            show("found.")
         return self._report

@@ -10,17 +10,20 @@ from typing import Any
 import pytest
 from jackfield import ErrorType, ToolError, ToolResponse
 from jackfield.contract.manifest import ToolManifest
+from jackfield.invocation import as_handler
 from jackfield_testkit import ToolTestContext
 from jackfield_tool_task.handler import execute
 from stub_agents import SOURCE, StubAgents
 
 SCHEMA = resources.files("jackfield_tool_task").joinpath("schema.json").read_text("utf-8")
+run_task: Any = as_handler(execute)
 MANIFEST = ToolManifest.from_wire(json.loads(SCHEMA))
 
 
 def call(context: ToolTestContext, **given: Any) -> ToolResponse:
     work = {"title": " Rooms ", "instructions": " Find out. ", "tools": [], **given}
-    return asyncio.run(execute(work, context))
+    answer: ToolResponse = asyncio.run(run_task(work, context))
+    return answer
 
 
 def test_the_manifest_matches_the_tool_table() -> None:
@@ -45,6 +48,7 @@ def test_the_task_is_delegated_and_every_step_is_shown() -> None:
         "sources": [SOURCE],
         "seconds": 1.5,
     }
+    assert "".join(context.shown) == "It was found."
     assert context.audited == [("agent_worked", {"session": "s1", "steps": 2, "complete": True})]
 
 

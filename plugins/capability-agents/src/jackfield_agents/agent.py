@@ -16,7 +16,7 @@ from jackfield.transport.events import Closed, Event, ProviderError, TextDelta, 
 from jackfield.transport.protocol import Connection, ConnectionConfig, ToolResult, Transport, TransportError
 from jackfield.transport.provider_errors import PROVIDER_ERRORS
 from jackfield.truncation import truncate_result
-from jackfield_capability_types.agents import Tell
+from jackfield_capability_types.agents import Show, Tell
 
 from jackfield_agents.settings import AgentsSettings
 
@@ -108,6 +108,8 @@ class AgentRun:
         tools: Mapping[str, RegisteredTool],
         settings: AgentsSettings,
         tell: Tell,
+        *,
+        show: Show | None = None,
     ) -> None:
         self.steps = 0
         self.used: dict[str, None] = {}
@@ -119,6 +121,7 @@ class AgentRun:
         self._tools = tools
         self._settings = settings
         self._tell = tell
+        self._show = show
         self._writing = ""
         self._retries = 0
 
@@ -163,7 +166,7 @@ class AgentRun:
         if isinstance(event, TextDelta):
             # Already limited here, because a model may never stop writing.
             if len(self._writing) <= self._settings.characters:
-                self._writing += event.text
+                self._write(event.text)
         elif isinstance(event, ToolCalls):
             await self._call(connection, event.calls)
         elif isinstance(event, TurnComplete):
@@ -213,9 +216,16 @@ class AgentRun:
         if self.steps >= self._settings.steps and not report:
             raise StepLimitError
 
+    def _write(self, text: str) -> None:
+        if self._show is not None:
+            # A remark before it is a paragraph of its own, as in `so_far`.
+            apart = "\n\n" if self.remarks and not self._writing else ""
+            self._show(apart + text)
+        self._writing += text
+
     def _remember(self) -> None:
-        if add_preview_note := self._writing.strip():
-            self.remarks.append(add_preview_note)
+        if remark := self._writing.strip():
+            self.remarks.append(remark)
         self._writing = ""
 
 

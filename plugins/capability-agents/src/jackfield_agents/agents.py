@@ -19,7 +19,7 @@ from jackfield.settings import SettingsError
 from jackfield.store import StoreUnavailableError
 from jackfield.transport.protocol import Transport, TransportError
 from jackfield.user_slots import UserSlot, UserSlots
-from jackfield_capability_types.agents import Report, Tell
+from jackfield_capability_types.agents import Report, Show, Tell
 
 from jackfield_agents import tool_errors
 from jackfield_agents.agent import AgentRun, StepLimitError, brief, progress_details
@@ -107,14 +107,23 @@ class AgentPool:
         if transport is not None:
             await transport.close()
 
-    async def work(self, parent: SessionView, instructions: str, tools: Sequence[str], tell: Tell) -> Report:
-        """Run a task with a new agent, and return its report."""
+    async def work(
+        self,
+        parent: SessionView,
+        instructions: str,
+        tools: Sequence[str],
+        tell: Tell,
+        *,
+        show: Show | None = None,
+        caller: asyncio.Task[Any] | None = None,
+    ) -> Report:
+        """Run a task with a new agent for the call in the task `caller`, and return its report."""
         owner = await self._owner(parent)
         lent, transport = self._lent(tools, owner), self._reached()
         who = parent.user or parent.id
         self._admit(who)
         session_id = os.urandom(16).hex()
-        shift = self._shifts[session_id] = _ActiveAgent(who, lent, asyncio.current_task())
+        shift = self._shifts[session_id] = _ActiveAgent(who, lent, caller or asyncio.current_task())
         try:
             if before := taken_over(parent.id, instructions, tools):
                 await tell("its host stopped, and another host continues from the beginning")
@@ -122,7 +131,8 @@ class AgentPool:
             async with self._counted(who, session_id):
                 await self._record_start(parent, session_id, instructions, tools)
                 session = await self._session(parent, owner, session_id, lent)
-                return await self._carried_out(shift, session, transport, instructions, tell)
+                work = AgentRun(self._here.orchestrator, session, lent, self._settings, tell, show=show)
+                return await self._carried_out(shift, session, transport, instructions, work)
         finally:
             del self._shifts[session_id]
 
@@ -183,10 +193,9 @@ class AgentPool:
             raise tool_errors.cannot_be_kept() from None
 
     async def _carried_out(
-        self, shift: _ActiveAgent, session: Session, transport: Transport, instructions: str, tell: Tell
+        self, shift: _ActiveAgent, session: Session, transport: Transport, instructions: str, work: AgentRun
     ) -> Report:
         settings, began, text, cut_short = self._settings, time.monotonic(), "", ""
-        work = AgentRun(self._here.orchestrator, session, shift.tools, settings, tell)
         try:
             async with asyncio.timeout(0 if shift.stopped else settings.seconds) as shift.clock:
                 text = await work.run(transport, self._brief(shift.tools), instructions)
@@ -294,7 +303,13 @@ class SessionAgents:
     def __init__(self, agents: AgentPool, session: SessionView) -> None:
         self._agents = agents
         self._session = session
+        # A handler gets this view in the task of its call, but may let the agent work in another one.
+        self._caller = asyncio.current_task()
 
-    async def work(self, instructions: str, *, tools: Sequence[str], tell: Tell) -> Report:
+    async def work(
+        self, instructions: str, *, tools: Sequence[str], tell: Tell, show: Show | None = None
+    ) -> Report:
         """Run a task for the session's user."""
-        return await self._agents.work(self._session, instructions, tools, tell)
+        return await self._agents.work(
+            self._session, instructions, tools, tell, show=show, caller=self._caller
+        )

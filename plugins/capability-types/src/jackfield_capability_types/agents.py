@@ -10,6 +10,10 @@ Tell = Callable[[str], Awaitable[None]]
 """Receives the next step of an agent, in a few words for the user."""
 
 
+Show = Callable[[str], None]
+"""Receives the next piece of what an agent writes."""
+
+
 @dataclass(frozen=True, slots=True)
 class Report:
     """The result of a task."""
@@ -35,8 +39,11 @@ class Report:
 class AgentsView(Protocol):
     """The agents of one session."""
 
-    async def work(self, instructions: str, *, tools: Sequence[str], tell: Tell) -> Report:
+    async def work(
+        self, instructions: str, *, tools: Sequence[str], tell: Tell, show: Show | None = None
+    ) -> Report:
         """Run a task for the session's user; `tools`, if given, limits the tools of the agent.
 
+        `show` gets what the agent writes, remarks and report, as it writes it.
         Raises `RATE_LIMIT` if too many agents are running, `TRANSIENT` or `PERMANENT` if the model fails.
         """

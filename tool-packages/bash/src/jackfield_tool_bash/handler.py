@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator
 from typing import Any
 
 from jackfield import ErrorType, Partial, ToolContext, ToolResponse, fail, ok, partial
+from jackfield.live_output import LiveOutput
 from jackfield_capability_types.workspace import Finished, Shell
 
 _LAST_WORDS = 1500
-
-_SHOWN_CHARACTERS = 64 * 1024
-"""How much of the output is shown while the command runs; the kernel shows no more."""
 
 
 async def execute(args: dict[str, Any], ctx: ToolContext) -> AsyncIterator[Partial | ToolResponse]:
@@ -21,52 +18,16 @@ async def execute(args: dict[str, Any], ctx: ToolContext) -> AsyncIterator[Parti
     if not args["command"].strip():
         yield fail(ErrorType.PERMANENT, "The command is blank.", suggestion="Give a command to run.")
         return
-    shown = _ShownOutput()
-    running = asyncio.ensure_future(
-        shell.run(args["command"], seconds=args["timeout_seconds"], output=shown.add)
-    )
-    running.add_done_callback(shown.end)
-    try:
+    seconds = args["timeout_seconds"]
+    # If the call is cancelled, it ends when the processes of the command have ended.
+    async with LiveOutput(lambda show: shell.run(args["command"], seconds=seconds, output=show)) as output:
         lines = 0
-        while text := await shown.next():
+        async for text in output:
             lines += text.count("\n")
             yield partial(text, f"The command has written {lines} lines.")
-        finished = await running
-    finally:
-        # If the call is cancelled, it ends when the processes of the command have ended.
-        running.cancel()
-        await asyncio.gather(running, return_exceptions=True)
+        finished = await output.result()
     ctx.audit("command_run", exit_code=finished.exit_code, stopped=finished.stopped)
     yield _answer(finished)
-
-
-class _ShownOutput:
-    """The output that was written and not yet shown; what exceeds the limit is not shown."""
-
-    def __init__(self) -> None:
-        self._room = _SHOWN_CHARACTERS
-        self._text = ""
-        self._changed = asyncio.Event()
-        self._ended = False
-
-    def add(self, text: str) -> None:
-        """Add what the command has written."""
-        self._text += text[: self._room]
-        self._room -= min(len(text), self._room)
-        self._changed.set()
-
-    def end(self, _: asyncio.Future[Finished]) -> None:
-        """Note that nothing follows."""
-        self._ended = True
-        self._changed.set()
-
-    async def next(self) -> str:
-        """Wait for further output; return an empty string when there is none."""
-        while not self._text and not self._ended:
-            self._changed.clear()
-            await self._changed.wait()
-        text, self._text = self._text, ""
-        return text
 
 
 def _answer(finished: Finished) -> ToolResponse:
