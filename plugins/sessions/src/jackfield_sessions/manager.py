@@ -340,7 +340,7 @@ class SessionManager:
 
     def _provider_choice(self, session: Session) -> ProviderChoice:
         """Return which provider answers a session, and why."""
-        if session.model in self.models:
+        if session.model is not None and session.model in self.models:
             return self.runtime.components.model_choices[session.model]
         return self.factory.provider_choice
 
