@@ -78,11 +78,9 @@ def test_an_answer_that_says_what_was_not_done_is_marked_and_the_mark_survives_a
     async def steps(console: Console) -> None:
         page = console.page
         await console.send("Book the photo room.")
+        said = page.locator(".message.assistant")
         for _ in range(2):
-            wrong, right = (
-                page.locator(".message.assistant").nth(0),
-                page.locator(".message.assistant").nth(1),
-            )
+            wrong, right = said.nth(0), said.nth(1)
             await expect(wrong.get_by_text("said, not done")).to_be_visible()
             await expect(wrong).to_contain_text("book_room was not called.")
             await expect(right).to_contain_text("Sorry, nothing was booked.")
