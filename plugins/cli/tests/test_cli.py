@@ -557,6 +557,15 @@ def test_a_call_warns_if_its_session_is_not_saved(site: Any, option: str) -> Non
 # Settings
 
 
+def test_toolsets_keep_their_names(tmp_path: Path) -> None:
+    file = tmp_path / "jackfield.toml"
+    file.write_text('[toolsets.pro]\nusers = ["ada"]\n[toolsets.kiosk]\nroles = ["visitor"]\n')
+    assert list(Settings.load(file, {}).toolsets) == ["pro", "kiosk"]
+    file.write_text('[toolsets."a b"]\nusers = ["ada"]\n')
+    with pytest.raises(SettingsError, match="letters, digits, hyphens and underscores"):
+        Settings.load(file, {})
+
+
 def test_flags_override_the_environment_which_overrides_the_file(tmp_path: Path) -> None:
     file = tmp_path / "jackfield.toml"
     file.write_text('allow = ["a"]\ndeny = ["b"]\nregistry = "from_file.json"\n')

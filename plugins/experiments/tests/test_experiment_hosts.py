@@ -17,6 +17,8 @@ from http_client import http_client
 from jackfield.experiments.experiments import VERSION_KEY
 from jackfield.experiments.signed_versions import SignedVersion
 from jackfield.settings import SettingsError
+from jackfield.signatures.envelope import envelope_path
+from jackfield_cli.commands.signatures import sign, verify
 from jackfield_experiments.commands import rollout
 from jackfield_scripted import Script, ScriptedCall, ScriptedModel
 
@@ -413,3 +415,30 @@ async def test_a_shadow_has_no_effects(folder: ExperimentFolder) -> None:
     lines = await folder.audited(2)
     assert not any("notes" in each for each in lines)
     assert sum(each["event"] == "call" for each in lines) == 1
+
+
+def test_jackfield_sign_and_verify_work_on_the_experiments(folder: ExperimentFolder) -> None:
+    config = ("--config", str(folder.config(folder.path / "cli.toml")))
+    public = str(folder.site / "alice.pub.pem")
+    unsigned = CliRunner().invoke(verify, ["--experiments", "--key", public, *config])
+    assert "the experiments are not signed" in unsigned.output
+    signed = CliRunner().invoke(sign, ["--experiments", "--key", str(folder.key), *config])
+    assert "alice signed version 1 of the experiments" in signed.output
+    assert CliRunner().invoke(verify, ["--experiments", "--key", public, *config]).exit_code == 0
+    again = CliRunner().invoke(sign, ["--experiments", "--key", str(folder.key), *config])
+    assert "alice has signed version 1 already" in again.output
+    alter(folder)
+    altered = CliRunner().invoke(verify, ["--experiments", "--key", public, *config])
+    assert altered.exit_code == 1
+    assert "do not use these experiments" in altered.output
+
+
+def test_the_signature_of_a_registry_does_not_count_for_experiments(folder: ExperimentFolder) -> None:
+    registry = envelope_path(folder.registry).read_bytes()
+    envelope_path(folder.experiments).write_bytes(registry)
+    config = ("--config", str(folder.config(folder.path / "cli.toml")))
+    checked = CliRunner().invoke(
+        verify, ["--experiments", "--key", str(folder.site / "alice.pub.pem"), *config]
+    )
+    assert checked.exit_code == 1
+    assert "the signed statement is about something else" in checked.output

@@ -59,10 +59,13 @@ def test_every_field_of_a_line_is_documented_and_no_other(audited: Callable[...,
 
 def test_every_metric_is_documented_with_its_type_and_labels() -> None:
     labels = {
-        "_errors": "tool, type",
+        "_errors": "tool, variant, experiment, type",
         "_decisions": "policy, decision",
         "_unbacked_claims": "tool, state",
-        "_by_tool": "tool",
+        "_by_tool": "tool, variant, experiment",
+        "_shadows": "experiment, tool, variant, outcome",
+        "_experiments_version": "",
+        "_aborts": "experiment, variant",
         "_by_mode": "mode",
         "_alone": "",
         "_host": "host",

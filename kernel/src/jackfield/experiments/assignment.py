@@ -44,19 +44,19 @@ class Assignment(NamedTuple):
         return cls(**{name: wire[name] for name in cls._fields if name in wire})
 
 
-class HashPosition(NamedTuple):
+class SubjectPosition(NamedTuple):
     """Where the hash puts a subject: a step for its arm, and a group that does not depend on the step."""
 
     step: int
     group: int
 
 
-def position(salt: str, subject: str) -> HashPosition:
+def position(salt: str, subject: str) -> SubjectPosition:
     """Return the position of a subject; another salt gives one that has nothing to do with it."""
     hashed = hashlib.sha256(f"{salt}\0{subject}".encode("utf-8", "surrogatepass")).digest()
     # Scaled rather than taken modulo, so that every step has the same share of the hashes.
     step = int.from_bytes(hashed[:8], "big") * STEPS >> 64
-    return HashPosition(step, hashed[8] % GROUPS)
+    return SubjectPosition(step, hashed[8] % GROUPS)
 
 
 def arm_at(step: int, variants: Mapping[str, int], control: int) -> str | None:
