@@ -45,7 +45,7 @@ from jackfield.protocol.messages import UnbackedClaim
 from jackfield.registry.registry import MissingTool, RegisteredTool, Registry
 from jackfield.session.intents import IntentHandler
 from jackfield.session.session import Session, Turn
-from jackfield.shadow import ShadowResult
+from jackfield.shadow import ShadowObserver, ShadowResult
 from jackfield.store import StoreUnavailableError
 from jackfield.strict_json import StrictJsonError, parse_arguments
 
@@ -108,10 +108,6 @@ class Observer(Protocol):
         """A session ended."""
         return
 
-    def shadow_finished(self, result: ShadowResult) -> None:  # noqa: ARG002
-        """A variant that ran in the shadow of a call was compared with it."""
-        return
-
     async def close(self) -> None:
         """Write everything that is still buffered."""
         return
@@ -131,7 +127,7 @@ class Observers:
             each.call_finished for each in self._all if _implements(each, "call_finished")
         )
         """What to call when a call was answered; `Orchestrator` does so for every call."""
-        self._shadow_finished = [each for each in self._all if _implements(each, "shadow_finished")]
+        self._shadow_observers = [each for each in self._all if isinstance(each, ShadowObserver)]
         self._session_opened = [each for each in self._all if _implements(each, "session_opened")]
         self._turn_began = [each for each in self._all if _implements(each, "turn_began")]
         self._claim_unbacked = [each for each in self._all if _implements(each, "claim_unbacked")]
@@ -176,7 +172,7 @@ class Observers:
 
     def shadow_finished(self, result: ShadowResult) -> None:
         """Notify all observers that a shadow was compared."""
-        for observer in self._shadow_finished:
+        for observer in self._shadow_observers:
             try:
                 observer.shadow_finished(result)
             except BaseException as error:  # noqa: BLE001 - third-party code

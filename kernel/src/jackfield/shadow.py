@@ -10,7 +10,7 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping
 from enum import StrEnum
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast, runtime_checkable
 
 import orjson
 
@@ -61,6 +61,14 @@ class ShadowResult(NamedTuple):
     served_error: ErrorType | None = None
     differing: tuple[str, ...] = ()
     """The members that differ, as far as `returns` declares them; other names may be private."""
+
+
+@runtime_checkable
+class ShadowObserver(Protocol):
+    """An observer that is also notified of shadows; others need not know of them."""
+
+    def shadow_finished(self, result: ShadowResult) -> None:
+        """A variant that ran in the shadow of a call was compared with it."""
 
 
 class ShadowRuns:
