@@ -381,17 +381,9 @@ def test_ending_a_session_stops_its_reads_and_informs_model_and_observers(site: 
     settings = frozen(store="memory")
     ended: list[str] = []
 
-    class Watcher:
-        def call_finished(self, call: Any, response: Any) -> None: ...
-
-        def session_opened(self, session: Any, **tokens: int) -> None: ...
-
-        def turn_began(self, session: Any) -> None: ...
-
+    class Watcher(Observer):
         def session_ended(self, session: Any) -> None:
             ended.append(session.id)
-
-        async def close(self) -> None: ...
 
     async def main() -> Any:
         runtime = await Runtime.start(settings, observers=[Watcher()])
