@@ -215,8 +215,10 @@ def test_models_to_choose_from_replace_settings_of_their_transport(tmp_path: Pat
         "quick": "fab",
         "other": "fob",
     }
-    assert components.model_transport("quick") == {"transport": "fab", "retries": 1, "text_model": "small"}
-    assert components.model_transport("other") == {"transport": "fob"}
+    quick: Any = components.model_transport("quick")
+    assert quick == {"transport": "fab", "retries": 1, "text_model": "small"}
+    other: Any = components.model_transport("other")
+    assert other == {"transport": "fob"}
 
 
 def test_a_model_that_cannot_be_used_is_a_fault() -> None:

@@ -9,13 +9,13 @@ import sys
 import tempfile
 from pathlib import Path
 
-from playwright.async_api import Page, async_playwright, expect
+from playwright.async_api import Page, ViewportSize, async_playwright, expect
 
 from browser.harness import Deployment, chromium, free_port
 
 IMAGES = Path(__file__).parents[2] / "docs" / "images"
-DESKTOP = {"width": 1280, "height": 800}
-PHONE = {"width": 390, "height": 800}
+DESKTOP = ViewportSize(width=1280, height=800)
+PHONE = ViewportSize(width=390, height=800)
 
 
 def jackfield(folder: Path, *arguments: str) -> None:
@@ -43,8 +43,9 @@ async def take(host: Deployment) -> None:
     """Take every screenshot."""
     async with async_playwright() as playwright:
         browser = await playwright.chromium.launch(executable_path=chromium(), args=["--no-sandbox"])
-        options = {"locale": "en-GB", "timezone_id": "Europe/Berlin", "reduced_motion": "reduce"}
-        context = await browser.new_context(viewport=DESKTOP, **options)
+        context = await browser.new_context(
+            viewport=DESKTOP, locale="en-GB", timezone_id="Europe/Berlin", reduced_motion="reduce"
+        )
         page = await context.new_page()
         await page.goto(host.address)
         for text in ("What can you do?", "When am I free tomorrow afternoon?"):

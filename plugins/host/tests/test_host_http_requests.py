@@ -284,7 +284,7 @@ def test_the_status_leads_a_terminal_to_the_hosts_environment(host_folder: HostF
         shell = await asyncio.create_subprocess_exec(
             "sh", "-ec", lines, env={"PATH": "/usr/bin:/bin"}, stdout=asyncio.subprocess.PIPE
         )
-        answer, _ = await shell.communicate()
+        answer = (await shell.communicate())[0]
         assert answer.decode().split() == [str(Path.cwd()), sys.prefix]
         installs = environment["install"].removesuffix("pip install")
         assert installs == ("python -m " if find_spec("pip") else "uv ")
