@@ -2,22 +2,51 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+import tomllib
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 from process_environment import clean_environ
 
 ROOT = Path(__file__).parents[1]
+LOCK = ROOT / "requirements.lock"
 COMMAND_LINE = (ROOT / "kernel", ROOT / "plugins" / "builder", ROOT / "plugins" / "cli")
 """The distributions of the command `jackfield`."""
 TYPES = ROOT / "plugins" / "capability-types"
+
+
+def locked_requirements(members: Iterable[Path]) -> list[str]:
+    """Return the entries of the lock that these members and their builds need, with all dependencies."""
+    entries = re.split(r"^(?=[a-z0-9])", LOCK.read_text("utf-8"), flags=re.MULTILINE)[1:]
+    locked = {canonicalize_name(entry.partition("==")[0].split("[")[0]): entry for entry in entries}
+    # `editables` belongs to the build of an editable install.
+    remaining = {("hatchling", ""), ("editables", ""), *((_project_name(each), "") for each in members)}
+    wanted: set[tuple[str, str]] = set()
+    while remaining:
+        wanted.add(one := remaining.pop())
+        name, extra = one
+        for requirement in map(Requirement, importlib.metadata.requires(name) or ()):
+            if requirement.marker is None or requirement.marker.evaluate({"extra": extra}):
+                other = str(canonicalize_name(requirement.name))
+                remaining |= {(other, each) for each in ("", *requirement.extras)} - wanted
+    names = {name for name, _ in wanted}
+    return [entry for name, entry in locked.items() if name in names]
+
+
+def _project_name(member: Path) -> str:
+    name: str = tomllib.loads((member / "pyproject.toml").read_text("utf-8"))["project"]["name"]
+    return name
 
 
 class Environment:
@@ -32,9 +61,11 @@ class Environment:
     def install(self, *arguments: str) -> None:
         self._uv("pip", "install", "--python", str(self.folder / "bin" / "python"), *arguments)
 
-    def install_locked(self) -> None:
-        """Install the locked versions, so that members can be installed without an index."""
-        self.install("--require-hashes", "-r", str(ROOT / "requirements.lock"))
+    def install_locked(self, *members: Path) -> None:
+        """Install what these members require in the locked versions; they can then be installed offline."""
+        file = self.folder / "requirements.txt"
+        file.write_text("".join(locked_requirements(members)))
+        self.install("--require-hashes", "-r", str(file))
 
     def install_members(self, *members: Path | str, editable: bool = False) -> None:
         flags = ["-e"] if editable else []

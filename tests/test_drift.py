@@ -396,7 +396,7 @@ def test_real_installations_are_frozen_and_checked_the_same_way(
     pair, lib = write_projects(tmp_path / "projects")
     editable, wheels = environment("editable"), environment("wheels")
     for each in (editable, wheels):
-        each.install_locked()
+        each.install_locked(*COMMAND_LINE)
         each.install_members(*COMMAND_LINE)
         each.install_members(pair, lib, editable=each is editable)
     first, second = editable.jackfield("build"), wheels.jackfield("build")

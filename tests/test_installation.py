@@ -20,7 +20,7 @@ Make = Callable[[str], Any]
 def test_wheel_and_editable_installs_give_the_same_version(environment: Make, members: list[Path]) -> None:
     editable, wheels = environment("editable"), environment("wheels")
     for each, order in ((editable, members), (wheels, members[::-1])):
-        each.install_locked()
+        each.install_locked(*order)
         each.install_members(*order, editable=each is editable)
 
     first, second = editable.jackfield("build"), wheels.jackfield("build")
@@ -56,7 +56,7 @@ def test_installation_works_with_plain_pip(tmp_path: Path) -> None:
 
 def test_a_new_tool_installs_builds_and_passes_the_test_kit(environment: Make) -> None:
     fresh = environment("fresh")
-    fresh.install_locked()
+    fresh.install_locked(*COMMAND_LINE, *TESTKIT)
     fresh.install_members(*COMMAND_LINE, *TESTKIT)
     nothing = fresh.run("jackfield", "build", check=False)
     assert nothing.returncode == 1
@@ -77,7 +77,7 @@ def test_a_new_tool_installs_builds_and_passes_the_test_kit(environment: Make) -
 
 def test_a_new_family_installs_builds_and_passes_the_test_kit(environment: Make) -> None:
     fresh = environment("fresh")
-    fresh.install_locked()
+    fresh.install_locked(*COMMAND_LINE, *TESTKIT)
     fresh.install_members(*COMMAND_LINE, *TESTKIT)
     fresh.run("jackfield", "new-tool", "--family", "shop", "get_order", "cancel_order")
     package = fresh.work / "shop"
@@ -99,7 +99,7 @@ def test_a_new_family_installs_builds_and_passes_the_test_kit(environment: Make)
 
 def test_the_test_kit_fails_for_a_broken_new_tool(environment: Make) -> None:
     fresh = environment("fresh")
-    fresh.install_locked()
+    fresh.install_locked(*COMMAND_LINE, *TESTKIT)
     fresh.install_members(*COMMAND_LINE, *TESTKIT)
     fresh.run("jackfield", "new-tool", "book_table")
     package = fresh.work / "book-table"
