@@ -24,3 +24,20 @@ def _nested_runs_without_plugins() -> None:
     """Let the pytest that a test starts load no plugins of dependencies: importing them takes seconds."""
     # In a fixture, so that the workers of xdist, which start earlier, still have their plugins.
     os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
+
+
+LONG = (
+    "tests/test_cluster.py",
+    "tests/test_installation.py",
+    "tests/test_site.py",
+    "tests/test_fault_campaign.py",
+    "tests/test_shop_family.py",
+    "tests/test_tool_repository.py",
+    "tests/test_tutorial.py",
+)
+"""Files with tests of ten seconds or more."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Run long tests first, so that no worker is left with one of them at the end."""
+    items.sort(key=lambda item: not item.nodeid.startswith(LONG))

@@ -31,6 +31,8 @@ SYSTEM = {
 """Programs that tests use, with the Debian packages that provide them."""
 CACHE_BYTECODE = {"PYTHONDONTWRITEBYTECODE": ""}
 """Whatever the shell sets: without cached bytecode, every process that a test starts compiles its imports."""
+WORKERS = 3 * len(os.sched_getaffinity(0)) // 2 if hasattr(os, "sched_getaffinity") else "auto"
+"""How many processes run tests: more than processors, because tests wait for timers, disks and starts."""
 TEST_MODULES = {"PYTHONPATH": str(ROOT / "tests")}
 """The modules of the tests, for sessions that run one of them."""
 MEMBERS = [
@@ -169,7 +171,7 @@ def tests(session: nox.Session) -> None:
     workspace(session)
     system_packages(session)
     node_packages(session)
-    session.run("pytest", "-n", "auto", "--dist", "worksteal", *session.posargs, env=CACHE_BYTECODE)
+    session.run("pytest", "-n", str(WORKERS), "--dist", "worksteal", *session.posargs, env=CACHE_BYTECODE)
 
 
 @nox.session
