@@ -308,7 +308,7 @@ class RunningHost:
         headers = {"Authorization": f"Bearer {token}"} if token else {}
         limits = httpx2.Limits(max_connections=1000)
         async with httpx2.AsyncClient(
-            base_url=self.url, headers=headers, timeout=PATIENCE, limits=limits
+            base_url=self.url, headers=headers, timeout=PATIENCE, limits=limits, verify=False
         ) as http:
             yield http
 
