@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import tempfile
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -32,11 +32,13 @@ async def script(model: ScriptedModel) -> None:
         asked = ((await model.hears()).text or "that").splitlines()[-1]
         if asked.startswith("note"):
             call = ScriptedCall("hst_note", {"text": asked}, id=f"call_{asked[-8:]}")
-            try:
-                await model.calls(call)
-            except ProtocolViolationError:
-                # The scripted provider takes a repeated request for the same client.
-                await model.calls(call)
+            # The scripted provider takes a repeated request for the same client. Each host that crashes
+            # before it has recorded the call causes one.
+            accepted = False
+            while not accepted:
+                with suppress(ProtocolViolationError):
+                    await model.calls(call)
+                    accepted = True
             # What the user said while the tool ran came with its result, and needs an answer.
             asked = [each["content"] for each in model.received if each["role"] == "user"][-1].splitlines()[
                 -1
