@@ -61,7 +61,7 @@ async def execute(args, ctx):
     ctx.audit("noted", by="shadow")
     if (await ctx.ask_user("?", {"type": "object"}, asked_by="it", seconds=1)) == UNANSWERED:
         tried.append("question")
-    if not (await ctx.call_tool("hst_note", {"text": "x"})).ok:
+    if not (await ctx.call_tool("exh_note", {"text": "x"})).ok:
         tried.append("call")
     if ctx.idempotency_key is None:
         tried.append("key")
@@ -102,8 +102,8 @@ def make_site(folder: Path) -> Path:
     site = Site(folder)
     for variant, handler in HANDLERS.items():
         site.tool(
-            "hst_look",
-            distribution=f"hst-look-{variant}" if variant else "hst-look",
+            "exh_look",
+            distribution=f"exh-look-{variant}" if variant else "exh-look",
             schema={
                 "description": "Looks something up.",
                 "parameters": PARAMETERS,
@@ -111,22 +111,22 @@ def make_site(folder: Path) -> Path:
                 "timeoutMs": 30000,
                 **({"variant": variant} if variant else {}),
             },
-            guide="# hst_look\n\nLooks something up.\n",
+            guide="# exh_look\n\nLooks something up.\n",
             handler=HEAD + handler,
         )
     site.tool(
-        "hst_note",
-        distribution="hst-note",
+        "exh_note",
+        distribution="exh-note",
         schema={
             "parameters": PARAMETERS,
             "category": "action",
             "sideEffects": "writes",
             "idempotent": False,
         },
-        guide="# hst_note\n\nNotes something.\n",
+        guide="# exh_note\n\nNotes something.\n",
         handler=NOTE,
     )
-    registry = site.frozen(*ALLOW, "jackfield-experiments")
+    registry = site.frozen(*ALLOW, "exh-*", "jackfield-experiments")
     create_key_pair(folder / "alice.pem", folder / "alice.pub.pem", None)
     sign_registry(registry, read_signer(folder / "alice.pem", None))
     return folder
@@ -144,7 +144,7 @@ class ExperimentFolder(HostFolder):
         """Return the settings of a host in this folder."""
         return replace(
             super().settings(served, tables),
-            allow=(*ALLOW, "jackfield-experiments"),
+            allow=(*ALLOW, "exh-*", "jackfield-experiments"),
             experiments=self.path / self.file,
             deployment=self.deployment,  # type: ignore[arg-type]
             trusted_keys=self.trusted,
@@ -157,7 +157,7 @@ class ExperimentFolder(HostFolder):
 
     def write(self, version: int = 1, *, signed: bool = False, **fields: Any) -> Experiment:
         """Write a version with one experiment, and return it."""
-        described = {"tool": "hst_look", "variants": {"fast": 50}, "control": 50, **fields}
+        described = {"tool": "exh_look", "variants": {"fast": 50}, "control": 50, **fields}
         document = {"version": version, "experiments": {"speed": described}}
         self.experiments.write_text(json.dumps(document))
         if signed:
@@ -204,7 +204,7 @@ class ExperimentFolder(HostFolder):
         """Write a settings file for the command line."""
         top = {
             "registry": str(self.registry),
-            "allow": [*ALLOW, "jackfield-experiments"],
+            "allow": [*ALLOW, "exh-*", "jackfield-experiments"],
             "experiments": str(self.experiments),
             "deployment": self.deployment,
             "trusted_keys": list(self.trusted),

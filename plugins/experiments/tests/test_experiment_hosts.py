@@ -26,7 +26,7 @@ from jackfield_scripted import Script, ScriptedCall, ScriptedModel
 async def answer(host: RunningHost, headers: dict[str, str], text: str = "a") -> dict[str, Any]:
     """Call the tool as a user, and return the envelope."""
     async with http_client(host, **headers) as client:
-        answered = await client.post("/execute/hst_look", json={"arguments": {"text": text}})
+        answered = await client.post("/execute/exh_look", json={"arguments": {"text": text}})
         found: dict[str, Any] = answered.json()["envelope"]
         return found
 
@@ -55,7 +55,7 @@ def looks_into(seen: list[str]) -> Script:
     async def looks(model: ScriptedModel) -> None:
         while True:
             text = (await model.hears()).text
-            results = await model.calls(ScriptedCall("hst_look", {"text": text}, id=f"call_{text}"))
+            results = await model.calls(ScriptedCall("exh_look", {"text": text}, id=f"call_{text}"))
             seen.append(results[f"call_{text}"]["data"]["by"])
             await model.says("Done.", pieces=1)
 
@@ -147,11 +147,11 @@ async def test_figures_of_both_hosts_are_reported_for_each_arm(folder: Experimen
         async with http_client(north, **headers[fast]) as client:
             metrics = (await client.get("/metrics")).text
             stats = (await client.get("/stats")).json()["tools"]
-        assert 'jackfield_calls_total{experiment="speed",tool="hst_look",variant="fast"} 2.0' in metrics
-        assert 'jackfield_calls_total{experiment="speed",tool="hst_look"} 1.0' in metrics
+        assert 'jackfield_calls_total{experiment="speed",tool="exh_look",variant="fast"} 2.0' in metrics
+        assert 'jackfield_calls_total{experiment="speed",tool="exh_look"} 1.0' in metrics
         assert {(each["tool"], each.get("variant")) for each in stats} == {
-            ("hst_look", "fast"),
-            ("hst_look", None),
+            ("exh_look", "fast"),
+            ("exh_look", None),
         }
     # The figures outlive the hosts.
     shown = await run(folder, "status", "--json")
@@ -325,9 +325,9 @@ async def test_rollout_refuses_what_does_not_exist(folder: ExperimentFolder) -> 
 @pytest.mark.parametrize(
     ("fields", "fault"),
     [
-        ({"tool": "hst_nowhere"}, "there is no tool 'hst_nowhere'"),
-        ({"variants": {"fsat": 50}}, "hst_look has no variant 'fsat'"),
-        ({"tool": "hst_note", "shadow": True, "control": 0}, "only a tool that reads can be shadowed"),
+        ({"tool": "exh_nowhere"}, "there is no tool 'exh_nowhere'"),
+        ({"variants": {"fsat": 50}}, "exh_look has no variant 'fsat'"),
+        ({"tool": "exh_note", "shadow": True, "control": 0}, "only a tool that reads can be shadowed"),
     ],
 )
 @in_event_loop
@@ -371,10 +371,10 @@ async def test_a_shadow_is_compared_and_never_answers(
         assert arms["control"]["calls"] == arms[variant]["calls"] == 1
         async with http_client(host, **headers[user]) as client:
             metrics = (await client.get("/metrics")).text
-        labels = f'experiment="speed",outcome="{outcome}",tool="hst_look",variant="{variant}"'
+        labels = f'experiment="speed",outcome="{outcome}",tool="exh_look",variant="{variant}"'
         assert f"jackfield_shadow_comparisons_total{{{labels}}} 1.0" in metrics
         # A shadow is not a call: it counts nowhere else.
-        assert 'jackfield_calls_total{experiment="speed",tool="hst_look"} 1.0' in metrics
+        assert 'jackfield_calls_total{experiment="speed",tool="exh_look"} 1.0' in metrics
     (line,) = [each for each in await folder.audited(2) if each["event"] == "shadow"]
     assert (line["outcome"], line["variant"], line["differing"]) == (outcome, variant, differing)
 
