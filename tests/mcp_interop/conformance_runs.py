@@ -120,7 +120,7 @@ async def _oauth(url: str, context: dict[str, Any]) -> OAuthSettings:
     os.environ[SECRET] = context["client_secret"]
     split = urlsplit(url)
     metadata = f"{split.scheme}://{split.netloc}/.well-known/oauth-protected-resource{split.path}"
-    async with httpx.AsyncClient(trust_env=False) as http:
+    async with httpx.AsyncClient(trust_env=False, timeout=SCENARIO_SECONDS) as http:
         issuer = (await http.get(metadata)).json()["authorization_servers"][0]
     return OAuthSettings(issuer=issuer, client_id=context["client_id"], client_secret_env=SECRET)
 
