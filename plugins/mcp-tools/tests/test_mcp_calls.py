@@ -62,7 +62,7 @@ async def test_a_huge_result_is_cut_and_files_are_stored_as_what_they_are(shop: 
         assert (image["kind"], image["mediaType"]) == ("image", "image/png")
         assert files.read(image["id"])[1].startswith(b"\x89PNG")
         assert (blob["uri"], blob["mediaType"]) == ("file:///a.bin", "application/octet-stream")
-        assert files.read(blob["id"])[1] == b"<script>"
+        assert files.read(blob["id"])[1] == b"<script>\0"
         assert files.read("../tool_registry") is None
 
 
