@@ -12,6 +12,7 @@ from typing import Any
 
 from jackfield import ToolCall, ToolResponse
 from jackfield.governance import Call
+from jackfield.protocol.messages import UnbackedClaim
 from jackfield.runtime import Runtime
 from jackfield.session.session import Session
 from jackfield.settings import Settings
@@ -88,6 +89,8 @@ class Watcher:
         self.news.set()
 
     def turn_began(self, session: Session) -> None: ...
+
+    def claim_unbacked(self, session: Session, claim: UnbackedClaim) -> None: ...
 
     def session_ended(self, session: Session) -> None:
         self.ended.append(session)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from jackfield import ErrorType, SessionView, ToolError
-from jackfield_capability_types.agents import Report, Tell
+from jackfield_capability_types.agents import Report, Show, Tell
 from jackfield_testkit import AgentsContractTests
 from jackfield_testkit.agents.harness import AgentsCapability, AgentsHarness, ModelBehaviour
 from suite_checks import check_page, check_proofs, check_sealed, needs_pages
@@ -76,7 +76,9 @@ class View:
     def __init__(self, agents: Sound, session: SessionView) -> None:
         self._agents, self._session = agents, session
 
-    async def work(self, instructions: str, *, tools: Sequence[str], tell: Tell) -> Report:
+    async def work(
+        self, instructions: str, *, tools: Sequence[str], tell: Tell, show: Show | None = None
+    ) -> Report:
         return await self._agents.work(self._session, instructions, tools, tell)
 
 
