@@ -9,7 +9,7 @@ from typing import NamedTuple
 from urllib.parse import unquote, urlparse
 
 import importlib_metadata
-from jackfield.distributions import FAMILIES, PLUGINS, TOOLS, Distribution, EntryPoint, normalised
+from jackfield.distributions import FAMILIES, PLUGINS, TOOLS, Distribution, EntryPoint
 from jackfield.plugins import PluginFaultKind, Plugins
 
 from jackfield_builder.entry_points import Selection, distributions, read_entry_points
@@ -144,8 +144,8 @@ def _second_copies(entries: Iterable[EntryPoint], path: list[str] | None) -> Ite
 
 def _name_in_path(distribution: importlib_metadata.Distribution) -> str:
     """Return the name in the path of the metadata, which need not be read for it."""
-    path = PurePath(str(getattr(distribution, "_path", "")))
-    return normalised(path.name.rpartition(".")[0].partition("-")[0])
+    name = PurePath(str(getattr(distribution, "_path", ""))).name.rpartition(".")[0].partition("-")[0]
+    return name.lower().replace("_", "-").replace(".", "-")
 
 
 def _editable_source(distribution: importlib_metadata.Distribution) -> Path | None:
