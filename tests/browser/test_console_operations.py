@@ -241,6 +241,7 @@ def test_calls_in_doubt_are_settled_after_a_confirmation(deployment: Deployment)
             await dialog.get_by_role("button", name="Record: it ran").click()
             await expect(page.get_by_text("Another operator may have settled it.")).to_be_visible()
             await expect(doubts).to_have_count(0)
+            assert "404" in console.problems.pop(), "the browser notes that the call is not in doubt any more"
 
     run_with_chromium(main())
 

@@ -38,6 +38,8 @@ class ChatView {
 
   #stateLabel = element("span", { class: "state", data: { testid: "state" }, role: "status" });
   #sessionInfo = element("span", { class: "hint session-info" });
+  /** The heading of a conversation, for screen readers; the empty one has its own. */
+  #heading = element("h1", { class: "visually-hidden" }, "Conversation");
   #models = element("select", {
     class: "models", "aria-label": "Model", title: "A new conversation starts with the model that you choose", hidden: true,
     on: { change: ({ target }) => this.#startOver(target.value || null) },
@@ -99,7 +101,7 @@ class ChatView {
     this.#scroller.append(this.empty.root, this.conversation.root);
     return element("div", { class: "chat" }, this.list.root,
       element("section", { class: "chat-main", "aria-label": "Chat" },
-        element("div", { class: "chat-head" }, this.#listButton, this.#stateLabel, this.#models, this.#sessionInfo,
+        element("div", { class: "chat-head" }, this.#listButton, this.#heading, this.#stateLabel, this.#models, this.#sessionInfo,
           element("div", { class: "row" }, this.#exportButton)),
         this.#banner.root, this.#scroller, this.#downloadArea, this.#callArea, this.composer.root),
       this.#side);
@@ -277,7 +279,7 @@ class ChatView {
 
   #showEmpty() {
     this.empty.root.hidden = !this.conversation.empty;
-    this.conversation.root.hidden = this.conversation.empty;
+    this.conversation.root.hidden = this.#heading.hidden = this.conversation.empty;
     this.#showDownloads();
     const session = this.#socket.session;
     if (!session?.tools || session.tools === this.#tools) return;
