@@ -7,6 +7,7 @@ from typing import Any
 
 from jackfield_sessions.admission import owns
 from jackfield_sessions.archive import (
+    ENDED,
     StoredSession,
     delete_all,
     find,
@@ -133,12 +134,15 @@ async def _owners(context: RequestContext) -> dict[str, SessionOwner]:
 def _summary(
     context: RequestContext, stored: StoredSession, owners: Mapping[str, SessionOwner]
 ) -> dict[str, Any]:
-    live, owner = context.sessions.live.get(stored.id), owners.get(stored.id)
+    live = context.sessions.live.get(stored.id)
+    state = live.session.state.value if live else stored.state
+    # A host gives up a session a moment after it has ended.
+    owner = None if state == ENDED else owners.get(stored.id)
     return {
         "session": stored.id,
         "user": stored.user,
         "mode": stored.mode,
-        "state": live.session.state.value if live else stored.state,
+        "state": state,
         "live": owner is not None,
         "connected": owner is not None and owner.connected,
         "host": owner.host if owner else None,
