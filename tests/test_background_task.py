@@ -83,8 +83,10 @@ def test_the_user_gets_answers_while_a_task_runs_and_its_result_when_it_ends(
             await user.until(lambda: "It is done" in user.words)
             (done,) = user.of("tool_complete")
             assert (done["tool"], done["data"]["report"]) == ("task", REPORT)
-            progress = [each["message"] for each in user.of("tool_progress")]
+            progress = [each["message"] for each in user.of("tool_progress") if each.get("partial") is None]
             assert progress == ["Rooms: begun", "Rooms: step 1, fab_look"]
+            shown = "".join(each["data"] for each in user.of("tool_progress") if each.get("partial"))
+            assert REPORT in shown
             await user.live.wait_tools()
             assert not user.live.tools_running
             assert not user.notifications

@@ -42,6 +42,7 @@ expect.set_options(timeout=TIMEOUT_MS)
 ALLOW = (
     "con-*",
     "jackfield-console",
+    "jackfield-experiments",
     "jackfield-mcp",
     "jackfield-policies",
     "jackfield-observability",

@@ -7,7 +7,7 @@ import asyncio
 from jackfield_scripted import ScriptedCall, ScriptedModel
 from playwright.async_api import expect
 
-from browser.harness import Deployment, open_console
+from browser.harness import Deployment, open_console, run_with_chromium
 
 
 async def answers(model: ScriptedModel) -> None:
@@ -99,7 +99,7 @@ def test_conversations_are_found_continued_renamed_and_deleted(deployment: Deplo
             await expect(page.get_by_role("heading", name="What can I do for you?")).to_be_visible()
             await expect(titles).to_have_text(["Tell me about lamps"])
 
-    asyncio.run(run())
+    run_with_chromium(run())
 
 
 def test_a_conversation_uses_and_keeps_the_model_that_the_user_chooses(deployment: Deployment) -> None:
@@ -124,4 +124,4 @@ def test_a_conversation_uses_and_keeps_the_model_that_the_user_chooses(deploymen
             assert console.server.requests[-1]["model"] == "quick-1"
             await expect(choice).to_have_value("quick")
 
-    asyncio.run(run())
+    run_with_chromium(run())

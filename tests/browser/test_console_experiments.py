@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from pathlib import Path
 
@@ -10,7 +9,7 @@ import pytest
 from jackfield_testkit.sites import Site
 from playwright.async_api import expect
 
-from browser.harness import Console, Deployment, chromium, open_console
+from browser.harness import Console, Deployment, chromium, open_console, run_with_chromium
 
 ALLOW = (
     "exp-*",
@@ -74,4 +73,4 @@ def test_an_abort_appears_with_its_reason(experimental: Deployment) -> None:
             await expect(tools).to_contain_text("look:broken")
             await console.check_accessibility()
 
-    asyncio.run(main())
+    run_with_chromium(main())

@@ -245,7 +245,7 @@ def test_search_works_without_embeddings_and_says_so(folder: Path, monkeypatch: 
     assert library.stats().model is None
     assert "no embeddings" in library.stats().indexes["vectors"]
     assert len(said) == 1
-    assert "words only" in said[0]
+    assert "only keyword search" in said[0]
     library.close()
     open_library(KnowledgeSettings(folder, "off"), said.append).close()
     assert len(said) == 1, "who wants it so need not be told"

@@ -171,6 +171,8 @@ def test_sessions_are_listed_and_shown_while_the_host_runs(
     async def drive() -> None:
         async with host_with_session(host_folder) as (host, ada):
             async with host.client("voice") as ben:
+                # A session in which nothing was said is deleted when it ends.
+                await ben.say("text", text="hello")
                 await ben.say("end")
                 await ben.until_closed()
             while len(host.sessions.live) > 1:  # noqa: ASYNC110

@@ -418,6 +418,8 @@ def test_a_client_that_sends_end_ends_the_session_permanently(host_folder: HostF
     async def main() -> None:
         async with scripted_provider() as served, running_host(host_folder, served) as host:
             async with host.client("text") as ada:
+                # A session in which nothing was said is deleted when it ends.
+                await ada.say("text", text="hello")
                 await ada.say("end")
                 assert await ada.until_closed() == (4000, "the session has ended")
             async with host.connected("text") as again:

@@ -11,6 +11,7 @@ from typing import Any, cast
 from jackfield import Mode
 from jackfield.orchestrator import Observers
 from jackfield.protocol.close_codes import ENDED, CloseReason
+from jackfield.registry.registry import ToolCatalog
 from jackfield.runtime import Runtime
 from jackfield.session.session import Session, State
 from jackfield.store import MemoryStore
@@ -106,7 +107,7 @@ def _runtime() -> SimpleNamespace:
     async def begin_turn(*_: Any) -> None:
         """There are no tools, so there is nothing to count."""
 
-    catalog = SimpleNamespace(provider_schemas=lambda *_: {}, offered=lambda _: [])
+    catalog = ToolCatalog({})
     registry = SimpleNamespace(catalog=lambda _: catalog)
     orchestrator = SimpleNamespace(interrupt=lambda *_: None, observers=Observers())
     return SimpleNamespace(
