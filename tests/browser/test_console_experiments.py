@@ -14,6 +14,7 @@ from browser.harness import Console, Deployment, chromium, open_console, run_wit
 ALLOW = (
     "exp-*",
     "jackfield-console",
+    "jackfield-mcp",
     "jackfield-experiments",
     "jackfield-observability",
     "jackfield-policies",
