@@ -78,7 +78,9 @@ class ExperimentSettings:
     reason: Annotated[str, MaxLen(500), Help("Why it was promoted or aborted.")] = ""
     description: Annotated[str, MaxLen(500), Help("What the experiment is about.")] = ""
     salt: Annotated[
-        str, MaxLen(64), Help("Another salt assigns anew.", default="the name of the experiment")
+        str,
+        MaxLen(64),
+        Help("A different salt assigns all subjects again.", default="the name of the experiment"),
     ] = ""
     guard: Annotated[GuardSettings, Help("When it is aborted automatically.")] = field(
         default_factory=GuardSettings

@@ -1,6 +1,6 @@
 """Questions of a server to the user (elicitation): what may be asked.
 
-Only forms are shown. The host writes the form anew from the keywords that the protocol defines, says who
+Only forms are shown. The host builds its own form from the keywords that the protocol defines, says who
 asks, and refuses what it cannot bound or what asks for a secret.
 """
 

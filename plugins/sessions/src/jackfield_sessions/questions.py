@@ -1,4 +1,4 @@
-"""Questions of running calls to the user: each is a form whose values go to whoever asks.
+"""Questions of running calls to the user: each is a form whose values go to the caller.
 
 They are not part of the checkpoint, because the call that asks ends with its process. The next owner of the
 session closes the forms that are open in the event log.
@@ -78,7 +78,7 @@ class Questions:
             del self._open[form_id]
             submitted = given.outcome == "submitted"
             self._forms.remember(form_id, submitted)
-            # Without the values: they are for whoever asked, and the event log keeps what it gets.
+            # Without the values: they are for the caller, and the event log keeps what it gets.
             self._session.publish(*event_fields(FormClosed(form_id=form_id, submitted=submitted)))
         return given
 
