@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import json
 import statistics
+import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,7 +18,12 @@ from bench.report import Report, RunOptions, Table, rounds_text
 
 SECTION = "Calls over HTTP"
 EXECUTE = Table("execute", SECTION, "request", {"CPU, us": ".0f"})
-EXECUTE_MEMORY = Table("execute-memory", SECTION, "calls in one session", {"bytes per call": ".0f"})
+EXECUTE_MEMORY = Table(
+    "execute-memory",
+    SECTION,
+    "calls in one session",
+    {"bytes per call": ".0f", "for its events": ".0f", "for anything else": ".0f"},
+)
 
 TOOL = "echo"
 ARGUMENTS = {"text": "hello"}
@@ -27,7 +34,9 @@ SESSIONS = (1, 1_000, 10_000)
 BLOCK = 500
 """Requests for each figure of a round."""
 
-MEMORY_BLOCK = 5_000
+MEMORY_BLOCKS = {"memory": 40_000, "sqlite": 5_000}
+EARLIER_CALLS = {"memory": 40_000, "sqlite": 5_000}
+"""Calls before the memory is measured; after these, the memory store is at its limit for results."""
 
 
 class Caller:
@@ -57,6 +66,17 @@ class Caller:
     def _request(self, headers: dict[str, str]) -> http.client.HTTPResponse:
         self._connection.request("POST", f"/execute/{TOOL}", self._body, headers)
         return self._connection.getresponse()
+
+    def event_bytes(self, token: str) -> float:
+        """Return the memory that a store in the host's process needs for the two events of a call."""
+        stream = http.client.HTTPConnection("127.0.0.1", self._program.port)
+        stream.request("GET", "/events", headers={"Jackfield-Session": token, "Last-Event-ID": "0"})
+        with contextlib.closing(stream), stream.getresponse() as response:
+            lines = (line for line in response if line.startswith(b"data: ") and b'"id":' in line)
+            events = [line.removeprefix(b"data: ").rstrip() for line, _ in zip(lines, range(2), strict=False)]
+        assert len(events) == 2, events
+        # An object, rounded as Python's allocator does, its place in a list, and its expiry.
+        return sum((sys.getsizeof(event) + 15) // 16 * 16 + 8 + 8 for event in events)
 
     def cpu(self, token: str | None = None, calls: int = BLOCK) -> float:
         """Return the host's CPU time for each of many calls, in microseconds."""
@@ -93,22 +113,29 @@ def run(report: Report, asked: RunOptions) -> None:
     )
     report.table(
         EXECUTE_MEMORY,
-        f"Growth of the host's memory over {MEMORY_BLOCK:,} calls, after {MEMORY_BLOCK:,} earlier calls.",
-        {f"{store} store": (retained(store),) for store in ("memory", "sqlite")},
+        "Growth of the host's memory over "
+        + " and ".join(
+            f"{MEMORY_BLOCKS[store]:,} calls after {count:,} ({store})"
+            for store, count in EARLIER_CALLS.items()
+        )
+        + ".",
+        {f"{store} store": retained(store) for store in EARLIER_CALLS},
     )
 
 
-def retained(store: str) -> float:
-    """Return the bytes that the host retains of each call in a session."""
+def retained(store: str) -> tuple[float, float, float]:
+    """Return the bytes that the host retains of a call: all, those for its events, and the rest."""
     with host(store) as program:
         caller = Caller(program)
         token = caller.call()["token"]
-        for _ in range(MEMORY_BLOCK):
+        for _ in range(EARLIER_CALLS[store]):
             caller.call(token)
         before = program.memory
-        for _ in range(MEMORY_BLOCK):
+        for _ in range(MEMORY_BLOCKS[store]):
             caller.call(token)
-        return (program.memory - before) / MEMORY_BLOCK
+        growth = (program.memory - before) / MEMORY_BLOCKS[store]
+        events = caller.event_bytes(token) if store == "memory" else 0.0
+        return growth, events, growth - events
 
 
 @contextmanager
