@@ -70,7 +70,7 @@ class CheckCode(Enum):
     # JF02x: variants of tools
     VARIANT_ALONE = _Rule(
         "JF021",
-        "a variant has no tool that it is a variant of",
+        "no distribution owns the id of a variant",
         "install the distribution that owns the tool's id, or remove `variant` from schema.json",
     )
     VARIANT_DIFFERS = _Rule(
@@ -202,7 +202,7 @@ class CheckCode(Enum):
     )
     BAD_SAYS = _Rule(
         "JF310",
-        "a phrase of says is not how one says that a call succeeded",
+        "a phrase in says has the wrong form",
         "begin with the past form of the verb, without subject and auxiliary: `booked`, not `I have booked`",
     )
 
