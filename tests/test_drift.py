@@ -151,7 +151,7 @@ def test_a_shared_module_belongs_to_both_tools(pair: Path, site: Any) -> None:
     pair.write_text('SAID = "changed"\n')
     assert changes(settings) == ["fab-pair: fab_shared changed"]
     assert_withheld(
-        settings, r"is not what was frozen \(fab_shared, a part of fab-pair\)", {"fab_a", "fab_b"}
+        settings, r"differs from the frozen version \(fab_shared, a part of fab-pair\)", {"fab_a", "fab_b"}
     )
 
 
@@ -161,8 +161,8 @@ def test_the_package_of_one_tool_belongs_to_the_other_tool_of_its_distribution(p
     (pair.parent / "fab_b" / "handler.py").write_text(f"{HANDLER}# changed\n")
     registry = Registry.load(settings.registry, Deployment.PRODUCTION)
     assert registry.withheld == {
-        "fab_a": "is not what was frozen (fab_b, a part of fab-pair)",
-        "fab_b": "is not what was frozen (fab_b)",
+        "fab_a": "differs from the frozen version (fab_b, a part of fab-pair)",
+        "fab_b": "differs from the frozen version (fab_b)",
     }
 
 
@@ -182,7 +182,7 @@ def test_a_local_library_belongs_to_its_dependent_tools(library: Path, site: Any
     settings = frozen()
     library.write_text("VALUE = 2\n")
     assert changes(settings) == ["dependency fab-lib 1.0: fab_lib changed, used by fab-pair"]
-    reason = r"depends on fab-lib, which is not what was frozen \(fab_lib\)"
+    reason = r"depends on fab-lib, which differs from the frozen version \(fab_lib\)"
     assert_withheld(settings, reason, {"fab_a", "fab_b"})
 
 
@@ -191,7 +191,7 @@ def test_another_version_of_an_indirect_dependency_withholds_the_tools(site: Any
     settings = frozen()
     (site.folder / "fab_deep-2.0.dist-info").rename(site.folder / "fab_deep-2.1.dist-info")
     assert changes(settings) == ["dependency fab-deep 2.0 -> 2.1, used by fab-pair"]
-    reason = r"depends on fab-deep, which is not what was frozen \(2.0 -> 2.1\)"
+    reason = r"depends on fab-deep, which differs from the frozen version \(2.0 -> 2.1\)"
     assert_withheld(settings, reason, {"fab_a", "fab_b"})
     shutil.rmtree(site.folder / "fab_deep-2.1.dist-info")
     assert_withheld(
@@ -273,10 +273,10 @@ def test_a_drifted_policy_or_observer_plugin_fails_at_startup(site: Any, hook: s
     if changed == "plugin":
         with (site.folder / "fab_plugin" / "__init__.py").open("a") as file:
             file.write("raise AssertionError('changed code was run')\n")
-        what = r"is not what was frozen \(fab_plugin, a part of fab-plugin\)"
+        what = r"differs from the frozen version \(fab_plugin, a part of fab-plugin\)"
     else:
         library.write_text("raise AssertionError('changed code was run')\n")
-        what = r"depends on fab-rules, which is not what was frozen \(fab_rules\)"
+        what = r"depends on fab-rules, which differs from the frozen version \(fab_rules\)"
     sys.modules.pop("fab_plugin"), sys.modules.pop("fab_rules")
     with pytest.raises(RegistryError, match=f"plugin fab-plugin {what}; run `jackfield build`"):
         start(settings, "development")
@@ -297,7 +297,7 @@ def test_production_runs_without_a_drifted_capability_and_its_tools(
     sys.modules.pop("fab_plugin"), sys.modules.pop("fab_rules")
     runtime = start(settings)
     assert set(runtime.registry.tools) == {"fab_sound"}
-    reason = "plugin fab-plugin depends on fab-rules, which is not what was frozen (fab_rules)"
+    reason = "plugin fab-plugin depends on fab-rules, which differs from the frozen version (fab_rules)"
     assert runtime.registry.withheld == {"fab_needy": f"needs fab: {reason}"}
     assert f"{reason}: the plugin is not loaded" in caplog.text
 
@@ -337,7 +337,7 @@ def test_the_tools_of_a_drifted_family_are_withheld_in_production(site: Any, tmp
         del sys.modules[name]
     runtime = start(settings)
     assert set(runtime.registry.tools) == {"fab_sound"}
-    reason = "is not what was frozen (fab_family, a part of fab-family)"
+    reason = "differs from the frozen version (fab_family, a part of fab-family)"
     assert runtime.registry.withheld == {"fab_a": reason, "fab_b": reason}
     assert "fab_family" not in sys.modules, "changed code is not imported"
 
@@ -413,12 +413,16 @@ def test_real_installations_are_frozen_and_checked_the_same_way(
     assert "dependency fab-lib 1.0: fab_space.loose changed, used by fab-pair" in told.stderr
     refused = editable.run("jackfield", "call", "fab_a", '{"text": "x"}', check=False)
     assert refused.returncode == 1
-    assert "fab_a depends on fab-lib, which is not what was frozen (fab_space.loose)" in refused.stderr
+    assert (
+        "fab_a depends on fab-lib, which differs from the frozen version (fab_space.loose)" in refused.stderr
+    )
     monkeypatch.setenv("JACKFIELD_DEPLOYMENT", "production")
     for tool in editable.jackfield("tools")["tools"]:
-        assert tool["withheld"] == "depends on fab-lib, which is not what was frozen (fab_space.loose)"
+        assert (
+            tool["withheld"] == "depends on fab-lib, which differs from the frozen version (fab_space.loose)"
+        )
 
     project(lib, "fab-lib", "1.1", ["src/fab_lib", "src/fab_space"])
     wheels.install_members(lib)
     for tool in wheels.jackfield("tools")["tools"]:
-        assert tool["withheld"] == "depends on fab-lib, which is not what was frozen (1.0 -> 1.1)"
+        assert tool["withheld"] == "depends on fab-lib, which differs from the frozen version (1.0 -> 1.1)"

@@ -141,7 +141,7 @@ def document(**fields: Any) -> bytes:
         ({"variants": {"control": 50}}, "'control' stands for the tool as it is"),
         ({"variants": {}}, "name at least one variant"),
         ({"shadow": True}, "a shadow has one variant, no control"),
-        ({"state": "promoted"}, "needed for the state `promoted`"),
+        ({"state": "promoted"}, "required for the state `promoted`"),
         ({"state": "promoted", "winner": "slow"}, "'slow' is not one of the variants"),
         ({"shares": 1}, "unknown setting"),
         ({"guard": {"max_error_percent": 101}}, "guard max_error_percent"),
@@ -156,7 +156,7 @@ def test_a_fault_in_the_file_is_reported_with_its_place(fields: dict[str, Any], 
 def test_two_experiments_on_one_tool_are_refused_unless_one_is_over() -> None:
     described = {"tool": "look", "variants": {"fast": 10}}
     both = {"version": 1, "experiments": {"one": described, "two": described}}
-    with pytest.raises(ExperimentsError, match="one is about look too"):
+    with pytest.raises(ExperimentsError, match="one uses look too"):
         ExperimentsFile.parse(json.dumps(both).encode(), "experiments.json")
     both["experiments"] = {"one": {**described, "state": "aborted"}, "two": described}
     assert len(ExperimentsFile.parse(json.dumps(both).encode(), "experiments.json").experiments) == 2

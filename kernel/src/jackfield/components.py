@@ -107,7 +107,7 @@ class ProviderChoice(NamedTuple):
     """Downloads that make a preferred provider available."""
 
     def now(self, transport: Transport) -> ProviderChoice:
-        """Return the choice with the transport's current description, without hints that were followed."""
+        """Return the choice with the transport's current description, without hints that no longer apply."""
         followed = {each.hint for each in self.downloads if each.download.is_complete()}
         hints = tuple(hint for hint in self.hints if hint not in followed)
         if not is_described(transport):
@@ -532,8 +532,8 @@ def _check_withheld(plugin: WithheldPlugin, frozen: Mapping[str, Any], settings:
     if offers:
         kinds = " and ".join(hook.removeprefix("jackfield_").replace("_", " ") for hook in offers)
         raise RegistryError(
-            f"{plugin}; it provides {kinds}, which the host cannot run without: reinstall what was frozen, "
-            "or review `jackfield check` and run `jackfield build`"
+            f"{plugin}; it provides {kinds}, which the host cannot run without: reinstall the frozen "
+            "version, or review the output of `jackfield check` and run `jackfield build`"
         )
 
 

@@ -39,7 +39,7 @@ class ConsentPolicy(SyncPolicy):
         """Decide whether the user asked for this call."""
 
     def applies_to(self, tool: RegisteredTool, session: Session) -> bool:  # noqa: ARG002
-        """Whether the policy applies to a tool."""
+        """Return whether the policy applies to a tool."""
         return tool.id in self.tools
 
     def before(self, call: Call) -> ToolResponse | None:

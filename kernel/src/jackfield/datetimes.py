@@ -30,7 +30,7 @@ def parse_datetime(name: str, text: str) -> datetime:
 
 
 def is_zone(name: str) -> bool:
-    """Whether there is an IANA time zone of this name."""
+    """Return whether there is an IANA time zone of this name."""
     try:
         ZoneInfo(name)
     except (OSError, ValueError, LookupError):

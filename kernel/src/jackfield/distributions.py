@@ -67,7 +67,7 @@ class EntryPoint(NamedTuple):
     family: str = ""
 
     def matches(self, pattern: str) -> bool:
-        """Whether a pattern matches the name of the entry point, its family or its distribution."""
+        """Return whether a pattern matches the name of the entry point, its family or its distribution."""
         return (
             fnmatchcase(self.name, pattern)
             or fnmatchcase(self.distribution.name, normalised(pattern))
@@ -83,7 +83,7 @@ class Metadata(NamedTuple):
 
     @property
     def is_from_index(self) -> bool:
-        """Whether it was installed from a package index, so that name and version identify its files.
+        """True if it was installed from a package index, so that name and version identify its files.
 
         For an install from a folder, an archive or a repository, installers write `direct_url.json`
         (PEP 610). Old editable installs leave an egg-info in the source tree instead.
@@ -197,7 +197,7 @@ def describe_drift(part: str, version: Version, frozen_hash: str, exclude: Colle
         found = package_hash(path, version, exclude=exclude)
     except OSError as error:
         return f"cannot be read ({error.filename}: {error.strerror})"
-    return "" if found == frozen_hash else f"is not what was frozen ({part})"
+    return "" if found == frozen_hash else f"differs from the frozen version ({part})"
 
 
 def package_hash(path: str | Path, version: Version, *, exclude: Collection[str] = ()) -> str:
@@ -270,7 +270,7 @@ def _files(
 
 
 def _is_cycle(target: str, above: Iterable[str]) -> bool:
-    """Whether following a link to `target` would never end."""
+    """Return whether following a link to `target` would never end."""
     return any(f"{os.path.realpath(folder)}/".startswith(f"{target}/") for folder in above)
 
 

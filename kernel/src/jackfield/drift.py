@@ -109,11 +109,11 @@ class Drift:
         if found is None:
             return f"is no longer installed ({version} was frozen)"
         if found.version != version:
-            return f"is not what was frozen ({version} -> {found.version})"
+            return f"differs from the frozen version ({version} -> {found.version})"
         if "modules" not in frozen:
             if found.is_from_index:
                 return ""
-            return f"is not what was frozen ({version} is no longer installed from a package index)"
+            return f"differs from the frozen version ({version} is no longer installed from a package index)"
         changed = (describe_drift(part, version, each) for part, each in frozen["modules"].items())
         return next((why for why in changed if why), "")
 

@@ -44,7 +44,7 @@ def flush_directory(directory: Path) -> None:
 
 
 def acquire_lock(descriptor: int, patience: float | None) -> bool:
-    """Take the exclusive lock of an open file or directory; False if another holder keeps it too long.
+    """Take the exclusive lock of an open file or directory; False if it is not released in time.
 
     `patience` is the time to wait in seconds; None waits without a limit. The operating system releases the
     lock when the descriptor is closed, however the process ends.

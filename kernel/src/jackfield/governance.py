@@ -67,21 +67,21 @@ class Call:
         self.check_claim: Callable[[str], Awaitable[bool]] | None = None
         """Checks that the claim under `key` is still held; called before a handler that writes."""
         self.confirmed = False
-        """Whether the user approved the call."""
+        """True if the user approved the call."""
         self.approved_args: bytes | None = None
         """The arguments that the user approved, as canonical JSON."""
         self.invocations = 0
         """How many times the handler was started."""
         self.retried = False
-        """Whether the one allowed retry was used."""
+        """True if the one allowed retry was used."""
         self.replayed = False
-        """Whether the response is that of another delivery of the same call."""
+        """True if the response is that of another delivery of the same call."""
         self.claimed_key = ""
         """The value of `key` when the call last passed a check of the chain."""
         self.deadline = 0.0
         """When the current stage times out, by the performance counter."""
         self.policy_timed_out = False
-        """Whether a policy was cancelled at its deadline and has not ended yet."""
+        """True if a policy was cancelled at its deadline and has not ended yet."""
         self.policy_task: asyncio.Task[Any] | None = None
         """The task in which the policies run; None before the start and after the response."""
         self.handler_task: asyncio.Task[Any] | None = None
@@ -111,7 +111,7 @@ class Call:
         self.preview_notes: tuple[str, ...] = ()
         """Lines that are added to the confirmation preview."""
         self.defaults_filled = False
-        """Whether defaults were filled in for missing arguments."""
+        """True if defaults were filled in for missing arguments."""
         self.returns_violations = 0
         """How many violations of the tool's `returns` were found; counting stops early."""
         self.meta: dict[str, Any] = {}
@@ -157,7 +157,7 @@ class Call:
 
     @property
     def declined(self) -> bool:
-        """Whether this records that the user declined a pending call; nothing was run."""
+        """True if this records that the user declined a pending call; nothing was run."""
         return self.decisions.get(CONFIRMATION) == DECLINED
 
     @property
@@ -228,7 +228,7 @@ class Policy(Protocol):
     """Middleware for calls: answers a call, changes it, or wraps the rest of the chain."""
 
     def applies_to(self, tool: RegisteredTool, session: Session) -> bool:
-        """Whether this policy can affect calls to this tool in this session."""
+        """Return whether this policy can affect calls to this tool in this session."""
 
     async def apply(self, call: Call, proceed: Proceed) -> ToolResponse:
         """Decide on a call; `await proceed(call)` runs the rest of the chain."""
@@ -241,7 +241,7 @@ class SyncPolicy:
     """
 
     def applies_to(self, tool: RegisteredTool, session: Session) -> bool:  # noqa: ARG002
-        """Whether this policy can affect calls to this tool in this session."""
+        """Return whether this policy can affect calls to this tool in this session."""
         return True
 
     def before(self, call: Call) -> ToolResponse | None:  # noqa: ARG002

@@ -67,12 +67,12 @@ def claim_lost(call: Call) -> ToolResponse:
     _log.error("%s was not run: its claim was lost while this process was blocked", call.tool.id)
     return fail(
         ErrorType.INTERNAL,
-        "The host was blocked, and another process decided this call in the meantime; it was not run here.",
+        "The host was blocked, and another process took over or settled this call; it was not run here.",
     )
 
 
 def allow_retry(call: Call, pause: float) -> bool:
-    """Whether a failed call may be retried: once, and only if a second run does no harm."""
+    """Return whether a failed call may be retried: once, and only if a second run does no harm."""
     tool = call.tool
     if not (tool.reads or tool.manifest.idempotent):
         _log.error("no retry of %s: it writes and is not idempotent; %s", tool.id, _policies(call))

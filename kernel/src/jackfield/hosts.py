@@ -1,7 +1,7 @@
 """The hosts that share a store: what each of them reports about itself, and which of them still report.
 
 Every host writes a report at regular intervals. The report of a host that was killed stays readable for a
-while, so that its last figures can be shown as what they are.
+while, so that its last figures can be shown and marked as out of date.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ KEPT_SECONDS = 600.0
 """How long the last report of a host is kept."""
 
 PREFIX = "host/reports/"
-"""Ends with a slash after its second part: all reports are read together, from one shard of a store."""
+"""It ends with a slash after its second part, so that all reports are in one shard of a store."""
 
 NAMES = "host/names/"
 """The claims of hosts on the names that their settings give them."""
@@ -86,7 +86,7 @@ class HostDirectory:
         """Identifies this process among those that share the store."""
         self.name = name or default_name()
         self.count = 1
-        """How many hosts reported when that was last read, including this one."""
+        """The number of hosts that reported at the last read, including this one."""
         self._store = store
         self._read_at = float("-inf")
         self._reporting = frozenset((self.id,))
@@ -99,7 +99,7 @@ class HostDirectory:
         await self.reporting()
 
     async def withdraw(self) -> None:
-        """Remove the report of this host, which stops."""
+        """Remove the report of this host when it stops."""
         await self._store.delete(PREFIX + self.id)
 
     async def reports(self) -> list[HostReport]:

@@ -101,7 +101,7 @@ _blocking: WeakSet[Handler] = WeakSet()
 
 
 def is_blocking(handler: Handler) -> bool:
-    """Whether a handler runs in a thread, which nothing can stop."""
+    """Return whether a handler runs in a thread, which nothing can stop."""
     return handler in _blocking
 
 
@@ -191,7 +191,7 @@ def cancelled_response(reason: str, timeout: float, *, writes: bool) -> ToolResp
 
 
 def is_external_cancellation(error: BaseException, own_cancellations: int = 0) -> bool:
-    """Whether an error means that the task was cancelled from outside, or that the process is ending.
+    """Return whether an error means that the task was cancelled from outside, or that the process is ending.
 
     Code can also raise `CancelledError` itself. `own_cancellations` is how many cancellations of the current
     task the caller requested itself; these do not count.

@@ -62,7 +62,7 @@ MAX_ID_LENGTH = 200
 """In characters; a longer id is hashed, because some gateways put much data into ids."""
 
 MAX_REUSED_LENGTH = 8
-"""Ids of at most so many characters count as reused for other calls."""
+"""Ids of at most this many characters are treated as reused for other calls."""
 
 MAX_NOTE_CHARACTERS = 8000
 """Maximum length of a call's arguments, in characters, in the note from which it is settled or taken over."""
@@ -501,7 +501,7 @@ def stable_key(session_id: str, call_id: str) -> str:
 
 
 def is_stable(call_id: str | None) -> bool:
-    """Whether a provider's id identifies one call; short and temporary ids are reused for other calls."""
+    """Return whether a provider's id identifies one call; short and temporary ids are reused."""
     return call_id is not None and len(call_id) > MAX_REUSED_LENGTH and "temp" not in call_id
 
 
@@ -524,12 +524,12 @@ def idempotency_key(call: Call) -> str:
 
 
 def runs_only_approved(call: Call) -> bool:
-    """Whether nothing runs under the call's own claim, because its tool always needs confirmation."""
+    """Return whether nothing runs under the call's own claim, because its tool always needs confirmation."""
     return call.tool.manifest.requires_confirmation is True and not call.confirmed
 
 
 def _is_waiting(wire: bytes) -> bool:
-    """Whether an envelope says that the call is waiting for the user's decision."""
+    """Return whether an envelope says that the call is waiting for the user's decision."""
     # The substring check avoids parsing most envelopes.
     return b'"state":"waiting"' in wire and state_of(wire) is CallState.WAITING
 

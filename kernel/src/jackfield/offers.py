@@ -237,7 +237,7 @@ class Download:
     size_bytes: int
     run: Callable[[Callable[[int], None]], None]
     is_complete: Callable[[], bool]
-    """Whether the files exist, however they got there; called often, so it must be fast."""
+    """Returns whether the files exist, from whatever source; it is called often, so it must be fast."""
 
 
 class Undetected(NamedTuple):

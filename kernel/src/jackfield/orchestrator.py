@@ -66,7 +66,7 @@ class CallResult(NamedTuple):
     key: str = ""
     """The idempotency key of the claim that holds the outcome."""
     replayed: bool = False
-    """Whether it is the result of another delivery of the same call."""
+    """True if it is the result of another delivery of the same call."""
     call: Call | None = None
     """The call; None if the result was read from a record."""
 
@@ -126,7 +126,7 @@ class Observers:
         self.call_finished = tuple(
             each.call_finished for each in self._all if _implements(each, "call_finished")
         )
-        """What to call when a call was answered; `Orchestrator` does so for every call."""
+        """Functions to call when a call was answered; `Orchestrator` calls them for every call."""
         self._shadow_observers = [each for each in self._all if isinstance(each, ShadowObserver)]
         self._session_opened = [each for each in self._all if _implements(each, "session_opened")]
         self._turn_began = [each for each in self._all if _implements(each, "turn_began")]
@@ -180,7 +180,7 @@ class Observers:
 
 
 def _implements(observer: Observer, method: str) -> bool:
-    """Whether an observer has its own method, not the one of `Observer`, which does nothing."""
+    """Return whether an observer has its own method, not the one of `Observer`, which does nothing."""
     own = getattr(type(observer), method, None)
     return own is not None and own is not getattr(Observer, method)
 
@@ -211,7 +211,7 @@ class Orchestrator:
         self._enforce_returns = enforce_returns
         self._policies = tuple(policies)
         self.claims_calls = any(name == DUPLICATES for name, _, _ in self._policies)
-        """Whether the store has to accept the claim of a call before it runs."""
+        """True if the store must accept the claim of a call before it runs."""
         self._intents = intents or {}
         self._capabilities = capabilities or {}
         self.observers = Observers(observers)

@@ -62,8 +62,8 @@ def streaming(generate: Callable[[dict[str, Any], ToolContext], AsyncGenerator[A
 class PartialStream:
     """The partial results of one run: in order, at a limited rate, up to a limited number and size.
 
-    What comes too fast is not lost: it is sent together with what follows. What comes after the limits is
-    dropped, because the answer contains everything anyway.
+    Results that come too fast are sent together with the following ones. Results beyond the limits are
+    dropped, because the answer contains everything.
     """
 
     __slots__ = ("_bytes", "_held", "_next_at", "_number", "_open", "_receiver", "_timer")
@@ -102,7 +102,7 @@ class PartialStream:
                 self._timer = loop.call_later(delay, self._flush)
 
     def close(self) -> None:
-        """Send what is held back, because the outcome of the call follows."""
+        """Send the partial results that are held back, because the outcome of the call follows."""
         self._flush()
         self._open = False
 

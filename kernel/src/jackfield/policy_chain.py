@@ -162,7 +162,7 @@ async def _retry(
 
 
 def _overrides(check: SyncPolicy, name: str) -> bool:
-    """Whether a check overrides a method of `SyncPolicy`."""
+    """Return whether a check overrides a method of `SyncPolicy`."""
     return getattr(type(check), name) is not getattr(SyncPolicy, name)
 
 

@@ -183,8 +183,8 @@ class Runtime:
     def create_session(self, mode: Mode, **fields: Any) -> Session:
         """Create a session on this registry; the caller saves and announces it.
 
-        The settings decide on its toolset. A `toolset` in `fields` replaces that decision, and its name may
-        stand for it.
+        The settings decide on its toolset. A `toolset` in `fields` replaces that decision, and may be
+        given by its name.
         """
         toolset = fields.pop("toolset", None)
         if toolset is None or isinstance(toolset, str):
@@ -213,7 +213,7 @@ class Runtime:
 
         Raises `RegistryError` if another version of Jackfield saved it, and in development also if it is
         pinned to another registry, unless this host reloads its registry. In production with trusted keys,
-        it raises `UntrustedRegistryError` if the registry's signatures no longer hold.
+        it raises `UntrustedRegistryError` if the registry's signatures are no longer valid.
         """
         await self.check_signatures()
         try:
@@ -228,7 +228,7 @@ class Runtime:
         return session
 
     async def check_signatures(self) -> None:
-        """Raise `UntrustedRegistryError` if signatures that the deployment requires no longer hold."""
+        """Raise `UntrustedRegistryError` if signatures that the deployment requires are no longer valid."""
         required = self.registry.signatures
         if required is None or required.is_current():
             return
@@ -238,8 +238,8 @@ class Runtime:
             _log.error("no session is resumed: %s", error)
             # Users see this message, and paths and keys are none of their business.
             raise UntrustedRegistryError(
-                "the signatures of this host's registry no longer hold, so it resumes no sessions; its log "
-                "and `jackfield verify` say why"
+                "the signatures of this host's registry are no longer valid, so it resumes no sessions; "
+                "its log and `jackfield verify` say why"
             ) from None
 
     def _is_pinned_here(self, session: Session) -> bool:

@@ -119,7 +119,7 @@ class Store(Protocol):
         """
 
     async def holds(self, key: str) -> bool:
-        """Whether the caller holds a claim that will not expire at once; check it before a side effect."""
+        """Return whether the caller holds a claim that does not expire soon; call it before a side effect."""
 
     async def reclaim(self, key: str) -> bool:
         """Take over a claim that is in doubt; of several concurrent callers, one succeeds."""

@@ -107,7 +107,7 @@ def parse_arguments(text: str | bytes) -> tuple[dict[str, Any], bytes]:
 
 
 def _may_hide_faults(data: bytes) -> bool:
-    """Whether the text may contain an escaped colon, an integer beyond 64 bits, or too deep nesting."""
+    """Return whether the text may contain an escaped colon, an integer over 64 bits, or deep nesting."""
     if b"\\u" in data:
         return True
     if data.count(b"{") + data.count(b"[") > MAX_DEPTH:

@@ -18,13 +18,13 @@ class RepeatsCalls(Protocol):
     """A capability that may know that a call whose host died had no effect."""
 
     async def may_run_again(self, tool_id: str, session_id: str, args: Mapping[str, Any]) -> bool:
-        """Whether this host may run the call again."""
+        """Return whether this host may run the call again."""
 
 
 async def may_run_again(
     capabilities: Mapping[str, Any], tool: RegisteredTool, session_id: str, args: Mapping[str, Any]
 ) -> bool:
-    """Whether a capability that the tool requires lets this host run a call of a dead host again."""
+    """Return whether a capability that the tool requires lets this host run a call of a dead host again."""
     for name in tool.manifest.requires:
         capability = capabilities.get(name)
         if isinstance(capability, RepeatsCalls) and await capability.may_run_again(tool.id, session_id, args):

@@ -68,11 +68,11 @@ class Toolset:
         )
 
     def includes(self, tool_id: str) -> bool:
-        """Whether the toolset has a tool, if the registry has it."""
+        """Return whether the toolset has a tool, if the registry has it."""
         return self.tools is None or tool_id in self.tools
 
     def uses(self, tool: FrozenTool) -> bool:
-        """Whether its sessions use this implementation of a tool."""
+        """Return whether its sessions use this implementation of a tool."""
         tool_id = tool.manifest.tool_id
         return self.includes(tool_id) and self.implementation(tool_id) == tool.name
 
@@ -85,7 +85,7 @@ class Assigner(Protocol):
     """Decides on the arms of a new session."""
 
     def assign(self, toolset: Toolset | None, user: str | None, organisation: str | None) -> Toolset | None:
-        """Return the toolset with the arms of a new session; the same one if it takes part in nothing."""
+        """Return the toolset with the arms of a new session; unchanged if it takes part in no experiment."""
 
 
 class Toolsets:

@@ -1,4 +1,4 @@
-"""What each user holds at the moment on all hosts, such as live sessions: limits count it together.
+"""What each user currently holds on all hosts, such as live sessions; limits count the total.
 
 An entry belongs to the host that made it and counts only while that host reports. So nothing has to be
 renewed, and a host that was killed blocks its users for no longer than `hosts.SILENT_SECONDS`.

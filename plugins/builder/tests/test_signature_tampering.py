@@ -154,19 +154,20 @@ TAMPERING: dict[str, tuple[Callable[[SignedDeployment], Any], str]] = {
         "the registry file is not the one that was signed",
     ),
     "a tool removed from the registry": (replayed, "tool:sgn_two was signed but is missing"),
-    "a guide in the registry": (other_text, "tool:sgn_one is not what was signed"),
-    "a plugin in the registry": (other_plugin, "plugin:fab-enforcer:main is not what was signed"),
+    "a guide in the registry": (other_text, "tool:sgn_one differs from the signed version"),
+    "a plugin in the registry": (other_plugin, "plugin:fab-enforcer:main differs from the signed version"),
     "the statement": (in_statement(lambda s: s["predicate"].update(more=1)), ALTERED),
     "a tool's hash": (in_statement(forge("tool:sgn_one", "packageSha256")), ALTERED),
     "a plugin's hash": (in_statement(forge("plugin:", "packageSha256")), ALTERED),
     "the SBOM": (in_statement(altered_sbom), ALTERED),
     "a signed wrong hash of a tool": (
         in_statement(forge("tool:sgn_one", "codeSha256"), *BOTH),
-        "the statement does not describe this registry: tool:sgn_one is not what was signed",
+        "the statement does not describe this registry: tool:sgn_one differs from the signed version",
     ),
     "a signed wrong hash of a plugin": (
         in_statement(forge("plugin:", "sha256"), *BOTH),
-        "the statement does not describe this registry: plugin:fab-enforcer:main is not what was signed",
+        "the statement does not describe this registry: plugin:fab-enforcer:main differs from the signed "
+        "version",
     ),
     "a signed wrong hash of the registry": (
         in_statement(forge("registry:", "sha256"), *BOTH),

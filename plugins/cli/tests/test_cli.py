@@ -136,8 +136,8 @@ def test_tools_shows_a_changed_tool_as_withheld(site: Any) -> None:
     assert site.run("build").returncode == 0
     (folder / "handler.py").write_text("# something else\n")
     listed = {tool["toolId"]: tool["withheld"] for tool in site.run_json("tools")["tools"]}
-    assert listed == {"echo": "is not what was frozen (fab_echo)", "sound": None}
-    assert "withheld: is not what was frozen" in site.run("describe", "echo").stdout
+    assert listed == {"echo": "differs from the frozen version (fab_echo)", "sound": None}
+    assert "withheld: differs from the frozen version" in site.run("describe", "echo").stdout
 
 
 @pytest.mark.parametrize("command", ["tools", "tools --json", "describe echo", "plugins", "check", "--help"])

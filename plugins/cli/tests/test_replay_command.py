@@ -133,7 +133,7 @@ def test_removed_and_withheld_tools_are_told_apart(recording: Recording) -> None
     report = json.loads(done.stdout)
     assert done.returncode == 1
     assert changes(report) == [("broken", "withheld"), ("gone", "unknown")]
-    assert "is not what was frozen" in report["changes"][0]["detail"]
+    assert "differs from the frozen version" in report["changes"][0]["detail"]
 
 
 def test_mode_availability_and_rate_limits_refuse(recording: Recording) -> None:

@@ -242,7 +242,7 @@ async def test_a_running_host_keeps_its_version_if_the_next_one_may_not_be_used(
         for version, signed, problem in (
             (6, False, "is not the one that was signed"),
             (4, True, "version 4 is older than version 5"),
-            (5, True, "version 5 is in effect with other content"),
+            (5, True, "version 5 is in effect with different content"),
         ):
             folder.write(version, signed=signed, **aborted)
             await eventually(lambda problem=problem: refused(problem))  # type: ignore[misc]
@@ -316,10 +316,10 @@ async def test_a_forged_version_in_the_store_is_ignored(folder: ExperimentFolder
 @in_event_loop
 async def test_rollout_refuses_what_does_not_exist(folder: ExperimentFolder) -> None:
     unknown = await run(folder, "abort", "other")
-    assert "there is no experiment 'other'; there is speed" in unknown.output
+    assert "there is no experiment 'other'; known experiments: speed" in unknown.output
     assert "has no variant 'slow'" in (await run(folder, "promote", "speed", "slow")).output
     folder.write(shadow=True, control=0)
-    assert "is a shadow, which serves nobody" in (await run(folder, "promote", "speed")).output
+    assert "is a shadow, which serves no session" in (await run(folder, "promote", "speed")).output
 
 
 @pytest.mark.parametrize(

@@ -71,7 +71,7 @@ def with_one_signature(registry: Path) -> None:
 
 REFUSED: dict[Callable[[Path], None], str] = {
     without_envelope: "the registry is not signed",
-    with_another_tool: "tool:hst_look is not what was signed",
+    with_another_tool: "tool:hst_look differs from the signed version",
     with_another_statement: "0 of 2 required trusted keys signed",
     with_one_signature: "1 of 2 required trusted keys signed (alice)",
 }
@@ -127,7 +127,7 @@ def test_a_signed_registry_is_served_and_sessions_resume_only_while_it_is_intact
                     await back.say("resume", token=ada.token, lastEvent=ada.last_event)
                     assert (await back.until_closed())[0] == 1011
                     told = back.of("error")[0]["message"]
-                    assert "the signatures of this host's registry no longer hold" in told
+                    assert "the signatures of this host's registry are no longer valid" in told
                     assert str(signed.path) not in told
                 assert reason in host.output.read_text()
                 for path, content in intact.items():

@@ -30,11 +30,11 @@ class ClaimPhrase(NamedTuple):
     verb: str
     words: tuple[str, ...]
     regular: bool
-    """Whether the past form of the verb ends in `-ed`: other forms with the same stem are the same verb."""
+    """True if the past form of the verb ends in `-ed`: other forms with the same stem are the same verb."""
 
 
 def parse_phrase(text: str) -> ClaimPhrase:
-    """Read a phrase such as `added to your calendar`; raises `ValueError` with the reason if it is none."""
+    """Read a phrase such as `added to your calendar`; raises `ValueError` with the reason if invalid."""
     verb, *rest = text.lower().split()
     if verb in FUNCTION_WORDS or verb in AUXILIARIES:
         raise ValueError(f"{text!r} begins with {verb!r}, not with the past form of a verb, as in 'booked'")

@@ -39,11 +39,11 @@ UNANSWERED = UserAnswer("unanswered")
 
 
 class ModelRequest(NamedTuple):
-    """A text that a call wants from the model of its session: no tools, and nothing of the conversation."""
+    """A request for a text from the session's model, which gets no tools and no part of the conversation."""
 
     instructions: str
     messages: Sequence[tuple[Literal["user", "assistant"], str]]
-    """What was said, by whom; the last message is the user's."""
+    """The messages and their roles; the last message is the user's."""
     max_tokens: int
     """The maximum length of the answer."""
     seconds: float
@@ -102,7 +102,7 @@ class VoiceControl:
 
     @property
     def active(self) -> bool:
-        """Whether this is a voice session that has not ended."""
+        """True if this is a voice session that has not ended."""
         return self._session.mode == "voice" and self._session.active
 
     def end(self, after: Literal["current_turn", "farewell_spoken"] = "current_turn") -> Intent:

@@ -113,7 +113,7 @@ class ToolManifest(NamedTuple):
 
     @property
     def writes(self) -> bool:
-        """Whether the tool has side effects."""
+        """True if the tool has side effects."""
         return self.side_effects == "writes"
 
 

@@ -81,7 +81,7 @@ class FrozenTool(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The tool's id; for a variant `TOOL:VARIANT`, which no id can be."""
+        """The tool's id; for a variant `TOOL:VARIANT`, which is never a valid id."""
         return implementation_name(self.manifest.tool_id, self.manifest.variant)
 
     @property

@@ -152,7 +152,7 @@ class ToolResponse(NamedTuple):
 
     @property
     def ok(self) -> bool:
-        """Whether the call succeeded."""
+        """True if the call succeeded."""
         return self.failure is None
 
     def with_meta(self, **meta: Any) -> ToolResponse:

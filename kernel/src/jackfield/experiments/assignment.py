@@ -32,7 +32,7 @@ class Assignment(NamedTuple):
     group: int
     """The group of the subject."""
     shadow: bool = False
-    """Whether the variant runs only for comparison."""
+    """True if the variant runs only for comparison."""
 
     def to_wire(self) -> dict[str, Any]:
         """Return the assignment in the form in which a session saves it."""
@@ -52,7 +52,7 @@ class SubjectPosition(NamedTuple):
 
 
 def position(salt: str, subject: str) -> SubjectPosition:
-    """Return the position of a subject; another salt gives one that has nothing to do with it."""
+    """Return the position of a subject; a different salt gives an unrelated position."""
     hashed = hashlib.sha256(f"{salt}\0{subject}".encode("utf-8", "surrogatepass")).digest()
     # Scaled rather than taken modulo, so that every step has the same share of the hashes.
     step = int.from_bytes(hashed[:8], "big") * STEPS >> 64

@@ -30,7 +30,7 @@ class ExperimentsError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class GuardSettings:
-    """The bounds at which an experiment is aborted; 0 means that there is none."""
+    """The bounds at which an experiment is aborted; 0 means no bound."""
 
     min_calls: Annotated[int, Ge(1), Help("How many calls of an arm are needed before the bounds apply.")] = (
         100
@@ -43,12 +43,14 @@ class GuardSettings:
         float,
         Gt(0),
         Unit("seconds"),
-        Help("The bounds apply to all calls so far, and separately to those of this last period."),
+        Help(
+            "The bounds apply to all calls so far, and separately to those of the last period of this length."
+        ),
     ] = 600.0
 
     @property
     def is_bounded(self) -> bool:
-        """Whether there is a bound to guard."""
+        """True if there is a bound to guard."""
         return bool(self.max_error_percent or self.max_p95_ms)
 
 
@@ -59,7 +61,7 @@ class ExperimentSettings:
     tool: Annotated[NonEmpty, Help("The id of the tool.")]
     variants: Annotated[
         Mapping[NonEmpty, Percent],
-        Help("The share of each variant in percent, in steps of 0.01; for a shadow, how much is compared."),
+        Help("The share of each variant in percent, in steps of 0.01; for a shadow, the share compared."),
     ]
     control: Annotated[Percent, Help("The share that gets the tool as it is, for comparison.")] = 0.0
     by: Annotated[
@@ -68,7 +70,7 @@ class ExperimentSettings:
     ] = "user"
     shadow: Annotated[
         bool,
-        Help("Run the variant beside the tool and compare the answers; only for tools that do not write."),
+        Help("Run the variant alongside the tool and compare the answers; only for tools that do not write."),
     ] = False
     state: Annotated[
         Literal["running", "promoted", "aborted"],
@@ -76,13 +78,13 @@ class ExperimentSettings:
     ] = "running"
     winner: Annotated[str, Help("The variant that was promoted.")] = ""
     reason: Annotated[str, MaxLen(500), Help("Why it was promoted or aborted.")] = ""
-    description: Annotated[str, MaxLen(500), Help("What the experiment is about.")] = ""
+    description: Annotated[str, MaxLen(500), Help("A description of the experiment.")] = ""
     salt: Annotated[
         str,
         MaxLen(64),
         Help("A different salt assigns all subjects again.", default="the name of the experiment"),
     ] = ""
-    guard: Annotated[GuardSettings, Help("When it is aborted automatically.")] = field(
+    guard: Annotated[GuardSettings, Help("The bounds at which it is aborted automatically.")] = field(
         default_factory=GuardSettings
     )
 
@@ -104,7 +106,7 @@ class ExperimentSettings:
         if self.shadow and (len(self.variants) > 1 or self.control or self.state == "promoted"):
             raise ValueError("shadow: a shadow has one variant, no control, and cannot be promoted")
         if (self.state == "promoted") != bool(self.winner):
-            raise ValueError("winner: needed for the state `promoted`, and only for it")
+            raise ValueError("winner: required for the state `promoted`, and not allowed in any other state")
         if self.winner and self.winner not in self.variants:
             raise ValueError(f"winner: {self.winner!r} is not one of the variants")
 
@@ -186,7 +188,7 @@ class ExperimentsFile:
             if each.settings.state != "aborted" and owners.setdefault(each.tool, name) != name:
                 other = owners[each.tool]
                 raise ExperimentsError(
-                    f"{where} experiments.{name}: {other} is about {each.tool} too; abort or remove one"
+                    f"{where} experiments.{name}: {other} uses {each.tool} too; abort or remove one"
                 )
         return cls(read.version, named, data)
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from jackfield.registry.registry import Registry
 
 LOOK_SECONDS = 2.0
-"""How often a host looks for another version and for aborts."""
+"""How often a host checks for a new version and for aborts."""
 
 VERSION_KEY = "experiment/version/current"
 
@@ -43,7 +43,7 @@ class GuardAbort(NamedTuple):
     reason: str
     host: str
     at: float
-    """When, by the clock of the store."""
+    """The time of the abort, by the store's clock."""
 
 
 class Experiments:
@@ -62,7 +62,7 @@ class Experiments:
         self.problem = ""
         """Why the file is not in effect; empty if it is."""
         self.guarded = False
-        """Whether a plugin watches the bounds; it sets this when it starts."""
+        """True if a plugin watches the bounds; it sets this when it starts."""
         self._suspect: object = None
         self._store_problem = ""
         self._task: asyncio.Task[None] | None = None
@@ -87,7 +87,7 @@ class Experiments:
         self._in_effect = tuple(usable)
 
     def assign(self, toolset: Toolset | None, user: str | None, organisation: str | None) -> Toolset | None:
-        """Return the toolset with the arms of a new session; the same one if it takes part in nothing."""
+        """Return the toolset with the arms of a new session; unchanged if it takes part in no experiment."""
         variants: dict[str, str] = {}
         assigned: dict[str, Assignment] = {}
         for experiment in self._in_effect:
@@ -110,7 +110,7 @@ class Experiments:
         return Toolset(toolset.name, toolset.tools, {**toolset.variants, **variants}, assigned)
 
     def is_running(self, assignment: Assignment) -> bool:
-        """Whether the experiment of an assignment still runs; sessions keep their arm even if it does not."""
+        """Return whether the experiment of an assignment runs; sessions keep their arm after it ends."""
         return assignment.key not in self.aborts and any(
             each.key == assignment.key and not each.settings.winner for each in self._in_effect
         )
@@ -123,7 +123,7 @@ class Experiments:
         )
 
     async def start(self) -> None:
-        """Read what other hosts have shared, then look for changes until `close`."""
+        """Read what other hosts have shared, then check for changes until `close`."""
         await self.look()
         self._task = asyncio.get_running_loop().create_task(self._keep_looking())
 
@@ -137,7 +137,7 @@ class Experiments:
             )
 
     async def close(self) -> None:
-        """Stop looking for changes."""
+        """Stop checking for changes."""
         if self._task is not None:
             self._task.cancel()
             with suppress(asyncio.CancelledError):
@@ -149,17 +149,17 @@ class Experiments:
             try:
                 await self.look()
             except Exception:  # noqa: BLE001 - the version in effect stays, and the next look may succeed
-                _log.exception("cannot look for other experiments")
+                _log.exception("cannot check for changes of the experiments")
 
     async def look(self) -> None:
-        """Use a newer version, from the file or from the store, and learn of aborts."""
+        """Adopt a newer version from the file or the store, and read new aborts."""
         await self._look_at_file()
         try:
             if self._source.production:
                 await self._look_at_store()
             await self._look_for_aborts()
         except StoreUnavailableError as error:
-            _log.warning("cannot look for experiments in the store: %s", error)
+            _log.warning("cannot read the experiments in the store: %s", error)
 
     async def _look_at_file(self) -> None:
         stamp = self._source.stamp()

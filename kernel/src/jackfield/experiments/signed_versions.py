@@ -25,7 +25,7 @@ class SignedVersion(NamedTuple):
     envelope: bytes | None
 
     def to_wire(self) -> bytes:
-        """Return both as one value, so that nobody sees one without the other."""
+        """Return both as one value, so that no reader gets one without the other."""
         parts = (self.data, self.envelope or b"")
         return orjson.dumps([base64.b64encode(each).decode() for each in parts])
 
@@ -61,11 +61,11 @@ class ExperimentsSource:
 
     @property
     def checks_signatures(self) -> bool:
-        """Whether a version without enough signatures is refused."""
+        """True if a version without enough signatures is refused."""
         return self.production and bool(self._keys)
 
     def stamp(self) -> tuple[Stamp, Stamp]:
-        """Return what changes whenever the file or its envelope does."""
+        """Return a value that changes whenever the file or its envelope changes."""
         return file_stamp(str(self.path)), file_stamp(str(self._envelope))
 
     def read(self) -> SignedVersion:
@@ -103,7 +103,7 @@ class ExperimentsSource:
         return parsed
 
     def succeeds(self, new: ExperimentsFile, current: ExperimentsFile, where: str = "") -> bool:
-        """Whether a version replaces the current one; raises `ExperimentsError` if it is an older one.
+        """Return whether a version replaces the current one; raises `ExperimentsError` if it is an older one.
 
         In development an edited file counts, whatever its version.
         """
@@ -119,6 +119,6 @@ class ExperimentsSource:
             )
         if new.version == current.version:
             raise ExperimentsError(
-                f"{where}: version {new.version} is in effect with other content; increase `version`"
+                f"{where}: version {new.version} is in effect with different content; increase `version`"
             )
         return True

@@ -170,7 +170,7 @@ def _absent(member: Field[Any]) -> Any:
 
 
 def _is_constant(hint: Any) -> bool:
-    """Whether a member has one possible value, such as `type`."""
+    """Return whether a member has one possible value, such as `type`."""
     return get_origin(hint) is Literal and len(get_args(hint)) == 1
 
 

@@ -74,7 +74,7 @@ class _FirstMessage(ClientMessage):
     language: Annotated[str | None, MaxLen(35), doc("The user's language, as a BCP 47 tag.")] = None
     forms: Annotated[
         bool,
-        doc("Whether the client shows `form_request`; otherwise, and in voice, the assistant asks in words."),
+        doc("True if the client shows `form_request`; otherwise, and in voice, the assistant asks in words."),
     ] = False
 
 
@@ -433,7 +433,9 @@ class ToolProgress(SessionEvent):
         str | list[Any] | None,
         doc("The partial result: text that continues the one before, or further items."),
     ] = None
-    truncated: Annotated[bool, doc("Whether the limits are reached: no partial result follows.")] = False
+    truncated: Annotated[bool, doc("True if the limits are reached, so that no partial result follows.")] = (
+        False
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

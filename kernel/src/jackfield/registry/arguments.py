@@ -111,7 +111,7 @@ class Arguments:
         self._validator: jsonschema_rs.Draft202012Validator | None = None
         # Both are replaced by what they call, so that every later call finds that without a test.
         self.is_valid: Callable[[Any], bool] = lambda arguments: self.compile().is_valid(arguments)
-        """Whether arguments match the schema."""
+        """Returns whether arguments match the schema."""
         self.fill_defaults: _Fill = self._fill_first
         """Fills in the defaults of missing arguments, also nested ones; returns whether there were any."""
         if not deferred:

@@ -46,7 +46,7 @@ class RegistryError(Exception):
 
 
 class UntrustedRegistryError(RegistryError):
-    """The signatures of the registry stopped holding while it was served; the log says why."""
+    """The signatures of the registry became invalid while it was served; the log says why."""
 
 
 class RegisteredTool:
@@ -74,14 +74,14 @@ class RegisteredTool:
         self.handler = handler
         self.reads = not manifest.writes
         self.repeatable = self.reads or manifest.idempotent
-        """Whether running a call twice does no harm."""
+        """True if running a call twice does no harm."""
         self.volatile = self.reads and manifest.idempotent
-        """Whether the claim of a call may be lost in a power failure: reading again does no harm."""
+        """True if a power failure may lose the claim of a call, because reading again does no harm."""
         self.retrieves = manifest.category == "retrieval"
         self.needs_approval = manifest.requires_confirmation is True
         self.timeout = manifest.timeout_ms / 1000
         self.latency_budget = manifest.latency_budget_ms / 1000
-        """How long the handler should take at most, in seconds."""
+        """The longest time that the handler should take, in seconds."""
         self.registry_version = registry_version
         # Compiled at the first call, so that a host with hundreds of tools starts faster.
         self.arguments = Arguments(manifest.parameters, deferred=True)
@@ -220,7 +220,7 @@ class Registry(ToolCatalog):
         self.drift = drift or drift_for(snapshot, deployment)
         """The drift of the installed code; reused for plugins, so that nothing is hashed twice."""
         self.on_change: list[Callable[[], None]] = []
-        """What to call when other tools are offered, because tools were suspended, resumed or reloaded."""
+        """Functions to call when the offered tools change: suspended, resumed or reloaded."""
         self.shadow: Shadow | None = None
         """Returns a handler that runs a variant beside a tool; None if nothing is shadowed here."""
         self.signatures = signatures
@@ -347,7 +347,7 @@ class Registry(ToolCatalog):
 
     @property
     def reloadable(self) -> bool:
-        """Whether `reload` may replace the tools: in development, as long as the registry is not locked."""
+        """True if `reload` may replace the tools: in development, as long as the registry is not locked."""
         return not self._locked and self.deployment is Deployment.DEVELOPMENT and self._path is not None
 
     def snapshot(self) -> Snapshot:

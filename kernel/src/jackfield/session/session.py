@@ -248,7 +248,7 @@ class Session:
 
     @property
     def connected(self) -> bool:
-        """Whether events are published to clients."""
+        """True if events are published to clients."""
         return self.publish is not _discard
 
     def begin_turn(self, text: str = "") -> Turn:
@@ -303,7 +303,7 @@ class Session:
         return True
 
     async def is_current(self, store: Store) -> bool:
-        """Whether no other process has saved, taken over or deleted it since it was loaded or saved here.
+        """Return False if another process saved, took over or deleted it since it was loaded or saved here.
 
         A process that takes a session over removes the earlier record, see `remove_superseded`.
         """

@@ -149,7 +149,7 @@ class SettingDescription(NamedTuple):
     table: type | None = None
     """The dataclass of a nested table."""
     is_named: bool = False
-    """Whether there is a nested table for each of several names."""
+    """True if the setting has one nested table per name."""
     default_text: str = ""
     """The text to show as the default instead of the value."""
 
@@ -198,19 +198,19 @@ def _is_readable(hint: Any) -> bool:
 
 
 def is_required(field: Field[Any]) -> bool:
-    """Whether a field has no default."""
+    """Return whether a field has no default."""
     return field.default is MISSING and field.default_factory is MISSING
 
 
 def is_optional(hint: Any) -> bool:
-    """Whether a setting can be None, which means that it is not set."""
+    """Return whether a setting can be None, which means that it is not set."""
     while typing.get_origin(hint) is Annotated:
         hint = typing.get_args(hint)[0]
     return is_union(hint) and type(None) in typing.get_args(hint)
 
 
 def is_union(base: Any) -> bool:
-    """Whether a type is a union."""
+    """Return whether a type is a union."""
     return typing.get_origin(base) in (typing.Union, types.UnionType)
 
 

@@ -365,7 +365,7 @@ def show_value(value: Any) -> str:
 
 
 def _is_shaped(base: Any, value: Any) -> bool:
-    """Whether a value matches a type, regardless of its members and limits."""
+    """Return whether a value matches a type, regardless of its members and limits."""
     origin = typing.get_origin(base)
     if is_dataclass(base) or origin in MAPPINGS:
         return isinstance(value, Mapping)

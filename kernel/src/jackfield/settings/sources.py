@@ -103,7 +103,9 @@ class KernelSettings:
     ] = 0
     toolsets: Annotated[
         Mapping[SettingName, ToolsetSettings],
-        Help("Which tools, and which variant of each, users, roles and organisations get; by name."),
+        Help(
+            "Toolsets, by name: which tools, and which variant of each, users, roles and organisations get."
+        ),
     ] = field(default_factory=dict)
     experiments: Annotated[
         Path | None,
@@ -122,8 +124,9 @@ class KernelSettings:
         tuple[NonEmpty, ...],
         MaxLen(64),
         Help(
-            "Public keys whose signatures count, each as PEM text or as a path. With any, a production host "
-            "does not start, and resumes no session, if the registry's signatures do not hold."
+            "Public keys whose signatures count, each as PEM text or as a path. If there are any, a "
+            "production host neither starts nor resumes sessions unless enough valid signatures cover the "
+            "registry."
         ),
     ] = ()
     signature_threshold: Annotated[
@@ -205,7 +208,7 @@ class Settings(KernelSettings):
         return {key: value for key, value in self._table(kind, name).items() if key != "enabled"}
 
     def enabled(self, kind: str, name: str) -> bool:
-        """Whether an offer is used; `enabled = false` in its table switches it off."""
+        """Return whether an offer is used; `enabled = false` in its table switches it off."""
         return self._table(kind, name).get("enabled", True) is not False
 
     def _table(self, kind: str, name: str) -> Mapping[str, Any]:

@@ -38,4 +38,4 @@ class ToolsetSettings:
     organisations: Annotated[
         tuple[NonEmpty, ...], MaxLen(1000), Help("The organisations whose users get it.")
     ] = ()
-    everyone: Annotated[bool, Help("Whether users get it whom no other toolset is for.")] = False
+    everyone: Annotated[bool, Help("Use it for users who have no other toolset.")] = False

@@ -23,7 +23,7 @@ MAX_SIGNATURES = 64
 
 
 class SignatureError(SnapshotError):
-    """A registry's signatures do not hold, or cannot be checked; the message says what to do."""
+    """A registry's signatures are not valid, or cannot be checked; the message says what to do."""
 
 
 class UnsignedError(SignatureError):

@@ -35,7 +35,7 @@ class PublicKey(NamedTuple):
         return cls(key_id, name or short_id(key_id), key)
 
     def verifies(self, signature: bytes, data: bytes) -> bool:
-        """Whether this key made the signature."""
+        """Return whether this key made the signature."""
         from cryptography.exceptions import InvalidSignature
 
         try:

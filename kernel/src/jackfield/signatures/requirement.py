@@ -77,7 +77,7 @@ class RequiredSignatures:
         return Snapshot.parse(data, self._path)
 
     def is_current(self) -> bool:
-        """Whether nothing has changed since the last check, which then needs no repetition."""
+        """Return whether nothing has changed since the last check, so that it need not be repeated."""
         if self._loaded is None:
             return True
         is_expired = self._expires is not None and datetime.now(UTC) >= self._expires

@@ -57,7 +57,7 @@ class Statement(NamedTuple):
 
     @property
     def expires(self) -> datetime | None:
-        """When the signatures stop counting; None if they never do."""
+        """When the signatures expire; None if they never do."""
         text = self.predicate.get("expires")
         if text is None:
             return None
@@ -72,7 +72,7 @@ class Statement(NamedTuple):
         clauses = []
         for what, names in (
             (
-                "is not what was signed",
+                "differs from the signed version",
                 [n for n in subjects if self.subjects.get(n, subjects[n]) != subjects[n]],
             ),
             ("was not signed", [name for name in subjects if name not in self.subjects]),

@@ -1,4 +1,4 @@
-"""Verifies an envelope against trusted keys and a file, and says what holds and what does not."""
+"""Verifies an envelope against trusted keys and a file, and reports the result of each check."""
 
 from __future__ import annotations
 
@@ -35,20 +35,20 @@ class Verification(NamedTuple):
 
     facts: tuple[Fact, ...]
     signers: tuple[PublicKey, ...] = ()
-    """The distinct trusted keys whose signatures hold."""
+    """The distinct trusted keys whose signatures are valid."""
     statement: Statement | None = None
     """The signed statement; None unless enough trusted keys signed it."""
     snapshot: Snapshot | None = None
-    """The registry; None unless everything holds."""
+    """The registry; None unless every check passed."""
 
     @property
     def problems(self) -> str:
-        """What does not hold; empty if the registry may be served."""
+        """The checks that failed; empty if the registry may be served."""
         return "; ".join(fact.text for fact in self.facts if fact.holds is False)
 
     @property
     def expires(self) -> datetime | None:
-        """When the signatures stop counting."""
+        """When the signatures expire."""
         return self.statement.expires if self.statement else None
 
 

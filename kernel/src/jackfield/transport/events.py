@@ -27,7 +27,7 @@ class Audio(NamedTuple):
     """The audio item it belongs to, for `Connection.truncate`."""
 
     filler: bool = False
-    """Whether `SpeakingConnection.speak` produced it; it is not part of an answer and is never truncated."""
+    """True if `SpeakingConnection.speak` produced it; it is not part of an answer and is never truncated."""
 
 
 class Transcript(NamedTuple):

@@ -57,7 +57,7 @@ class ConnectionConfig:
     """The tools' guides by id, for transports that do not rely on the instructions alone."""
 
     history: tuple[Utterance, ...] = ()
-    """What was said before, if the conversation continues in a new connection."""
+    """The messages so far, if the conversation continues in a new connection."""
 
     resume: str | None = None
     """The last value of `Connection.resume`, to resume the provider's own session."""
@@ -77,7 +77,7 @@ class ConnectionConfig:
     """In voice: the guides, by id, of tools that are only available in text."""
 
     forms: bool = False
-    """Whether the client can show a tool's arguments as a form."""
+    """True if the client can show a tool's arguments as a form."""
 
     purpose: Literal["session", "summary"] = "session"
     """The use of the connection: a session with a user, or one text without tools, such as a summary."""
@@ -157,7 +157,7 @@ class StreamingConnection(Connection, Protocol):
 
 
 def is_streaming(connection: Connection) -> TypeGuard[StreamingConnection]:
-    """Whether a connection takes parts of a result."""
+    """Return whether a connection takes parts of a result."""
     return callable(getattr(connection, "send_partial", None))
 
 
@@ -194,7 +194,7 @@ class DescribedTransport(Transport, Protocol):
 
 
 def is_described(transport: Transport) -> TypeGuard[DescribedTransport]:
-    """Whether a transport describes itself."""
+    """Return whether a transport describes itself."""
     return callable(getattr(transport, "describe", None))
 
 

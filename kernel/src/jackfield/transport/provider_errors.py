@@ -17,7 +17,7 @@ class ProviderErrorKind(NamedTuple):
 
     @property
     def recoverable(self) -> bool:
-        """Whether the session continues without an action of the user."""
+        """True if the session continues without an action of the user."""
         return self.recovery in ("reconnect", "renew", "wait")
 
 

@@ -24,7 +24,7 @@ class EventQueue:
         self._changed = asyncio.Event()
         self._room = asyncio.Event()
         self.closed = False
-        """Whether `Closed` was added; later events are dropped."""
+        """True if `Closed` was added; later events are dropped."""
 
     def put_nowait(self, *events: Event) -> None:
         """Add events at once, even if the queue is full."""
