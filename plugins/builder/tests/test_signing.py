@@ -153,7 +153,7 @@ def test_a_new_registry_starts_a_new_envelope(deployment: SignedDeployment) -> N
     deployment.edit_registry(lambda wire: wire["tools"].pop())
     result = sign(deployment, "alice")
     assert result.exit_code == 0, result.output
-    assert "The envelope was about another registry and has been replaced." in result.output
+    assert "The existing envelope signed a different registry and has been replaced." in result.output
     assert [each["keyid"] for each in deployment.document()["signatures"]] == [deployment.key_id("alice")]
 
 
@@ -167,7 +167,7 @@ def test_a_signer_sees_how_the_statement_of_others_differs(deployment: SignedDep
     deployment.edit_statement(other, ["alice"])
     result = sign(deployment, "bob")
     assert result.exit_code == 0, result.output
-    assert "describes another environment than this one" in result.output
+    assert "describes an environment that differs from this one" in result.output
     assert "cryptography (1.0" in result.output
     assert "\x1b" not in result.output
 
@@ -175,7 +175,7 @@ def test_a_signer_sees_how_the_statement_of_others_differs(deployment: SignedDep
 def test_an_envelope_that_cannot_be_read_is_not_replaced(deployment: SignedDeployment) -> None:
     deployment.envelope.write_text("{")
     result = sign(deployment, "bob")
-    assert (result.exit_code, "remove the file to sign anew" in result.output) == (1, True)
+    assert (result.exit_code, "remove the file to create a new envelope" in result.output) == (1, True)
     assert deployment.envelope.read_text() == "{"
 
 
@@ -307,7 +307,7 @@ def test_usage_errors_say_what_is_missing(deployment: SignedDeployment) -> None:
     for arguments, reason in (
         (("sign",), "give --key FILE"),
         (("sign", "--public-key", "x"), "needs the setting `sign_command`"),
-        (("sign", "--key", "x", "--public-key", "x"), "exclude each other"),
+        (("sign", "--key", "x", "--public-key", "x"), "not both"),
         (("verify",), "no key to trust"),
     ):
         result = jackfield(*arguments, "--registry", deployment.registry)

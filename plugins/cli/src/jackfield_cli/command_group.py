@@ -78,7 +78,7 @@ BUILTIN_COMMANDS = {
     "sign": BuiltinCommand(
         "signatures",
         "sign",
-        "Sign the registry: write its envelope, or add your signature to those of others.",
+        "Sign the registry: write its envelope, or add your signature to it.",
     ),
     "store": BuiltinCommand("store", "store", "Create this deployment's store, or show its identity."),
     "tools": BuiltinCommand(

@@ -32,16 +32,16 @@ from jackfield.strict_json import pointer
 from jackfield_cli.recorded_calls import Outcome, RecordedCall
 
 MAX_SESSIONS = 10_000
-"""How many sessions are held; the one that was idle longest starts its turn again if it returns."""
+"""The maximum number of sessions in memory; if one that was evicted returns, its turn starts again."""
 
 KEPT_TURNS = 5
-"""How many turns of a session are held: a call may arrive in a turn whose successor has begun."""
+"""The maximum number of turns in memory per session: a call may arrive after the next turn has begun."""
 
 MAX_WAITING = 100
-"""How many calls of a session are held that waited for approval."""
+"""The maximum number of calls in memory per session that waited for approval."""
 
 MAX_PATHS = 20
-"""How many differing paths of an answer are named."""
+"""The maximum number of differing paths that are named for an answer."""
 
 # Their decisions depend on the call, its session and the calls before it, which are all recorded.
 _REPRODUCIBLE = frozenset({"modes", "availability", "rate_limits", "budgets", "loops"})
@@ -266,7 +266,7 @@ async def _not_run(args: dict[str, Any], ctx: ToolContext) -> ToolResponse:  # n
 
 
 def _is_comparable(tool: RegisteredTool) -> bool:
-    """Whether a tool may run to compare its answer: it only reads, here and not on a foreign server."""
+    """Return whether a tool may run to compare its answer: it is read-only and not on a foreign server."""
     return tool.reads and not tool.needs_approval and tool.frozen.origin is None
 
 

@@ -20,10 +20,10 @@ MAX_LINE = 1024 * 1024
 """The longest line that is read, in bytes; audit lines have at most 64 KiB."""
 
 WINDOW = 1000
-"""Audit lines are in the order in which calls ended; this many are held to restore the order of arrival."""
+"""Audit lines are in the order in which calls ended; this many are buffered to restore the arrival order."""
 
 MAX_TURN_CALLS = 10_000
-"""How many calls of one turn in a transcript are held until the turn ends."""
+"""The maximum number of calls of one turn in a transcript that are buffered until the turn ends."""
 
 _TRANSCRIPT_ARGUMENTS = 4000
 """A transcript cuts longer arguments at this length."""
@@ -40,7 +40,7 @@ _REFUSALS = {"MODE_RESTRICTED": "modes", "BUDGET_EXCEEDED": "budgets"}
 _AMBIGUOUS = frozenset({"AUTH", "RATE_LIMIT", "NOT_FOUND", "LOOP_DETECTED", "INTERNAL"})
 
 Outcome = Literal["ran", "asked", "invalid", "refused", "unknown", "withheld"]
-"""What became of a call: its handler started, the user was asked, or it ended before."""
+"""The outcome of a call: its handler started, the user was asked, or it ended before that."""
 
 
 class RecordedCall(NamedTuple):
@@ -60,15 +60,15 @@ class RecordedCall(NamedTuple):
     turn: int
     call_id: str | None
     outcome: Outcome | None
-    """None if the recording does not tell."""
+    """None if the recording does not contain it."""
     policy: str = ""
     """The policy that refused the call."""
     decided: bool = False
-    """Whether the line records the user's decision on a call that waited."""
+    """True if the line records the user's decision on a call that waited."""
     waived: bool = False
-    """Whether a policy waived the confirmation of this call."""
+    """True if a policy waived the confirmation of this call."""
     defaults_filled: bool = False
-    """Whether the arguments contain defaults that the host added."""
+    """True if the arguments contain defaults that the host added."""
     registry: str | None = None
     said: str = ""
     """The user's words in this turn."""
@@ -129,7 +129,10 @@ def _read(name: str, file: BinaryIO, on_line: Callable[[], None]) -> Iterator[Re
                 yield from transcript.flush()
             transcript = _Transcript.begin(wire)
             if transcript is None:
-                yield BadLine(place, "a session without a text `id` or a `mode` of `text` or `voice`")
+                yield BadLine(
+                    place,
+                    "a session whose `id` is not a string, or whose `mode` is neither `text` nor `voice`",
+                )
         elif transcript is not None and isinstance(wire.get("type"), str):
             yield from transcript.line(place, wire)
         else:
@@ -168,7 +171,7 @@ def _is_mode(value: object) -> TypeGuard[Mode]:
 
 
 def _is_incomplete(value: Any) -> bool:
-    """Whether a value contains something that the audit log redacted or cut."""
+    """Return whether a value contains something that the audit log redacted or cut."""
     if isinstance(value, str):
         return _PLACEHOLDER.search(value) is not None
     if isinstance(value, list):
@@ -201,18 +204,18 @@ def _audit_call(place: str, wire: Mapping[str, Any]) -> RecordedCall | None:
     """Return the call of a line; None if the line is about an earlier call or about no call."""
     decisions: Mapping[str, str] = wire["decisions"]
     if not isinstance(decisions, dict) or not all(isinstance(each, str) for each in decisions.values()):
-        raise TypeError("`decisions` is not an object of texts")
+        raise TypeError("`decisions` is not an object whose values are strings")
     about_calls = (decisions.get("duplicates", ""), decisions.get("bans", ""))
     if about_calls[0].startswith(("replayed", "settled as")) or about_calls[1].startswith("lifted by"):
         return None
     for name in ("tool", "session"):
         if not isinstance(wire[name], str):
-            raise TypeError(f"`{name}` is not a text")
+            raise TypeError(f"`{name}` is not a string")
     mode, turn, user, call_id = wire["mode"], wire["turn"], wire["user"], wire["callId"]
     if not _is_mode(mode) or type(turn) is not int:
         raise ValueError("`mode` or `turn` is invalid")
     if not isinstance(user, str | None) or not isinstance(call_id, str | None):
-        raise TypeError("`user` or `callId` is not a text")
+        raise TypeError("`user` or `callId` is not a string")
     outcome, policy = _audit_outcome(wire, decisions)
     arguments = wire.get("arguments")
     if not isinstance(arguments, dict) or outcome == "unknown" or (outcome == "invalid" and not decisions):
@@ -292,7 +295,7 @@ class _Transcript:
             self._turn = wire["turn"]
         elif kind == "tool_start":
             if not isinstance(tool, str) or not isinstance(wire.get("arguments"), str):
-                yield BadLine(place, "a `tool_start` without `tool` or without the text of its `arguments`")
+                yield BadLine(place, "a `tool_start` without `tool`, or without `arguments` as a string")
                 return
             if len(self._calls) >= MAX_TURN_CALLS:
                 yield from self.flush()

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def top_level(offers: Mapping[str, CommandOffer]) -> dict[str, str]:
-    """Return the names of the commands and groups that offers give, each with its line of help."""
+    """Return the names of the commands and groups that plugins offer, each with its line of help."""
     lines: dict[str, str] = {}
     for name, offer in offers.items():
         group, _, subcommand = name.partition(" ")
@@ -29,7 +29,7 @@ def top_level(offers: Mapping[str, CommandOffer]) -> dict[str, str]:
 
 
 def load_command(name: str, offers: Mapping[str, CommandOffer]) -> click.Command | None:
-    """Return the command of a name, with all subcommands that offers give it."""
+    """Return a command by its name, with all subcommands that plugins offer for it."""
     own = offers.get(name)
     parts = {
         each.removeprefix(f"{name} "): offer for each, offer in offers.items() if each.startswith(f"{name} ")

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from jackfield_builder.snapshot_diff import SnapshotChange
 
 _MAX_NAMES = 3
-"""Up to this many tools are listed by name; more are counted."""
+"""The maximum number of tools listed by name; the others are only counted."""
 
 
 @click.command()

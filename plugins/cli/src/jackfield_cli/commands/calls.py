@@ -60,7 +60,7 @@ def list_(settings: Settings, in_doubt: bool, as_json: bool) -> None:  # noqa: A
 
 @calls.command()
 @click.argument("key")
-@click.option("--ran/--not-run", "ran", default=None, help="Whether the call took effect.")
+@click.option("--ran/--not-run", "ran", default=None, help="State whether the call took effect.")
 @click.option("--data", metavar="JSON", help="The call's result, as its tool would have returned it.")
 @with_registry
 @as_json

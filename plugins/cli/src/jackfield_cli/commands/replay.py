@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from jackfield_cli.recorded_calls import BadLine, RecordedCall
 
 MAX_FILES = 500
-"""How many files are read together; each one stays open."""
+"""The maximum number of files that are read together; each stays open."""
 
 MAX_BAD_LINES = 20
-"""How many lines that cannot be read are shown; all are counted."""
+"""The maximum number of unreadable lines that are shown; all are counted."""
 
 PROGRESS_LINES = 25_000
 """Progress is printed after this many lines."""
@@ -55,7 +55,7 @@ FAILING = ("invalid", "refused", "withheld", "unknown", "confirmation", "no_conf
 @click.option(
     "--answers",
     is_flag=True,
-    help="Also run tools that only read, and compare their answers with those in transcripts.",
+    help="Also run read-only tools, and compare their answers with those in transcripts.",
 )
 @click.option(
     "--deadline",
@@ -67,7 +67,11 @@ FAILING = ("invalid", "refused", "withheld", "unknown", "confirmation", "no_conf
 )
 @click.option("--tool", "tools", multiple=True, metavar="TOOL", help="Report only this tool; repeatable.")
 @click.option(
-    "--role", "roles", multiple=True, metavar="ROLE", help="Users have this role, and no others; repeatable."
+    "--role",
+    "roles",
+    multiple=True,
+    metavar="ROLE",
+    help="A role that users are assumed to have (default: all roles); repeatable.",
 )
 @click.option(
     "--limit",
@@ -84,10 +88,10 @@ def replay(settings: Settings, recordings: tuple[str, ...], as_json: bool, **opt
 
     FILEs are audit logs (written with `arguments = true`) or transcripts (`jackfield sessions export`), in
     any order; - reads standard input. Calls pass the policies and the validation of the registry. Nothing is
-    run or changed, except that --answers runs tools that only read. --registry names the registry of the
-    recording, which tells which arguments were defaults. The exit status is 1 if a call would be invalid,
-    refused, withheld, unknown or answered differently, or if its confirmation changes, and if a line cannot
-    be read.
+    run or changed, except that --answers runs read-only tools. --registry names the registry with which the
+    calls were recorded; it shows which arguments were defaults. The exit status is 1 if a call would be
+    invalid, refused, withheld, unknown or answered differently, if its confirmation changes, or if a line
+    cannot be read.
     """
     import asyncio
 
@@ -200,13 +204,13 @@ class _Report:
         return sum(self._totals()[verdict] for verdict in FAILING)
 
     def count_line(self) -> None:
-        """Count a line, and print the progress now and then."""
+        """Count a line, and print the progress at regular intervals."""
         self.lines += 1
         if self.lines % PROGRESS_LINES == 0:
             echo(f"{self.lines} lines read, {self.calls} calls replayed", err=True)
 
     def add_bad_line(self, bad: BadLine) -> None:
-        """Count a line that cannot be read, and show it unless many were shown."""
+        """Count an unreadable line, and show it unless the maximum was shown already."""
         self.bad_lines += 1
         if self.bad_lines <= MAX_BAD_LINES:
             self._shown_bad_lines.append(bad)
@@ -254,7 +258,7 @@ class _Report:
         }
 
     def print(self, version: str) -> None:
-        """Print the report for people: each tool that changes, with a few of its calls."""
+        """Print a readable report: each tool that changes, with a few of its calls."""
         for tool in sorted(self._counts):
             counts = self._counts[tool]
             changed = [verdict for verdict in _HEADINGS if counts[verdict]]

@@ -35,13 +35,13 @@ MAX_SHOWN = 10
 @click.option(
     "--public-key",
     metavar="FILE",
-    help="The public key of `sign_command`, which is then used instead of a private key.",
+    help="The public key of `sign_command`; signs with that command instead of a private key.",
 )
 @click.option(
     "--expires",
     type=click.DateTime(["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S"]),
     metavar="TIME",
-    help="The signatures stop counting at this time (UTC); only for the first signature.",
+    help="The signatures expire at this time (UTC); only for the first signature.",
 )
 @_experiments
 @with_registry
@@ -55,7 +55,7 @@ def sign(
     of_experiments: bool,
     as_json: bool,
 ) -> None:
-    """Sign the registry: write its envelope, or add your signature to those of others.
+    """Sign the registry: write its envelope, or add your signature to it.
 
     The signed statement contains the hashes of the registry file and of every tool and plugin, and a bill of
     materials (CycloneDX) of the installed packages. The passphrase of the key comes from
@@ -74,9 +74,11 @@ def sign(
         print_json({**done._asdict(), "path": str(done.path), "key": done.key.key_id})
         return
     if done.replaced:
-        echo("The envelope was about another registry and has been replaced.", err=True)
+        echo("The existing envelope signed a different registry and has been replaced.", err=True)
     if done.unlike:
-        echo("The statement that others signed describes another environment than this one:", err=True)
+        echo(
+            "The statement that others signed describes an environment that differs from this one:", err=True
+        )
         for line in done.unlike[:MAX_SHOWN]:
             echo(f"  {printable(line)}", err=True)
         if len(done.unlike) > MAX_SHOWN:
@@ -107,12 +109,12 @@ def experiments_path(settings: Settings) -> Path:
 
 
 def signer_of(settings: Settings, key_file: Path | None, public_key: str | None) -> Signer:
-    """Return who signs: the owner of a private key, or `sign_command`."""
+    """Return the signer: a private key, or `sign_command`."""
     from jackfield.signatures.public_keys import read_public_key
     from jackfield_builder.signatures.signers import PASSPHRASE, CommandSigner, read_signer
 
     if key_file and public_key:
-        raise click.UsageError("--key and --public-key exclude each other")
+        raise click.UsageError("use --key or --public-key, not both")
     if key_file:
         return read_signer(key_file, os.environ.get(PASSPHRASE))
     if not public_key:
@@ -143,7 +145,7 @@ def verify(
     """Verify the registry's signatures offline.
 
     Keys and threshold come from `trusted_keys` and `signature_threshold` unless they are given. The exit
-    status is 1 if the signatures do not hold.
+    status is 1 if the signatures do not meet this requirement.
     """
     sources = keys or settings.trusted_keys
     if not sources:
@@ -163,7 +165,7 @@ def verify(
             mark = {True: "yes", False: "NO", None: "-"}[fact.holds]
             echo(f"  {mark:<3}  {printable(fact.text)}")
         what = "do not use these experiments" if of_experiments else "do not serve this registry"
-        verdict = f"does not hold; {what}" if checked.problems else "holds"
+        verdict = f"is not met; {what}" if checked.problems else "is met"
         echo(f"{path}: the signature requirement {verdict}")
     if checked.problems:
         raise SystemExit(1)
@@ -239,7 +241,7 @@ def new(name: Path, no_passphrase: bool) -> None:
 @keys.command(name="id")
 @click.argument("public_key")
 def key_id(public_key: str) -> None:
-    """Print the id of a public key, as it stands in envelopes."""
+    """Print the id of a public key, as it appears in envelopes."""
     with reported():
         from jackfield.signatures.public_keys import read_public_key
 
