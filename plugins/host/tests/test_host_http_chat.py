@@ -170,7 +170,7 @@ def test_invalid_chat_messages_are_refused(host_folder: HostFolder) -> None:
             unknown = await ada.post("/chat", json={"message": "a"}, headers={SESSION: f"{'0' * 32}.x"})
             assert [each.status_code for each in (empty, extra, unknown)] == [400, 400, 404]
             assert (
-                "mode: there is no such member; known are message, timeZone, language."
+                "mode: there is no such member; known names: message, timeZone, language."
                 in extra.json()["error"]["message"]
             )
             async with host.client("voice") as spoken:

@@ -83,7 +83,7 @@ async def open_host(
         for name, key in options.keys.items():
             if key.toolset is not None and key.toolset not in settings.toolsets:
                 known = ", ".join(settings.toolsets) or "none"
-                fault = f"there is no toolset {key.toolset!r} in [toolsets]; there is {known}"
+                fault = f"there is no toolset {key.toolset!r} in [toolsets]; defined toolsets: {known}"
                 faults.add(f"[host.keys.{name}] toolset: {fault}")
         runtime = await start_runtime(
             settings,

@@ -67,7 +67,7 @@ class RequestContext:
 
     @property
     def is_operator(self) -> bool:
-        """Whether the request comes from an operator."""
+        """True if the request comes from an operator."""
         return self.host.is_operator(self.identity)
 
     def require_operator(self) -> None:
@@ -118,25 +118,29 @@ class RequestContext:
             return model.model_validate(value, by_name=False)
         except StrictJsonError as error:
             fault = error.faults[0]
-            raise HttpError(400, "invalid", f"The body, at {fault.where}: {fault.message}.") from None
+            raise HttpError(400, "invalid", f"Invalid body at {fault.where}: {fault.message}.") from None
         except ValidationError as error:
             members = [str(field.alias) for field in model.model_fields.values()]
             sentence = describe_error(error, lambda _: members)
             end = "" if sentence.endswith("?") else "."
-            raise HttpError(400, "invalid", f"The body, at {sentence}{end}") from None
+            raise HttpError(400, "invalid", f"Invalid body at {sentence}{end}") from None
 
     def query_limit(self) -> int:
         """Return the query parameter `limit`."""
         given = self.request.query_params.get("limit", str(DEFAULT_LIMIT))
         if not (given.isascii() and given.isdecimal() and len(given) <= 4 and 1 <= int(given) <= MAX_LIMIT):
-            raise HttpError(400, "invalid", f"The query, at limit: expected a number from 1 to {MAX_LIMIT}.")
+            raise HttpError(
+                400, "invalid", f"Invalid query parameter `limit`: expected a number from 1 to {MAX_LIMIT}."
+            )
         return int(given)
 
     def query_choice(self, name: str, choices: tuple[str, ...]) -> str | None:
         """Return a query parameter that must be one of `choices`, or None if it is absent."""
         given = self.request.query_params.get(name)
         if given is not None and given not in choices:
-            raise HttpError(400, "invalid", f"The query, at {name}: expected one of {', '.join(choices)}.")
+            raise HttpError(
+                400, "invalid", f"Invalid query parameter `{name}`: expected one of {', '.join(choices)}."
+            )
         return given
 
 
@@ -198,7 +202,7 @@ class Endpoint:
     auth: Literal["user", "public"] = "user"
     """Who may call it: authenticated users, or every client whose `Host` and `Origin` are accepted."""
     safe: bool = True
-    """Whether a request changes nothing; if not, a `GET` has no `HEAD`."""
+    """True if requests change nothing; otherwise, a `GET` route has no `HEAD`."""
 
     @property
     def name(self) -> str:

@@ -40,7 +40,10 @@ _STATUSES = {
 
 _ROUTING_ERRORS = {
     404: ("no_such_path", "There is no endpoint at this path; GET /openapi.json lists the endpoints."),
-    405: ("wrong_method", "This path does not support the method; the `Allow` header lists those it does."),
+    405: (
+        "wrong_method",
+        "This path does not support the method; the `Allow` header lists the methods that it supports.",
+    ),
 }
 
 

@@ -1,4 +1,4 @@
-"""The heartbeat of a host: its regular report to the store, which lists and limits of all hosts rely on."""
+"""The heartbeat of a host: its regular report to the store. Lists and limits across hosts rely on it."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ from jackfield_host.settings import HostSettings
 _log = logging.getLogger(__name__)
 
 RESOURCE_METADATA = "/.well-known/oauth-protected-resource"
-"""The path below which a plugin can describe, by its prefix, who issues tokens for it (RFC 9728)."""
+"""Below this path, a plugin can describe under its prefix which servers issue tokens for it (RFC 9728)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -100,7 +100,7 @@ class SettleBody(RequestBody):
     )
 
     key: str = Field(min_length=1, max_length=1024, description="The key that `GET /calls` lists.")
-    ran: bool = Field(description="Whether the call took effect.")
+    ran: bool = Field(description="True if the call took effect.")
     data: Any = Field(None, description="The result, as the tool would have returned it; only with `ran`.")
 
     @field_validator("data")

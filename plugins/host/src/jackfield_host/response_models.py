@@ -118,7 +118,7 @@ class DecisionResponse(ResponseModel):
     """The outcome of a call that waited for confirmation."""
 
     approved: bool = Field(
-        description="Whether the user approved it; false also if there was no decision in time."
+        description="True if the user approved it; false also if there was no decision in time."
     )
     state: CallStateName = Field(description="As in GET /tasks/{call_id}.")
     tool: str
@@ -156,7 +156,7 @@ class TaskResponse(ResponseModel):
 
 
 class HealthResponse(ResponseModel):
-    """Whether the host accepts sessions."""
+    """The health of the host: whether it accepts sessions."""
 
     status: Literal["healthy", "degraded", "unhealthy"]
     registry: bool
@@ -175,7 +175,7 @@ class LiveResponse(ResponseModel):
 
 
 class ReadyResponse(ResponseModel):
-    """Whether a load balancer should send new clients to this host."""
+    """The readiness of the host: whether a load balancer should send new clients to it."""
 
     status: Literal["ready", "not_ready"]
     reasons: list[str] = Field(description="Why it should not; empty if it should.")
@@ -275,12 +275,12 @@ class StatusResponse(ResponseModel):
         description="`off` if there is no model provider; `providerChoice.hints` say how to turn them on."
     )
     modes: list[Mode]
-    browser_calls: bool = Field(description="Whether GET /session can prepare WebRTC calls.")
+    browser_calls: bool = Field(description="True if GET /session can prepare WebRTC calls.")
     registry: str
     versions: VersionInfo
     uptime: float
     draining: bool
-    development: bool = Field(description="Whether `jackfield dev` reloads the tools.")
+    development: bool = Field(description="True if `jackfield dev` reloads the tools.")
     sessions: SessionCounts
     limits: ClientLimits
     tools: int
@@ -432,8 +432,8 @@ class SessionSummary(ResponseModel):
         description="The state of a session that is live on this host; otherwise `open`, `ended`, or "
         "`expired` after 24 hours."
     )
-    live: bool = Field(description="Whether the session is live on a host.")
-    connected: bool = Field(description="Whether a client is connected to it.")
+    live: bool = Field(description="True if the session is live on a host.")
+    connected: bool = Field(description="True if a client is connected to it.")
     host: str | None = Field(description="The name of the host on which it is live.")
     began_at: float
     last_at: float = Field(description="The time of the last message.")
@@ -461,7 +461,7 @@ class DeletedSession(ResponseModel):
 class SessionList(ResponseModel):
     """Sessions, the latest first."""
 
-    all_users: bool = Field(description="Whether the list has the sessions of all users, not only your own.")
+    all_users: bool = Field(description="True if the list has the sessions of all users, not only your own.")
     complete: bool = Field(description="True if there are no older sessions.")
     sessions: list[SessionSummary]
 
@@ -496,7 +496,7 @@ class CallInDoubt(ResponseModel):
 class CallsInDoubt(ResponseModel):
     """The calls in doubt, the oldest first."""
 
-    complete: bool = Field(description="Whether the list is complete.")
+    complete: bool = Field(description="True if the list is complete.")
     calls: list[CallInDoubt]
 
 
@@ -518,7 +518,7 @@ class DownloadProgress(ResponseModel):
     size_bytes: int
     received_bytes: int
     error: str | None = Field(description="Why the last attempt failed, and how to fix it.")
-    needs_restart: bool = Field(description="Whether the host uses it only after a restart.")
+    needs_restart: bool = Field(description="True if the host uses it only after a restart.")
 
 
 class DownloadList(ResponseModel):

@@ -320,9 +320,9 @@ class HostSettings(AccessSettings):
         Literal["debug", "info", "warning", "error"], Help("How much the host writes to its log.")
     ] = "info"
     log_format: Annotated[
-        Literal["text", "json"], Help("Whether the log is written for people (`text`) or programs (`json`).")
+        Literal["text", "json"], Help("The log format: `text` for people, `json` for programs.")
     ] = "text"
-    access_log: Annotated[bool, Help("Whether every request is logged.")] = False
+    access_log: Annotated[bool, Help("Log every request.")] = False
 
     @classmethod
     def load(

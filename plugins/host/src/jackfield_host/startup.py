@@ -46,9 +46,9 @@ async def start_runtime(
 ) -> Runtime:
     """Start a runtime with a working provider and store; one `SettingsError` reports every fault.
 
-    If the settings are not `certain`, because keys of the file are faulty, faults that may only follow from
-    that are omitted: a registry, provider or store that was meant to have another name. `one_of_several`
-    processes need a store that they share.
+    If the settings are not `certain`, because keys of the file are faulty, faults that may only be
+    consequences of that are omitted: a registry, provider or store that was meant to have another name.
+    `one_of_several` processes need a store that they share.
     """
     # A host that cannot start because of the keys or of [host] creates nothing.
     may_create = not faults

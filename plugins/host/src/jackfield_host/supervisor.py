@@ -40,7 +40,7 @@ FIRST_DELAY, MAX_DELAY = 0.5, 30.0
 """The delays before a worker that died early is restarted: each is twice the one before."""
 
 SPARE_SECONDS = 2.0
-"""How much later than a worker itself the parent ends a worker that should have stopped."""
+"""How long after the worker's own deadline the parent ends a worker that should have stopped."""
 
 MAX_MESSAGE = 1_000_000
 """The maximum size of a worker's message."""
@@ -111,7 +111,7 @@ class Supervisor:
         """When to restart the workers that died."""
         self._early_deaths: Counter[int] = Counter()
         self._is_serving = False
-        """Whether all workers have been ready."""
+        """True if all workers have been ready."""
         self._summary: dict[str, Any] = {}
         self._kill_at: float | None = None
         """When workers that should have stopped are killed; None while the host is not stopping."""

@@ -80,7 +80,7 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     """Suggest the known name that is closest to an unknown one, or list the known names."""
     known = list(known)
     close = get_close_matches(name, known, 1)
-    return f"did you mean {close[0]!r}?" if close else f"known are {', '.join(known)}"
+    return f"did you mean {close[0]!r}?" if close else f"known names: {', '.join(known)}"
 
 
 def _describe(error: Mapping[str, Any]) -> str:

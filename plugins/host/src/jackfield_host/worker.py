@@ -1,8 +1,8 @@
 """One of several worker processes that serve a port together: its connection to the parent, and its server.
 
 The worker obeys its parent, not the terminal: the first signal drains it, and only the parent stops it at
-once. It ends when the parent is gone, because nobody would restart or stop it any more, and because it would
-keep the port in use.
+once. It ends when the parent is gone: otherwise nothing would restart or stop it, and it would keep the port
+in use.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class ParentConnection(StatusNotifier):
         self._tell(READY, summary)
 
     def on_stop(self, stop: Callable[[bool], None]) -> None:
-        """Set what happens when the parent asks this worker to stop; the argument is true for at once."""
+        """Set what to call when the parent asks this worker to stop; the argument is True for at once."""
         self._stop = stop
 
     def alive(self) -> None:

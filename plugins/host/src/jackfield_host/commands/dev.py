@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 _KEEP_PREVIOUS = "_JACKFIELD_DEV_KEEP_PREVIOUS"
-"""Set by a process that starts itself again after it has made a backup of the first registry."""
+"""Set by a process that restarts itself after it has made a backup of the first registry."""
 
 
 @click.command()

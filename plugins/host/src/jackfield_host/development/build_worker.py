@@ -36,9 +36,9 @@ class WorkerResult(NamedTuple):
     folders: Sequence[str] = ()
     """The folders and files that the registry was built from, without those of an installed wheel."""
     tool_folders: Sequence[str] = ()
-    """Those of them that are packages of tools, so that a change needs no restart."""
+    """The tool packages among them; a change to these needs no restart."""
     replaced: bool = False
-    """Whether the registry that was written replaced another version."""
+    """True if the registry that was written replaced another version."""
 
     @property
     def errors(self) -> list[Mapping[str, Any]]:
@@ -222,7 +222,7 @@ def _build(request: Mapping[str, Any]) -> WorkerResult:
 def declared_sources(settings: Settings) -> list[EntryPoint]:
     """Return the entry points whose packages a build reads, whether or not their files can be read.
 
-    The tools of an unreadable family are unknown, so every family counts that is not denied.
+    The tools of an unreadable family are unknown, so every family that is not denied counts.
     """
     from jackfield.distributions import FAMILIES
     from jackfield_builder.entry_points import Selection, read_entry_points

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 MAX_NAMES = 6
-"""Up to this many tools are listed by name; more are counted."""
+"""The maximum number of tools listed by name; the others are only counted."""
 
 
 class Reloader:
@@ -41,7 +41,7 @@ class Reloader:
         shown = [each for each in first.findings if each["severity"] != "note"]
         self.status = DevelopmentStatus(shown, watch.accept_listings)
         self.restart_requested = False
-        """True if the process has to start again to serve what changed."""
+        """True if the process must restart to serve the changes."""
         self._worker = worker
         self._say = say
         self._tool_folders = [Path(folder) for folder in first.tool_folders]
@@ -80,9 +80,7 @@ class Reloader:
         started = time.monotonic()
         if changes.projects:
             names = ", ".join(sorted(_shown(path) for path in changes.projects))
-            self._say(
-                f"{names} changed: entry points and dependencies apply after the project is installed again."
-            )
+            self._say(f"{names} changed: reinstall the project to apply its entry points and dependencies.")
         if not (changes.sources or changes.settings or changes.is_external):
             if changes.prompts:
                 await self._reload_prompts(host)
@@ -110,7 +108,7 @@ class Reloader:
         runtime, sessions = host.sessions.runtime, host.sessions
         path, before = runtime.registry.path, runtime.registry.snapshot()
         if result.version == before.version or path is None:
-            message = f"{_names(changes)}: nothing changes for the registry {before.version}"
+            message = f"{_names(changes)}: no change to registry {before.version}"
             await self._report(result, message)
             return
         try:
@@ -177,9 +175,9 @@ def _changed_tools(before: Snapshot, after: Snapshot) -> list[str]:
 def _names(changes: SourceChanges) -> str:
     names = sorted({_shown(path) for path in changes.sources})
     if changes.listings:
-        names.append("what other systems list")
+        names.append("the listings of other systems")
     if not names:
-        return "the settings" if changes.settings else "what was saved during the start"
+        return "the settings" if changes.settings else "files saved during startup"
     return ", ".join(names) if len(names) <= MAX_NAMES else f"{len(names)} files"
 
 

@@ -12,22 +12,22 @@ from pathlib import Path
 from watchfiles import Change, DefaultFilter, awatch
 
 SETTLE_MS = 50
-"""Changes within this time are one change: an editor writes several files at once."""
+"""Changes within this time count as one: an editor writes several files at once."""
 
 INSTALL_SECONDS = 1.0
-"""How long installed distributions must stay unchanged: an installer removes one before it writes it."""
+"""How long installed distributions must stay unchanged: an installer removes the old one first."""
 
 METADATA = (".dist-info", ".egg-info", ".pth", ".egg-link")
 
 TEMPORARY = ("~", ".part", ".tmp")
-"""How the names of backups and unfinished files end."""
+"""The suffixes of backups and unfinished files."""
 
 PROJECT = "pyproject.toml"
 
 
 @dataclass(slots=True)
 class SourceChanges:
-    """What changed since the last look."""
+    """The changes since the last check."""
 
     sources: set[Path] = field(default_factory=set)
     settings: bool = False
@@ -35,16 +35,16 @@ class SourceChanges:
     projects: set[Path] = field(default_factory=set)
     """The `pyproject.toml` files that changed."""
     installed: bool = False
-    """Whether a distribution was installed or removed."""
+    """True if a distribution was installed or removed."""
     listings: bool = False
-    """Whether an operator accepts what other systems list now, such as MCP servers."""
+    """True if an operator accepts what other systems list now, such as MCP servers."""
 
     def __bool__(self) -> bool:
         return bool(self.sources or self.settings or self.prompts or self.projects or self.is_external)
 
     @property
     def is_external(self) -> bool:
-        """Whether something changed that is no file of this deployment."""
+        """True if something other than a file of this deployment changed."""
         return self.installed or self.listings
 
     def add(self, other: SourceChanges) -> None:
@@ -156,12 +156,12 @@ async def _changes(folders: list[Path], *, recursive: bool) -> AsyncIterator[set
 
 
 def _is_temporary(path: Path) -> bool:
-    """Whether a path relative to what is watched is hidden, or an unfinished file or a backup."""
+    """Return whether a path relative to what is watched is hidden, or an unfinished file or a backup."""
     return path.name.endswith(TEMPORARY) or any(part.startswith(".") for part in path.parts)
 
 
 def _has_metadata(place: str) -> bool:
-    """Whether distributions are installed in a folder of `sys.path`."""
+    """Return whether distributions are installed in a folder of `sys.path`."""
     folder = Path(place)
     return folder.is_dir() and any(path.name.endswith(METADATA) for path in folder.iterdir())
 

@@ -43,7 +43,7 @@ async def sdp(context: RequestContext) -> Response:
     transport = _browser_transport(context)
     body = await context.body(SdpOfferBody)
     if not re.match(SDP_OFFER, body.sdp):
-        raise HttpError(400, "invalid_sdp", "The body, at sdp: this is not an SDP offer with audio.")
+        raise HttpError(400, "invalid_sdp", "Invalid body at sdp: this is not an SDP offer with audio.")
     token = context.require_session_token()
     call = BrowserCallTransport(transport, body.sdp)
     try:

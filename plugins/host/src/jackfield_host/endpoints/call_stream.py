@@ -37,7 +37,7 @@ Outcome = tuple[dict[str, Any], int]
 
 
 def wants_stream(context: RequestContext) -> bool:
-    """Whether the client asks for server-sent events."""
+    """Return whether the client asks for server-sent events."""
     return EVENT_STREAM in context.request.headers.get("Accept", "")
 
 
@@ -49,7 +49,7 @@ def stream_call(
     running = asyncio.ensure_future(outcome)
 
     def stop_waiting() -> None:
-        """End only the waiting: the call itself is shielded."""
+        """Stop waiting; the call itself is shielded and continues."""
         running.cancel()
 
     return EventStream(_events(context, session, call_id, after, running), on_end=stop_waiting)

@@ -78,7 +78,7 @@ async def chat(context: RequestContext) -> Response:
     context.check_mode("text")
     body = await context.body(ChatBody)
     if not body.message.strip():
-        raise HttpError(400, "invalid", "The body, at message: the message is empty.")
+        raise HttpError(400, "invalid", "Invalid body at message: the message is empty.")
     live = await _live_session(context, ClientLocale(body.time_zone, body.language))
     turn = _TurnQueue(live, context.host.options.queue_bytes)
     info = context.sessions.session_info(

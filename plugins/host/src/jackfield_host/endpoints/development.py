@@ -22,7 +22,9 @@ async def development(context: RequestContext) -> Response:
     after = context.request.query_params.get("after")
     if after is not None:
         if not (after.isascii() and after.isdecimal() and len(after) < 10):
-            raise HttpError(400, "invalid", "The query, at after: expected the `number` of a response.")
+            raise HttpError(
+                400, "invalid", "Invalid query parameter `after`: expected the `number` of a response."
+            )
         await status.wait(int(after), WAIT_SECONDS, context.sessions.stopping)
     return JSONResponse(status.to_wire())
 

@@ -32,12 +32,12 @@ STORE_TIMEOUT_SECONDS = 5.0
 
 
 class HealthStatus(NamedTuple):
-    """Whether a host accepts sessions; without details of its internals."""
+    """The public status of a host, without internal details."""
 
     ready: bool
     draining: bool
     parts: dict[str, bool]
-    """Whether each part works: `registry`, `provider`, `store`."""
+    """True for each part that works: `registry`, `provider`, `store`."""
 
 
 class HealthCheck:
@@ -52,7 +52,7 @@ class HealthCheck:
     async def run(self) -> HealthStatus:
         """Return the current status, or one that is at most `CACHE_SECONDS` old.
 
-        A host that drains does not wait for its store before it says so.
+        A draining host reports that it drains without waiting for its store.
         """
         if not self._sessions.draining:
             async with self._lock:
@@ -185,16 +185,17 @@ def _provider(choice: ProviderChoice) -> dict[str, Any]:
 HEALTH = Endpoint(
     "GET",
     "/health",
-    "Whether the host accepts sessions.",
+    "Report whether the host accepts sessions.",
     health,
     responses={
         200: (
             ResponseForm(
-                "It does; `degraded` if the last attempt to reach the model failed or no provider was found.",
+                "The host accepts sessions; `degraded` if the last attempt to reach the model failed "
+                "or no provider was found.",
                 "HealthResponse",
             ),
         ),
-        503: (ResponseForm("It does not, or it is stopping.", "HealthResponse"),),
+        503: (ResponseForm("The host does not accept sessions, or it is stopping.", "HealthResponse"),),
     },
     auth="public",
 )
@@ -202,20 +203,25 @@ HEALTH = Endpoint(
 LIVE = Endpoint(
     "GET",
     "/health/live",
-    "Whether the process serves requests; a supervisor restarts a host that does not answer.",
+    "Report that the process serves requests; a supervisor restarts a host that does not answer.",
     live,
-    responses={200: (ResponseForm("It does.", "LiveResponse"),)},
+    responses={200: (ResponseForm("The process serves requests.", "LiveResponse"),)},
     auth="public",
 )
 
 READY = Endpoint(
     "GET",
     "/health/ready",
-    "Whether a load balancer should send new clients to this host.",
+    "Report whether a load balancer should send new clients to this host.",
     ready,
     responses={
-        200: (ResponseForm("It should.", "ReadyResponse"),),
-        503: (ResponseForm("It should not; `reasons` says why.", "ReadyResponse"),),
+        200: (ResponseForm("A load balancer should send new clients to this host.", "ReadyResponse"),),
+        503: (
+            ResponseForm(
+                "A load balancer should not send new clients to this host; `reasons` says why.",
+                "ReadyResponse",
+            ),
+        ),
     },
     auth="public",
 )

@@ -108,7 +108,7 @@ class MetricsHistory:
 
     @property
     def calls_per_second(self) -> float | None:
-        """The calls between the last two samples; None if there are no two."""
+        """The calls per second between the last two samples; None if there are fewer than two."""
         if len(self.samples) < 2:
             return None
         before, last = self.samples[-2], self.samples[-1]
@@ -161,7 +161,7 @@ def metric_totals(metrics: Metrics) -> dict[str, float]:
 def tool_metrics(metrics: Metrics, registry: Registry) -> list[dict[str, Any]]:
     """Return the metrics of each tool that was called, the most called first.
 
-    Variants and experiments of a tool have their own.
+    Variants and experiments of a tool have their own entries.
     """
     found: dict[tuple[str, ...], dict[str, Any]] = {}
     for each in metrics.get("jackfield_call_duration_seconds", ()):

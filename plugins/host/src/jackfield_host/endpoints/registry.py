@@ -29,7 +29,9 @@ async def tools(context: RequestContext) -> Response:
     registry, toolset = context.sessions.runtime.registry, _toolset(context)
     modes = context.request.query_params.getlist("mode")
     if any(mode not in MODES for mode in modes) or len(modes) > 1:
-        raise HttpError(400, "invalid", f"The query, at mode: expected one of {', '.join(MODES)}.")
+        raise HttpError(
+            400, "invalid", f"Invalid query parameter `mode`: expected one of {', '.join(MODES)}."
+        )
     wanted = set(modes or MODES)
     found = [
         tool for tool in registry.catalog(toolset).tools.values() if wanted & set(tool.manifest.allowed_modes)

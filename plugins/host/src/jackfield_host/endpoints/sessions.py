@@ -37,7 +37,9 @@ async def sessions(context: RequestContext) -> Response:
     """List the latest sessions: the user's own, or all for an operator."""
     limit, search = context.query_limit(), context.request.query_params.get("search", "")
     if len(search) > MAX_SEARCH:
-        raise HttpError(400, "invalid", f"The query, at search: expected at most {MAX_SEARCH} characters.")
+        raise HttpError(
+            400, "invalid", f"Invalid query parameter `search`: expected at most {MAX_SEARCH} characters."
+        )
     store = context.sessions.runtime.store
     all_users = context.is_operator and context.query_choice("user", ("me",)) is None
     owners = await _owners(context)
@@ -157,7 +159,7 @@ def _summary(
 _SESSION = EndpointParameter(
     "session", "path", "The session's id.", {"type": "string", "maxLength": 100}, required=True
 )
-_NOT_OWN = "There is no such session, nothing was said in it, or it is another user's."
+_NOT_OWN = "The session does not exist, has no messages, or belongs to another user."
 
 SESSIONS = Endpoint(
     "GET",
@@ -198,7 +200,10 @@ TRANSCRIPT = Endpoint(
             ResponseForm("The transcript as a file of JSON lines.", media_type="application/x-ndjson"),
         )
     },
-    errors={400: "There is no such format.", 404: "There is no such session, or it is another user's."},
+    errors={
+        400: "There is no such format.",
+        404: "The session does not exist, or it belongs to another user.",
+    },
 )
 
 SESSION_TOKEN = Endpoint(
@@ -218,7 +223,7 @@ SESSION_TOKEN = Endpoint(
 SESSION_TITLE = Endpoint(
     "POST",
     "/sessions/{session}/title",
-    "Gives one of your own sessions a title.",
+    "Give one of your own sessions a title.",
     set_title,
     parameters=(_SESSION,),
     body="TitleBody",
@@ -229,7 +234,7 @@ SESSION_TITLE = Endpoint(
 DELETE_SESSION = Endpoint(
     "POST",
     "/sessions/{session}/delete",
-    "Deletes one of your own sessions, with its transcript.",
+    "Delete one of your own sessions, with its transcript.",
     delete,
     parameters=(_SESSION,),
     responses={200: (ResponseForm("The session is deleted.", "DeletedSession"),)},

@@ -55,7 +55,7 @@ class TokenBucket:
         self._left = max(-self.burst, self._left - amount)
 
     def give_back(self, amount: float = 1) -> float:
-        """Undo a `take` of a bucket that owes something; return 0, and undo nothing, if it owes nothing."""
+        """Undo a `take` if the bucket owes something; otherwise, undo nothing and return 0."""
         if self._left >= 0:
             return 0.0
         self._left += amount

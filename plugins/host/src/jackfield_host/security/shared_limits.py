@@ -1,11 +1,10 @@
 """Token buckets that all hosts of a deployment share.
 
-Each host has a bucket for each user. A host that is alone uses nothing else. With several hosts, a host adds
-what a user has taken to a counter in the store, after every so many requests, and learns what the user took
-on the other hosts meanwhile; its own bucket then owes that amount. So most requests need no access to the
-store, and the rate holds for all hosts together. A user can exceed the burst by what the hosts have not yet
-added: less than `UNREPORTED` of the burst, however many hosts there are, unless a host could not have less
-than one request of each user.
+Each host has a bucket for each user. A single host uses nothing else. With several hosts, each host
+regularly adds what a user has taken to a counter in the store, and learns what the user took on the other
+hosts; its own bucket then owes that amount. So most requests need no access to the store, and the rate holds
+for all hosts together. A user can exceed the burst by what the hosts have not yet added: less than
+`UNREPORTED` of the burst, or one request per host if that is more.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from jackfield.store import Store
 from jackfield_host.security.limits import TokenBucket, UserTokenBuckets
 
 UNREPORTED = 0.1
-"""The part of a burst that all hosts together may not have reported yet."""
+"""The largest part of a burst that all hosts together may have left unreported."""
 
 MAX_USERS = 10_000
 
