@@ -62,7 +62,7 @@ async def take(host: Deployment) -> None:
         form = page.locator(".form-card")
         await form.get_by_role("button", name="Send").click()
         await expect(page.get_by_role("button", name="Approve")).to_be_visible()
-        await expect(page.get_by_test_id("state")).to_have_text("waits for you")
+        await expect(page.get_by_test_id("state")).to_have_text("waiting for you")
         await save(page, "chat")
         await page.get_by_role("button", name="Switch to dark colours").click()
         await save(page, "dark")

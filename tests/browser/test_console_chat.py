@@ -158,8 +158,8 @@ def test_a_call_runs_once_and_only_after_its_approval(deployment: Deployment) ->
         await expect(card.get_by_role("definition")).to_have_text(["Photo room", "2026-11-20"])
         await expect(card).to_contain_text("Expires in")
         await expect(page.get_by_text("Please confirm.")).to_be_visible()
-        await expect(page.locator(".tool .tag")).to_have_text("waits for you")
-        await expect(page.get_by_test_id("state")).to_have_text("waits for you")
+        await expect(page.locator(".tool .tag")).to_have_text("waiting for you")
+        await expect(page.get_by_test_id("state")).to_have_text("waiting for you")
         await expect(page.locator("code:visible", has_text="book_room")).to_have_count(1)
         await console.check_accessibility()
         assert booked(deployment) == []

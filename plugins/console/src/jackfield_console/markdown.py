@@ -134,7 +134,7 @@ async def _read_markdown(request: Request) -> str | Response:
         body, _ = parse_arguments(content)
     except StrictJsonError as error:
         fault = error.faults[0]
-        return _error(400, "invalid", f"The body, at {fault.where}: {fault.message}.")
+        return _error(400, "invalid", f"Invalid body at {fault.where}: {fault.message}.")
     markdown = body.get("markdown")
     if set(body) != {"markdown"} or not isinstance(markdown, str) or len(markdown) > MAX_CHARACTERS:
         expected = f"a string of at most {MAX_CHARACTERS} characters"

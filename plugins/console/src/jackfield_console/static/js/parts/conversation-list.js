@@ -67,7 +67,7 @@ export class ConversationList {
     this.#list.querySelector(`[data-session="${focused}"] .open`)?.focus();
     this.#note.textContent = conversations.length
       ? (complete ? "" : `The latest ${conversations.length}.`)
-      : (search ? "No conversation has these words." : "Your conversations will appear here. They are kept for seven days.");
+      : (search ? "No conversation contains these words." : "Your conversations will appear here. They are kept for seven days.");
   }
 
   #item(conversation) {
@@ -145,7 +145,7 @@ function confirmDeletion(title) {
     const dialog = element("dialog", { "aria-label": "Delete the conversation" },
       element("form", { method: "dialog", class: "stack" },
         element("h2", {}, "Delete the conversation?"),
-        element("p", {}, `“${title}” and its transcript will be deleted. What its calls have done stays done.`),
+        element("p", {}, `“${title}” and its transcript will be deleted. The effects of its tool calls are not undone.`),
         element("div", { class: "row end" },
           element("button", { value: "no" }, "Keep it"),
           element("button", { value: "yes", class: "danger" }, "Delete"))));

@@ -8,7 +8,7 @@ export const STATE_LABELS = {
   processing: "thinking",
   speaking: "speaking",
   executing_tool: "using a tool",
-  waiting: "waits for you",
+  waiting: "waiting for you",
   reconnecting: "reconnecting",
   terminated: "ended",
   full: "waiting for a free session",

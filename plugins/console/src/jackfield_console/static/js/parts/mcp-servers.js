@@ -57,8 +57,8 @@ export class McpServers {
     replace(this.#dialog, element("div", { class: "stack" },
       element("h2", { id: "accept-title" }, "Accept what the servers changed?"),
       changes(changed),
-      element("p", {}, "The build reads the tools of all servers again, and freezes them as they are then. Models will read their texts, "
-        + "and call them under the policies of this host. Look at the changes of the registry afterwards."),
+      element("p", {}, "The build reads the tools of all servers again, and freezes their current state. Models will read their texts, "
+        + "and call them under the policies of this host. Review the changes to the registry afterwards."),
       element("div", { class: "row end" },
         element("button", { type: "button", on: { click: () => this.#dialog.close() } }, "Cancel"), accept)));
     this.#dialog.showModal();
@@ -68,7 +68,7 @@ export class McpServers {
     button.disabled = true;
     try {
       await this.#api.post("development/listings", {});
-      this.#result.textContent = "The registry is built again; the outcome appears at the top of the page.";
+      this.#result.textContent = "The registry is being rebuilt; the outcome appears at the top of the page.";
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;
       this.#result.textContent = error.message;

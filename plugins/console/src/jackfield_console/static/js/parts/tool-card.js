@@ -24,7 +24,7 @@ const ERROR_TEXTS = {
 
 const STATES = {
   running: ["running", "accent"],
-  waiting: ["waits for you", "warn"],
+  waiting: ["waiting for you", "warn"],
   done: ["done", "good"],
   failed: ["failed", "bad"],
   declined: ["declined", ""],
@@ -162,7 +162,7 @@ function partials(call) {
   const text = call.partials.map((each) => (typeof each === "string" ? each : formatValue(each))).join("\n");
   const label = call.state === "running" ? "Result so far" : "Shown before the call ended; not its result";
   return element("div", { class: "partials" }, labelled(label, text),
-    call.partialsTruncated && element("p", { class: "hint" }, "There is more; the result will have it."));
+    call.partialsTruncated && element("p", { class: "hint" }, "There is more; the result will include it."));
 }
 
 function problem(call) {
