@@ -49,7 +49,7 @@ def build(settings: Settings, *, import_handlers: bool = True, keep_listed: bool
     would not be the one that was hashed, so the build starts again.
 
     With `keep_listed`, tools of other systems stay as the current registry has them: a change of theirs is
-    accepted only by a build that a person asks for.
+    accepted only by a build that a person starts.
     """
     for _ in range(BUILD_ATTEMPTS):
         result, drafts = _build(settings, import_handlers=import_handlers, keep_listed=keep_listed)

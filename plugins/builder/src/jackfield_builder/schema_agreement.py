@@ -19,7 +19,7 @@ _UNORDERED = ("enum", "required", "type")
 _MAX_SHOWN = 80
 _DEFS = "#/$defs/"
 _MAX_REFERENCES = 20
-"""Maximum number of references followed at one place; more are a circle."""
+"""Maximum number of references followed at one place; more indicate a cycle."""
 
 
 def disagreements(written: Any, typed: Any, path: Path = ()) -> Iterator[tuple[Path, str]]:

@@ -30,7 +30,7 @@ class SchemaEdit(NamedTuple):
 
     @property
     def changes(self) -> bool:
-        """Whether the new text differs."""
+        """True if the new text differs."""
         return self.before != self.after
 
     def save(self) -> None:

@@ -18,7 +18,7 @@ from jackfield_builder.listed_definitions import hint_changes, is_renamed, text_
 from jackfield_builder.schema_changes import VersionBump
 
 _MAX_NAMES = 3
-"""Up to this many distributions are listed by name; more are counted."""
+"""The maximum number of distributions listed by name; the others are only counted."""
 
 
 class SnapshotChange(NamedTuple):

@@ -95,7 +95,7 @@ def frozen_origins(settings: Settings) -> tuple[Mapping[str, Any], ...]:
 
 
 def without_author(finding: Finding, tools: Iterable[ListedTool]) -> Finding:
-    """Return a warning about the texts of a listed tool as a note: nobody here can rewrite them."""
+    """Return a warning about the texts of a listed tool as a note: only the other system can change them."""
     listed = {tool.tool_id for tool in tools}
     if finding.subject in listed and finding.file in {SCHEMA, GUIDE}:
         return replace(finding, as_note=finding.severity is not Severity.ERROR)

@@ -27,7 +27,7 @@ from jackfield_builder.signatures.signers import Signer
 
 
 class SignedExperiments(NamedTuple):
-    """What a signature was added to."""
+    """The result of signing."""
 
     path: Path
     version: int
@@ -56,7 +56,7 @@ def sign_experiments(path: Path, signer: Signer, *, expires: datetime | None = N
 
 
 def _describes(envelope: Envelope, version: int, data: bytes) -> bool:
-    """Whether the statement of an envelope is about this version."""
+    """Return whether the statement of an envelope is about this version."""
     try:
         statement = Statement.parse(envelope.payload, EXPERIMENTS_TYPE)
     except SignatureError:

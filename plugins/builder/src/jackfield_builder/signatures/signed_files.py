@@ -25,7 +25,7 @@ def present_envelope(target: Path) -> Envelope | None:
     except UnsignedError:
         return None
     except SignatureError as error:
-        raise SignatureError(f"{error}; remove the file to sign anew") from None
+        raise SignatureError(f"{error}; remove the file to create a new envelope") from None
 
 
 def add_signature(target: Path, envelope: Envelope, signer: Signer, what: str) -> Envelope:

@@ -17,7 +17,7 @@ from jackfield_builder.signatures.signers import Signer
 
 
 class SignedRegistry(NamedTuple):
-    """What a signature was added to."""
+    """The result of signing."""
 
     path: Path
     version: str
@@ -27,7 +27,7 @@ class SignedRegistry(NamedTuple):
     components: int
     """How many components the bill of materials lists."""
     replaced: bool
-    """Whether the file had an envelope of another registry."""
+    """True if the file had an envelope of another registry."""
     unlike: tuple[str, ...]
     """How the statement's bill of materials differs from this environment, if others signed it first."""
 
@@ -62,7 +62,7 @@ def sign_registry(path: Path, signer: Signer, *, expires: datetime | None = None
 
 
 def _describes(envelope: Envelope, snapshot: Snapshot, data: bytes) -> bool:
-    """Whether the statement of an envelope is about this registry."""
+    """Return whether the statement of an envelope is about this registry."""
     try:
         statement = Statement.parse(envelope.payload)
     except SignatureError:

@@ -1,4 +1,4 @@
-"""Who signs: a private key in a file, or a command that keeps the key to itself."""
+"""Signers: a private key in a file, or a command that does not reveal its key."""
 
 from __future__ import annotations
 
