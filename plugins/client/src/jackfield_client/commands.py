@@ -135,7 +135,7 @@ class HostTarget(NamedTuple):
     key: str
     """The key of its saved session."""
     embedded: bool = False
-    """Whether the host was started for this command alone."""
+    """True if the host was started for this command alone."""
 
 
 @asynccontextmanager

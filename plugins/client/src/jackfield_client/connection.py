@@ -82,7 +82,7 @@ class ReconnectingConnection:
 
     @property
     def connected(self) -> bool:
-        """Whether the client is connected at this moment."""
+        """True if the client is connected at this moment."""
         return self._socket is not None
 
     # Start and end.

@@ -9,7 +9,7 @@ class ClientError(Exception):
     """A session could not start or cannot continue; the text says why and what to do."""
 
     transient = False
-    """Whether the same attempt may succeed in a moment."""
+    """True if the same attempt may succeed in a moment."""
 
     retry_after: float | None = None
     """Seconds to wait before the next attempt, if the host named a time."""

@@ -81,7 +81,7 @@ class Inbox:
 
     @property
     def provider_refuses(self) -> bool:
-        """Whether the provider rejects the host for a reason that only its operator can fix."""
+        """True if the provider rejects the host for a reason that only its operator can fix."""
         return self._permanent_error is not None
 
     def rejection(self, close_reason: CloseReason) -> SessionRejectedError:

@@ -76,7 +76,7 @@ class ClientSession:
     The iteration ends when the session is closed, and `close_reason` then says why; it raises a
     `ClientError` if the session cannot continue. Texts, context, decisions and forms sent while disconnected
     reach the host after the reconnect. Audio, playback reports, interrupts and cancellations do not, because
-    they are only useful at once.
+    they are useful only at the moment they are sent.
     """
 
     def __init__(self, connection: ReconnectingConnection) -> None:
@@ -112,7 +112,7 @@ class ClientSession:
 
     @property
     def connected(self) -> bool:
-        """Whether the client is connected at this moment."""
+        """True if the client is connected at this moment."""
         return self._connection.connected
 
     async def send_text(self, text: str) -> None:

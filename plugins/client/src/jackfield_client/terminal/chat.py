@@ -132,7 +132,7 @@ class TurnTracker:
         """Set while no answer is expected."""
         self.done.set()
         self.failed = False
-        """Whether a message from the user got no answer."""
+        """True if a message from the user got no answer."""
         self._acknowledged = False
         self._answered = False
         self._has_error = False

@@ -33,7 +33,7 @@ class LineReader:
 
     def __init__(self, fd: int = 0) -> None:
         self.is_terminal = os.isatty(fd)
-        """Whether the input is a terminal."""
+        """True if the input is a terminal."""
         self._fd = fd
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self._partial = ""
@@ -142,7 +142,7 @@ class ConfirmationPrompt:
     async def _ask(self) -> bool:
         if self._lines is None or not self._lines.is_terminal:
             self._screen.line(
-                "Declined, because there is no terminal for the question. Use --yes to approve automatically."
+                "Declined, because there is no terminal to ask on. Use --yes to approve automatically."
             )
             return False
         self._lines.discard_typed_ahead()
