@@ -68,7 +68,7 @@ def text(longest: int) -> Fault:
 
 
 def boolean(value: Any) -> str | None:
-    """Accept true or false; 1 and 0 are neither."""
+    """Accept true or false; reject 1 and 0."""
     return None if isinstance(value, bool) else f"is {_kind(value)}, not true or false"
 
 
