@@ -148,7 +148,7 @@ def unbacked_claims(
 
 
 def _is_report(claim: ActionClaim, results: Sequence[str]) -> bool:
-    """Whether a sentence that names nobody may report what the model has read.
+    """Return whether a sentence that names nobody may report what the model has read.
 
     `The room is booked` does if anything was read; `has been cancelled` does if a result has that word.
     """

@@ -84,11 +84,11 @@ class ActionClaim(NamedTuple):
     verb: str
     """The stem of the verb."""
     passive: bool
-    """Whether the sentence does not say who did it."""
+    """True if the sentence does not say who did it."""
     perfect: bool
-    """Whether it says that something happened (`has been booked`), not only how things are (`is booked`)."""
+    """True if it says that something happened (`has been booked`), not only how things are (`is booked`)."""
     recent: bool
-    """Whether the sentence says that it happened just now."""
+    """True if the sentence says that it happened just now."""
 
 
 class _Entry(NamedTuple):
@@ -257,7 +257,7 @@ def _skip_adverbs(tokens: Sequence[str], place: int, begin: int) -> tuple[int, b
 
 
 def _is_label(tokens: Sequence[str], place: int) -> bool:
-    """Whether a sentence that begins with a past form only names something: `Booked rooms are red`."""
+    """Return whether a sentence that begins with a past form only names something: `Booked rooms are red`."""
     rest = tokens[place + 1 :]
     return ":" in rest or any(word in _BE or word in _HAVE for word in rest)
 
@@ -277,7 +277,7 @@ def _coordinated(tokens: Sequence[str], conjunction: int, *, recent: bool) -> _P
 
 
 def _is_denied(tokens: Sequence[str], begin: int, found: _Predicate, place: int, end: int) -> bool:
-    """Whether the clause does not state the verb: it is negated, conditional, asked, or somebody else's."""
+    """Return True if the clause does not state the verb: it is negated, conditional, asked, or reported."""
     left, right, subject = tokens[begin:place], tokens[place + 1 : end], found.subject
     if not _UNSTATED.isdisjoint(left) or not _NEGATIVE_OBJECTS.isdisjoint(right):
         return True
@@ -290,7 +290,7 @@ def _is_denied(tokens: Sequence[str], begin: int, found: _Predicate, place: int,
 
 
 def _has_agent(right: Sequence[str]) -> bool:
-    """Whether the words after a passive verb name somebody else who did it: `booked on Monday by Ana`."""
+    """Return whether the words after a passive verb name another agent: `booked on Monday by Ana`."""
     for place, word in enumerate(right):
         if word == "by":
             return right[place + 1 : place + 2] not in (["me"], ["us"])
@@ -300,5 +300,5 @@ def _has_agent(right: Sequence[str]) -> bool:
 
 
 def _is_request(tokens: Sequence[str]) -> bool:
-    """Whether a sentence asks the user for something: `Please check that it was booked`."""
+    """Return whether a sentence asks the user for something: `Please check that it was booked`."""
     return tokens[0] in {"please", "kindly"} and tokens[1:2] not in (["note"], ["be"])

@@ -13,7 +13,7 @@ from jackfield.transport.protocol import ConnectionConfig, Transport, TransportE
 _log = logging.getLogger(__name__)
 
 MAX_RUNNING = 4
-"""How many texts the calls of a session may want at once; further ones get none."""
+"""How many texts the calls of a session may request at once; further requests get none."""
 
 CHARACTERS_PER_TOKEN = 16
 """More than any tokenizer puts into a token on average; a provider that ignores the limit is stopped here."""
@@ -56,7 +56,7 @@ async def complete(transport: Transport, request: ModelRequest) -> tuple[ModelAn
 
 
 class Completions:
-    """The texts that the running calls of one session want from its model."""
+    """The texts that the running calls of one session request from its model."""
 
     def __init__(self, transport: Transport, count: Callable[[Usage], None]) -> None:
         """`count` gets the tokens of each text."""
@@ -65,7 +65,7 @@ class Completions:
         self._running = 0
 
     async def ask(self, request: ModelRequest, call_id: str | None = None) -> ModelAnswer | None:  # noqa: ARG002
-        """Return the model's text, for whichever call; None if the provider gives none."""
+        """Return the model's text for any of the calls; None if the provider gives none."""
         if self._running >= MAX_RUNNING:
             return None
         self._running += 1

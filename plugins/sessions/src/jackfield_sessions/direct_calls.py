@@ -55,7 +55,7 @@ class _DetachedSession:
     loaded: float
     saving: asyncio.Lock
     unsaved: bool = False
-    """Whether it is new, and its first call has neither ended nor had to wait."""
+    """True if it is new, and its first call has neither ended nor waited."""
     opening: asyncio.Future[None] | None = None
     """The first save of a new session whose first call had to wait."""
     next_save: asyncio.Future[None] | None = None

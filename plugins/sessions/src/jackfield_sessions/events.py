@@ -238,7 +238,7 @@ async def _lock(key: str, store: Store) -> None:
 
 
 async def may_publish_outcome(store: Store, session_id: str, call_id: str) -> bool:
-    """Whether the caller is to publish the outcome of a call whose host died; of all callers, one is.
+    """Return True for exactly one caller, which then publishes the outcome of a call whose host died.
 
     The session's next owner and the host that looks for such calls may both be about to do so. The claim is
     not completed: if its holder dies before the event is in the log, the next caller publishes it.
@@ -249,7 +249,7 @@ async def may_publish_outcome(store: Store, session_id: str, call_id: str) -> bo
 
 
 def changed_hosts(answer: CallResult) -> bool:
-    """Whether this host took a call over from one that died, or another host took it over from this one."""
+    """Return whether a call moved between this host and another one because its host died."""
     call = answer.call
     if call is None:
         return False

@@ -89,7 +89,7 @@ class Forms:
         self.open = dict(open_forms or {})
         """The tool of each form that waits for the user, by the form's id."""
         self.closed = dict(closed or {})
-        """Whether each closed form was submitted, by its id; the oldest are forgotten."""
+        """For each closed form, by its id: True if it was submitted. The oldest are forgotten."""
 
     def add(self, form_id: str, tool_id: str) -> list[str]:
         """Open a form; return the ids of older forms of the same tool, which it replaces."""

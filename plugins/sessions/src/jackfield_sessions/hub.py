@@ -115,7 +115,7 @@ class ClientQueue:
 
     @property
     def _can_write(self) -> bool:
-        """Whether everything before was sent, and nothing is being sent."""
+        """True if everything before was sent, and nothing is being sent."""
         return self._idle and not self._frames and self.closing is None
 
     def drop_audio(self) -> None:
@@ -209,7 +209,7 @@ class EventHub:
 
     @contextmanager
     def listening(self, listen: Listener | None) -> Iterator[None]:
-        """Pass the events that are published meanwhile to a function; None for nobody."""
+        """Pass the events that are published inside the block to a function, unless it is None."""
         if listen is None:
             yield
             return

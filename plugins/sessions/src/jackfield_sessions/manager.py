@@ -134,7 +134,7 @@ class SessionManager:
         if model is not None and model not in self.models:
             known = ", ".join(self.models) or "none"
             raise SessionRefused(
-                PROVIDER_UNAVAILABLE, f"There is no model {model!r}; those to choose from: {known}."
+                PROVIDER_UNAVAILABLE, f"There is no model {model!r}; the available models are: {known}."
             )
         transport = transport or self._transport(model)
         self.factory.check_mode(mode, transport)

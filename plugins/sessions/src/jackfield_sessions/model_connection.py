@@ -102,7 +102,7 @@ class ModelConnection:
     ) -> None:
         """`notify` informs the user of a provider error; `forms` says whether the client shows forms."""
         self.forms = forms
-        """Whether the client shows forms; a new value applies to the next connection."""
+        """True if the client shows forms; a new value applies to the next connection."""
         self.renewals = 0
         """The number of connections before this one."""
         self.running_batches = 0

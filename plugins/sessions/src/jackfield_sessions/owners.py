@@ -32,7 +32,7 @@ class SessionOwner(NamedTuple):
     host: str
     """Its name."""
     connected: bool
-    """Whether a client is connected."""
+    """True if a client is connected."""
     epoch: int
     """The epoch of its ownership; a host with a smaller one has lost the session and does not know it yet."""
 
@@ -44,7 +44,7 @@ class SessionOwners:
         self.slots = UserSlots(runtime.store, runtime.hosts, LIVE, session_seconds + MARGIN_SECONDS)
         self._name = runtime.hosts.name
         self._written: dict[str, bool] = {}
-        """Whether a client was connected, as last written, by the id of the session."""
+        """For each session, by its id: True if a client was connected when that was last written."""
 
     def owner(self, live: LiveSession) -> SessionOwner:
         """Return this host as the owner of one of its sessions."""

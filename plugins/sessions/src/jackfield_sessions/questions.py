@@ -21,7 +21,7 @@ from jackfield.session.session import Session
 from jackfield_sessions.forms import Forms, encode
 
 MAX_OPEN = 4
-"""How many questions of a session may be open at once; further ones stay unanswered."""
+"""The maximum number of open questions of a session; further ones stay unanswered."""
 
 
 class _OpenQuestion(NamedTuple):

@@ -106,7 +106,7 @@ class SessionFactory:
     async def create(
         self, mode: Mode, identity: Identity, locale: ClientLocale, transport: Transport, **fields: Any
     ) -> Session:
-        """Create and save a session that is not live yet; `fields` are further ones of the session."""
+        """Create and save a session that is not live yet; `fields` are additional fields of the session."""
         runtime, tokens, declaration_tokens = self._runtime, 0, 0
         owner = identity.session_fields
         owner["toolset"] = toolset = runtime.toolsets.choose(**owner)
