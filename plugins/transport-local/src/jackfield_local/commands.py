@@ -16,7 +16,7 @@ def model() -> None:
 
 
 @model.command()
-@click.option("--to", metavar="FILE", type=click.Path(path_type=Path), help="Where to put it.")
+@click.option("--to", metavar="FILE", type=click.Path(path_type=Path), help="The file to download to.")
 def get(to: Path | None) -> None:
     """Download the model: 1.1 GB in 22 parts, joined and checked by its hash."""
     target = to or default_path(QWEN)

@@ -119,7 +119,7 @@ class LocalConnection(ABC):
 
     @abstractmethod
     def _is_heard(self) -> bool:
-        """Whether the user heard or read any of the last answer."""
+        """Return whether the user heard or read any of the last answer."""
 
     @property
     def _has_turn(self) -> bool:
@@ -127,7 +127,7 @@ class LocalConnection(ABC):
 
     @property
     def _overtaken(self) -> bool:
-        """Whether the user has said more in the meantime, which is answered instead."""
+        """True if the user has said more in the meantime, which is answered instead."""
         return False
 
     # One answer at a time.

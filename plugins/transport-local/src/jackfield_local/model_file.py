@@ -69,17 +69,17 @@ def model_path(settings: LocalSettings) -> Path:
 
 
 def is_engine_installed() -> bool:
-    """Whether llama.cpp is in this environment."""
+    """Return whether llama.cpp is in this environment."""
     return find_spec("xllamacpp") is not None
 
 
 def is_switched_off() -> bool:
-    """Whether the environment keeps `auto` from using the language model."""
+    """Return whether the environment keeps `auto` from using the language model."""
     return os.environ.get(MODEL_VARIABLE, "").strip() == "none"
 
 
 def is_usable(settings: LocalSettings) -> bool:
-    """Whether `auto` uses the language model now."""
+    """Return whether `auto` uses the language model now."""
     try:
         return not is_switched_off() and not unavailable_reason(settings)
     except OSError:  # A directory on the way to the file cannot be read.

@@ -54,7 +54,7 @@ class LocalAgent:
         """Open a conversation; the first one with these tools starts preparing the model for them."""
         if opening.purpose == "summary":
             # The model would take minutes, and the router writes no text; the session can summarise itself.
-            raise TransportError("invalid_request_error", "the local agent writes no texts")
+            raise TransportError("invalid_request_error", "the local agent cannot write free text")
         if isinstance(self._model, LlamaModel) and (reason := unavailable_reason(self._settings)):
             raise TransportError("invalid_request_error", reason)
         context = await asyncio.to_thread(self._context, opening)
@@ -65,7 +65,7 @@ class LocalAgent:
         return AgentDialogue(opening, context)
 
     def _is_evicted(self, prefix: Prefix) -> bool:
-        """Whether the model was prepared for these tools, and other tools have taken their place since."""
+        """Return whether the model was prepared for these tools, and other tools have since replaced them."""
         task = self._preparing[prefix]
         return self._model is not None and task.done() and task.result() and self._model.progress(prefix) == 0
 

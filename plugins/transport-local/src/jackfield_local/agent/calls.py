@@ -185,7 +185,7 @@ class CallPlanner:
         assert parameter is not None  # noqa: S101 - called only if something is missing
         if parameter.type is ValueType.RECORDS:
             return TextDelta(
-                f"I cannot fill in the {parameter.spoken} here, which this needs: {tool.purpose}."
+                f"I cannot fill in the {parameter.spoken} here, and this requires it: {tool.purpose}."
             )
         said, attempts = self._state.said, 1
         if question is not None and question.tool is tool:
@@ -208,7 +208,7 @@ class CallPlanner:
             return TextDelta(NO_TOOL)
         listed = " ".join(f"{place}. {each.purpose}." for place, each in enumerate(options, 1))
         begun = f"{STOPPED} Did you mean one of these?" if passed else f"{NO_TOOL} The closest I have:"
-        told = f"{begun} {listed} Say a number if you mean one."
+        told = f"{begun} {listed} Say a number to choose one."
         self._state.question = PendingQuestion(ExpectedReply.CHOICE, options, told, text, passed=passed)
         return TextDelta(told)
 
@@ -275,7 +275,7 @@ def _tool_call(tool: Tool, args: Mapping[str, Any]) -> ToolCall:
 
 
 def _is_change(last: LastCall, found: GroundedArguments, message: UserMessage) -> bool:
-    """Whether the words change the last call rather than begin another one."""
+    """Return whether the words change the last call rather than begin another one."""
     if time_change(message.text) is not None:
         return True
     only_values = not untyped(last.tool, message) - stems(" ".join(map(str, found.args.values())))

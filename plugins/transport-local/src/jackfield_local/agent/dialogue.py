@@ -263,7 +263,7 @@ class AgentDialogue:
         return last.tool if unclear and self._has_values(last, text) else None
 
     def _has_values(self, last: LastCall, text: str, strays: int = 0) -> bool:
-        """Whether words only give other values of a call, as in "and on Friday?"."""
+        """Return whether words only give other values of a call, as in "and on Friday?"."""
         if is_search(last.tool):
             return False
         message = replace(self._calls.message(text), earlier=())

@@ -39,7 +39,7 @@ class GroundedArguments:
         return {name: value for name, value in self.args.items() if name not in self.guessed}
 
     def has_values(self, zone: str) -> bool:
-        """Whether any argument is certain; the user's own time zone does not count, as it was not said."""
+        """Return whether any argument is certain; the user's own time zone, not said, does not count."""
         return any(value != zone for value in self.certain.values())
 
 

@@ -14,7 +14,7 @@ from jackfield_local.agent.tools import Tool
 _MOST, _MOST_SPOKEN = 5, 3
 """Maximum requests of one group, and of a spoken answer; a longer list is not read."""
 
-NOTHING = "I have no tools yet that I could use for you."
+NOTHING = "I do not have any tools yet."
 
 
 def help_text(
@@ -38,7 +38,9 @@ def help_text(
         for title, group in groups.items()
         if group
     ]
-    return "\n\n".join(["Say it in your own words. For example:", *parts, "I ask if I need to know more."])
+    return "\n\n".join(
+        ["Say it in your own words. For example:", *parts, "I will ask if I need to know more."]
+    )
 
 
 def _request(tool: Tool, router: Router, message: Callable[[str], UserMessage]) -> str:

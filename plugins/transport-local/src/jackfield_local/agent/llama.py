@@ -66,7 +66,7 @@ class LlamaModel:
         self._server: Any = None
 
     def is_ready(self, prefix: Prefix) -> bool:
-        """Whether requests with this prefix are answered at once; they wait while another is processed."""
+        """Return whether requests with this prefix are answered at once, or wait for another prefix."""
         return self.progress(prefix) == 1 and not self._processing
 
     def progress(self, prefix: Prefix) -> float:

@@ -57,7 +57,7 @@ def zone_of_place(text: str) -> str | None:
 
 
 def is_used_in_named_country(currency: str, text: str) -> bool:
-    """Whether a text has a word for a country with this currency, such as "Swedish" for its crowns."""
+    """Return whether a text has a word for a country with this currency, such as "Swedish" for its crowns."""
     said = _LETTERS.findall(_plain(text))
     return any(
         len(name) > _PREFIX and word.startswith(name[:_PREFIX])

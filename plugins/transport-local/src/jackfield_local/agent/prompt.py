@@ -63,7 +63,7 @@ class ModelDecider:
 
     @property
     def ready(self) -> bool:
-        """Whether it answers at once, without processing its prompt first."""
+        """True if it answers at once, without processing its prompt first."""
         return self._model.is_ready(self.prefix)
 
     @property
@@ -269,7 +269,7 @@ def _first_required(tools: Iterable[Tool], *types: ValueType) -> tuple[Tool, Too
 
 
 def takes_said_values(tool: Tool) -> bool:
-    """Whether users say all numbers that a tool needs; in some examples they are made up."""
+    """Return whether users say all numbers that a tool needs; in some examples they are made up."""
     for parameter in tool.required:
         name = parameter.name
         if parameter.type in (ValueType.NUMBER, ValueType.DURATION):
@@ -281,7 +281,7 @@ def takes_said_values(tool: Tool) -> bool:
 
 
 def _does(tools: Sequence[Tool], deed: str) -> bool:
-    """Whether a tool has the verb of an action; an example that refuses the action would then be wrong."""
+    """Return whether a tool has the verb of an action, so that an example that refuses it would be wrong."""
     verb = stem(deed.split(maxsplit=1)[0])
     return any(verb in map(stem, words(f"{tool.id.replace('_', ' ')} {tool.description}")) for tool in tools)
 
@@ -317,7 +317,7 @@ def _phrase(value_type: ValueType, says: str, when: TimeExpression | None) -> st
 
 
 def _is_said(parameter: ToolParameter, value: Any, says: str) -> bool:
-    """Whether the words of an example give a value."""
+    """Return whether the words of an example give a value."""
     match parameter.type:
         case ValueType.NUMBER | ValueType.DURATION:
             return duration(says) is not None or any(value in forms(each) for each in amounts(says))

@@ -123,7 +123,7 @@ def score_of(record: Record) -> float:
 
 
 def is_cut_off(record: Record) -> bool:
-    """Whether a record has only part of its text."""
+    """Return whether a record has only part of its text."""
     return _body(record).strip().startswith(_CUT) or _body(record).strip().endswith(_CUT)
 
 

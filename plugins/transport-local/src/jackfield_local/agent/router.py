@@ -98,13 +98,13 @@ class Router:
         return best if score >= max(_ABOUT, scores.get(tool, 0.0) + _CLEARLY_AHEAD) else None
 
     def is_meant(self, tool: Tool, found: GroundedArguments, message: UserMessage) -> bool:
-        """Whether a tool that the model chose is plausible: its values were said, or it is related."""
+        """Return whether a tool that the model chose is plausible: its values were said, or it is related."""
         said = found.has_values(message.zone)
         related = said or self._near(message.text)[self._tools.index(tool)] >= _RELATED
         return related and self._can_be_meant(tool, found, message, clearly=said)
 
     def is_text_only(self, message: UserMessage) -> bool:
-        """Whether a request is for a tool that a voice session lacks."""
+        """Return whether a request is for a tool that a voice session lacks."""
         return bool(self._text_only) and self.decide(message).tool in self._text_only
 
     def act(self, text: str) -> DialogueAct | None:
@@ -143,7 +143,7 @@ class Router:
     def _can_be_meant(
         self, tool: Tool, found: GroundedArguments, message: UserMessage, *, clearly: bool
     ) -> bool:
-        """Whether a question can be for a tool: its words and values explain most of it."""
+        """Return whether a question can be for a tool: its words and values explain most of it."""
         lacking = [each for each in tool.required if each.name not in found.args]
         if any(each.type is ValueType.RECORDS for each in lacking):
             return False  # The user cannot be asked for these.

@@ -135,7 +135,7 @@ class DialogueState:
 
 
 def is_waiting(envelope: Envelope) -> bool:
-    """Whether a call waits for the user's approval."""
+    """Return whether a call waits for the user's approval."""
     error = envelope.get("error")
     return isinstance(error, Mapping) and error.get("type") == "CONFIRMATION_REQUIRED"
 

@@ -88,7 +88,7 @@ def untyped(tool: Tool, message: UserMessage) -> set[str]:
 
 
 def introduced(tool: Tool, parameter: ToolParameter, message: UserMessage, value: str) -> bool:
-    """Whether a value follows a word that precedes it in the examples, as "from" precedes an origin."""
+    """Return whether a value follows the same word as in the examples, as "from" precedes an origin."""
     place = message.text.lower().find(value.lower())
     return place >= 0 and word_before(message.text, place) in leads(tool, parameter)
 
@@ -130,14 +130,14 @@ def _known(tool: Tool) -> set[str]:
 
 
 def is_brief(tool: Tool, name: str) -> bool:
-    """Whether the examples have a name of one or two words for a text, rather than a sentence."""
+    """Return whether the examples have a name of one or two words for a text, rather than a sentence."""
     shown = [example.args.get(name) for example in tool.examples]
     lengths = [len(each.split()) for each in shown if isinstance(each, str)]
     return bool(lengths) and max(lengths) <= 2
 
 
 def is_handed_over(tool: Tool, parameter: ToolParameter) -> bool:
-    """Whether the examples point at the text, as in "this mail": it follows the request itself."""
+    """Return whether the examples point at the text, as in "this mail": it follows the request itself."""
     shown = [
         _POINTING.search(example.says) is not None
         for example in tool.examples
@@ -159,13 +159,13 @@ def handed_over(message: UserMessage) -> str | None:
 
 
 def is_composed(tool: Tool, parameter: ToolParameter) -> bool:
-    """Whether the examples show that the caller composes the text, such as a shell command."""
+    """Return whether the examples show that the caller composes the text, such as a shell command."""
     shares = [len(said & value) / len(value) for said, value in _shown(tool, parameter) if value]
     return bool(shares) and fmean(shares) < _COMPOSED_SHARE
 
 
 def is_search(tool: Tool) -> bool:
-    """Whether a tool needs only the text of a question, according to its examples."""
+    """Return whether a tool needs only the text of a question, according to its examples."""
     if tool.writes or tool.confirmed or [each.type for each in tool.required] != [ValueType.TEXT]:
         return False
     asked = [asks_for_facts(each.says) for each in tool.examples]

@@ -177,7 +177,7 @@ def _shifted(
 
 
 def _takes_days(tool: Tool, now: datetime) -> bool:
-    """Whether an example in the guide gives only a day."""
+    """Return whether an example in the guide gives only a day."""
     told = [read_time(each.says, now) for each in tool.examples]
     return any(each is not None and not each.exact for each in told)
 

@@ -99,7 +99,7 @@ def _usual(tool: Tool, parameter: ToolParameter, mention: Mention) -> Any:
 
 
 def _is_beside(tool: Tool, parameter: ToolParameter, text: str, mention: Mention) -> bool:
-    """Whether a value is next to the parameter's name, or follows the same word as in the examples."""
+    """Return whether a value is next to the parameter's name, or follows the same word as in the examples."""
     start = mention.span.start
     named = set(content(f"{parameter.spoken} {parameter.summary}"))
     beside = [*words(text[:start])[-1:], *words(text[start:])[1:2]]
@@ -273,7 +273,7 @@ def _pointed_at(message: UserMessage) -> str | None:
 
 
 def _fits(parameter: ToolParameter, value: str) -> bool:
-    """Whether a value matches the pattern of a parameter, with a matcher that no pattern can stall."""
+    """Return whether a value matches the pattern of a parameter, with a matcher that no pattern can stall."""
     schema = {"type": "string", "pattern": parameter.pattern} if parameter.pattern else {}
     try:
         return jsonschema_rs.is_valid(schema, value)

@@ -43,7 +43,7 @@ class VoiceConnection(LocalConnection):
         if language.split("-")[0].lower() != "en":
             _log.warning("the local voice supports only English, not %s", language)
         if opening.voice.voice not in (None, "", VOICE):
-            _log.warning("the local voice is %s; there is no %s", VOICE, opening.voice.voice)
+            _log.warning("there is no local voice %s; %s is used instead", opening.voice.voice, VOICE)
         return cls(dialogue, await asyncio.to_thread(load_engines), opening.voice)
 
     async def send_text(self, text: str) -> None:

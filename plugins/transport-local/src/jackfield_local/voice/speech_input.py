@@ -63,7 +63,7 @@ class TurnDetector:
         self._silent = 0
         self._complete = False
         self.speaking = False
-        """Whether the user's turn is in progress."""
+        """True if the user's turn is in progress."""
 
     def feed(self, frame: Samples, likelihood: float) -> TurnEvent | None:
         """Process the next frame of the stream; return the change that it causes."""
@@ -159,7 +159,7 @@ class SpeechInput:
 
     @property
     def busy(self) -> bool:
-        """Whether the user is speaking, or a turn is still being transcribed."""
+        """True if the user is speaking, or a turn is still being transcribed."""
         return self._turns.speaking or bool(self._ending)
 
     async def add(self, pcm: bytes) -> None:

@@ -41,7 +41,7 @@ class SpeechOutput:
         self._fillers = 0
         self._filler: asyncio.Task[None] | None = None
         self.awaited = False
-        """Whether the user waits for an answer, and has heard no filler since asking."""
+        """True if the user waits for an answer, and has heard no filler since asking."""
         self.item = ""
         """The item that the audio of this turn belongs to."""
 
@@ -84,12 +84,12 @@ class SpeechOutput:
         return unread
 
     def is_heard(self, played_ms: int | None = None) -> bool:
-        """Whether the user heard part of this turn, given the time played; by default all that was sent."""
+        """Return whether the user heard part of this turn, given the time played (default: all sent)."""
         played = self._size if played_ms is None else min(played_ms * BYTES_PER_MS, self._size)
         return played >= HEARD_MS * BYTES_PER_MS
 
     def is_complete(self, played_ms: int) -> bool:
-        """Whether everything that was sent has been played; the last millisecond may be incomplete."""
+        """Return whether everything that was sent has been played; the last millisecond may be incomplete."""
         return (played_ms + 1) * BYTES_PER_MS > self._size
 
     def start_filler(self, text: str = FILLER, *, after: float = 0.0) -> None:
