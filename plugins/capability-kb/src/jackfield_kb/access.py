@@ -34,7 +34,7 @@ class Access:
         return cls(frozenset(shared) - {PERSONAL}, user or None)
 
     def allows(self, record: Record) -> bool:
-        """Whether the user may see a record."""
+        """Return whether the user may see a record."""
         if self.unlimited:
             return True
         if record.namespace == PERSONAL:

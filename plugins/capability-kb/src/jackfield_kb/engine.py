@@ -1,4 +1,4 @@
-"""What searches the records of a library: indexes on this machine, or PostgreSQL."""
+"""The search of a library: in indexes on this machine, or inside PostgreSQL."""
 
 from __future__ import annotations
 

@@ -138,7 +138,7 @@ class IncrementalIndex(ABC, Generic[S]):
 
 
 def _is_ahead(position: Position, target: Position) -> bool:
-    """Whether an index covers more than there is: somebody restored an older state of the records."""
+    """Return whether an index covers more than there is: somebody restored an older state of the records."""
     return position.number > target.number or position.step > target.step
 
 
@@ -199,7 +199,7 @@ class IndexWorker:
 
     @property
     def is_closing(self) -> bool:
-        """Whether the library is being closed."""
+        """True if the library is being closed."""
         return self._closing
 
     def behind(self, behind: bool) -> None:

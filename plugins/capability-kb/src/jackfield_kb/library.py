@@ -83,7 +83,7 @@ class Library:
 
     @property
     def is_shared(self) -> bool:
-        """Whether other hosts may change the records."""
+        """True if other hosts may change the records."""
         return not isinstance(self._records, SqliteRecords)
 
     def write(self, put: Sequence[SourceRecords] = (), drop_sources: Sequence[str] = ()) -> None:

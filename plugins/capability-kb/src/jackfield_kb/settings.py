@@ -134,7 +134,7 @@ class KnowledgeSettings:
 
     @property
     def is_shared(self) -> bool:
-        """Whether the records are in PostgreSQL."""
+        """True if the records are in PostgreSQL."""
         return self.records is not None or self.records_env is not None
 
     def database_url(self) -> str | None:

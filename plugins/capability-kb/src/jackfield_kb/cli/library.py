@@ -26,7 +26,7 @@ class StopSignal:
         self._before: dict[signal.Signals, Any] = {}
 
     def __call__(self) -> bool:
-        """Whether a stop was requested."""
+        """Return whether a stop was requested."""
         return self._asked
 
     def __enter__(self) -> Self:

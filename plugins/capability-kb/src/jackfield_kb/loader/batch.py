@@ -81,7 +81,7 @@ class IdClaims:
         return made
 
     def _is_gone(self, id_: str, uri: str) -> bool:
-        """Whether the file of a rival no longer exists; a file of another machine cannot be checked."""
+        """Return whether the file of a rival is gone; a file of another machine cannot be checked."""
         known = self.holders.get(id_)
         file = file_of(uri)
         return file is not None and not file.exists() and (known is None or known.is_local)
@@ -141,7 +141,7 @@ class BatchWriter:
 
     @property
     def is_full(self) -> bool:
-        """Whether the batch should be written now."""
+        """True if the batch should be written now."""
         records = sum(len(part.made) for part in self._parts)
         characters = sum(len(made.record.text) for part in self._parts for made in part.made)
         return (

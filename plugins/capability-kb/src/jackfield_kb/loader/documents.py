@@ -16,7 +16,7 @@ from jackfield_kb.loader.slugs import in_a_command
 
 
 class Problem(NamedTuple):
-    """An error because of which part of a file cannot be loaded."""
+    """An error that keeps part of a file from being loaded."""
 
     path: str
     what: str

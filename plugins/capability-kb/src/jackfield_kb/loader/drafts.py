@@ -52,7 +52,7 @@ class RecordDraft:
     """A note for the user that is not an error."""
 
     exact: bool = False
-    """Whether a stated id is used unchanged, regardless of the type."""
+    """True if a stated id is used unchanged, regardless of the type."""
 
     stem: str | None = None
     """The base of a generated id; None uses the path of the file."""
@@ -76,10 +76,10 @@ class LoadedRecord:
     record: Record
     line: int | None
     given_id: bool
-    """Whether the document states the id."""
+    """True if the document states the id."""
 
     given_namespace: bool
-    """Whether the document or the options state a namespace or owner."""
+    """True if the document or the options state a namespace or owner."""
 
 
 def make(draft: RecordDraft, options: LoadOptions, stem: str, modified: datetime) -> LoadedRecord:

@@ -70,7 +70,7 @@ class FileScan:
                 yield root, gone
 
     def is_bare(self, root: Path) -> bool:
-        """Whether no file was found below a named path."""
+        """Return whether no file was found below a named path."""
         return not any(_is_below(file.path, (root,)) for file in self.files)
 
 

@@ -50,7 +50,7 @@ _LINKEDIN = "linkedin.com"
 
 
 def is_safe(url: str) -> bool:
-    """Whether a link can only open a web page or a mail."""
+    """Return whether a link can only open a web page or a mail."""
     try:
         parts = urlsplit(url)
     except ValueError:

@@ -49,7 +49,7 @@ class QueryTotals(NamedTuple):
     """The dimensions of the model's vectors; None if there are none."""
 
     indexed: bool
-    """Whether the vectors have an index, which is approximate."""
+    """True if the vectors have an index, which is approximate."""
 
 
 class Candidate(NamedTuple):
@@ -130,7 +130,7 @@ class CandidateQuery:
         return found
 
     async def _is_narrow(self, connection: Connection, model: str, known: QueryTotals) -> bool:
-        """Whether comparing all vectors that pass the filter is faster than the index.
+        """Return whether comparing all vectors that pass the filter is faster than the index.
 
         The narrower the filter is, the more vectors the index visits until enough of them pass. The server's
         statistics say about how many pass.

@@ -38,7 +38,7 @@ class Follower:
         self._thread.start()
 
     def close(self) -> None:
-        """Stop, and wait for the end of the present step."""
+        """Stop, and wait for the end of the current step."""
         self._closing = True
         self._changed.set()
         if self._listening is not None:

@@ -46,7 +46,7 @@ _RENEW = """
 
 
 class Held(NamedTuple):
-    """A lease that somebody else holds."""
+    """A lease that another process holds."""
 
     name: str
     holder: str
@@ -63,9 +63,9 @@ class Leases:
 
     @contextmanager
     def held(self, names: Sequence[str], *, wait: float = 0.0) -> Iterator[Held | None]:
-        """Hold a lease for each name, or yield who holds one of them; a folder includes what is below it.
+        """Hold a lease for each name, or yield the holder of one of them; a folder includes what is below it.
 
-        `wait` says how long to wait for the present holder.
+        `wait` says how long to wait for the current holder.
         """
         token, names = uuid.uuid4().hex, sorted(set(names))
         held = self._acquired(names, token, wait)
@@ -103,7 +103,7 @@ class Leases:
             )
 
     def any(self) -> bool:
-        """Whether any process holds a lease."""
+        """Return whether any process holds a lease."""
 
         async def ask(connection: Connection) -> Any:
             return await connection.fetchval(

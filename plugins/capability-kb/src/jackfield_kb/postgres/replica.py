@@ -43,7 +43,7 @@ class Replica:
 
     @property
     def complete(self) -> bool:
-        """Whether the copy has ever had all records."""
+        """True if the copy has ever had all records."""
         if not self._complete:
             self._complete = bool(self._followed("complete"))
         return self._complete

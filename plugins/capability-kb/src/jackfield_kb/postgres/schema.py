@@ -17,7 +17,7 @@ Connection: TypeAlias = "asyncpg.Connection[Any] | asyncpg.pool.PoolConnectionPr
 
 SCHEMA = "jackfield_kb"
 READER = "jackfield_kb_reader"
-"""The role of searches in a session whose user row-level security does not apply to."""
+"""The role of searches in a session whose user bypasses row-level security."""
 
 ALL = "*"
 """Stands for all scopes in `jackfield_kb.scopes`; no record has this scope."""
@@ -144,7 +144,7 @@ _ROLE = f"""
 
 
 async def bring_up_to_date(connection: Connection, place: str) -> bool:
-    """Create or migrate the tables; return whether row-level security does not apply to the user."""
+    """Create or migrate the tables; return whether the user bypasses row-level security."""
     bypasses: bool = await connection.fetchval(
         "SELECT rolsuper OR rolbypassrls FROM pg_roles WHERE rolname = current_user"
     )

@@ -22,7 +22,7 @@ class VectorRescue:
         self._since: float | None = None
 
     def look(self, count: Callable[[int], None]) -> None:
-        """Compute the missing vectors if nobody has done so for a while, and nobody is loading."""
+        """Compute the missing vectors if no host has done so for a while, and none is loading."""
         if not self._embeddings.lacks(rebuild=False) or self._leases.any():
             self._since = None
         elif self._since is None:

@@ -41,7 +41,7 @@ class Holder(NamedTuple):
     """The owner of a personal record."""
 
     is_local: bool = True
-    """Whether this machine loaded the source, so that a missing file is a deleted file."""
+    """True if this machine loaded the source, so that a missing file is a deleted file."""
 
 
 class Position(NamedTuple):

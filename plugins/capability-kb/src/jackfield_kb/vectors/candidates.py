@@ -37,7 +37,7 @@ class VectorQuery(NamedTuple):
         return 1.0 if self.selection is None else self.selection.size / self.selection.total
 
     def allowed(self, keys: Sequence[int]) -> list[bool] | None:
-        """Which chunks the query may find; None if one of them has no vector yet."""
+        """A mask of the chunks that the query may find; None if one of them has no vector yet."""
         rows, known = self.view.rows_of(np.array(keys, np.uint64))
         if not known.all():
             return None

@@ -259,7 +259,7 @@ _ROWS_AT_ONCE = 16 * quantization.BLOCK
 
 
 def too_many_dead(files: Columns, state: VectorState) -> bool:
-    """Whether enough rows are removed that compaction pays off."""
+    """Return whether enough rows are removed that compaction pays off."""
     removed = files.read(state.extents, REMOVED)
     if len(removed) < quantization.BLOCK // 4:
         return False

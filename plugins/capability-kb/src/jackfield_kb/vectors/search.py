@@ -57,7 +57,7 @@ class RowSelection(NamedTuple):
         return np.flatnonzero(self.mask[row:]) + row
 
     def holds(self, rows: RowNumbers) -> Mask:
-        """Which of the given rows are selected."""
+        """A mask of the given rows that are selected."""
         if self.mask is not None:
             return self.mask[rows]
         if not self.size:

@@ -32,7 +32,7 @@ class FileFormat:
     suffixes: tuple[str, ...]
     limit: int = _WHOLE
     many: bool = False
-    """Whether one file contains many records."""
+    """True if one file contains many records."""
 
     def reader(self) -> Read:
         """Import and return the reader."""
