@@ -127,7 +127,7 @@ class AgentRun:
 
     @property
     def wrote(self) -> bool:
-        """Whether a tool that changes something was called."""
+        """True if a tool that changes something was called."""
         return any(name in self._tools and not self._tools[name].reads for name in self.used)
 
     def so_far(self) -> str:

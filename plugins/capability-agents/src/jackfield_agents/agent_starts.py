@@ -63,11 +63,11 @@ class AgentStarts:
         await self._store.put(task, orjson.dumps(start[1:]), ttl=CERTAIN_SECONDS)
 
     async def may_write(self, parent: str) -> bool:
-        """Whether an agent of this session could have changed something."""
+        """Return whether an agent of this session could have changed something."""
         return bool(await self._store.keys(f"{WRITERS}{parent}/"))
 
     async def take_over(self, parent: str, args: Mapping[str, Any]) -> bool:
-        """Whether this host may continue a task: its agent could only read, and it moved rarely enough."""
+        """Return whether this host may continue a task: its agent could only read, and it rarely moved."""
         instructions, tools = task_terms(args)
         task = _task_key(parent, instructions, tools)
         record = await self._store.get(task)

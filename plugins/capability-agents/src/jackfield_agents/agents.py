@@ -145,7 +145,7 @@ class AgentPool:
         return tool_errors.host_died()
 
     async def may_run_again(self, tool_id: str, session_id: str, args: Mapping[str, Any]) -> bool:
-        """Whether this host may continue a task whose host died: its agent can only read, here and there."""
+        """Return whether this host may continue a task of a dead host: its agent only reads on both hosts."""
         if tool_id not in TASKS or self._starts is None or self.writers(task_terms(args)[1]):
             return False
         return await self._starts.take_over(session_id, args)

@@ -42,7 +42,7 @@ def usable(registry: Registry, more: Iterable[str]) -> dict[str, RegisteredTool]
 
 
 def _allowed(registry: Registry, name: str) -> bool:
-    """Whether a tool of the settings is available; raises for a tool that agents cannot use."""
+    """Return whether a tool of the settings is available; raises for a tool that agents cannot use."""
     where = "[capabilities.agents] tools"
     tool = registry.get(name)
     if name in registry.withheld:
@@ -78,7 +78,7 @@ class Unattended(SyncPolicy):
         self._agents: AgentTools | None = services.instances.get(CAPABILITY)
 
     def applies_to(self, tool: RegisteredTool, session: Session) -> bool:
-        """Whether an agent runs in the session and may not use the tool."""
+        """Return whether an agent runs in the session and may not use the tool."""
         lease = self._agents.lease(session.id) if self._agents else None
         return lease is not None and tool.id not in lease
 
@@ -127,7 +127,7 @@ class TaskConsent(ConsentPolicy):
 
 
 def asks_for_work(said: str, words: Sequence[str] = WORDS, negations: Sequence[str] = NEGATIONS) -> bool:
-    """Whether the words ask for work that takes a while; doubtful requests do not count."""
+    """Return whether the words ask for work that takes a while; doubtful requests do not count."""
     text = said.casefold().replace("\u2019", "'")
     if "never mind" in text:
         return False

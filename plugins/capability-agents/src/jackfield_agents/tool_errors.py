@@ -63,7 +63,7 @@ def too_many(limit: int, *, own: bool) -> ToolError:
         ErrorType.RATE_LIMIT,
         f"{there_are} already running {'for this user' if own else 'on this host'}; that is the limit.",
         retryable=True,
-        suggestion="Wait until one has reported, or do it yourself.",
+        suggestion="Wait until one of them has reported, or do it yourself.",
     )
 
 
