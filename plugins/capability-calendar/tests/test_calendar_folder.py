@@ -290,7 +290,7 @@ def test_a_personal_calendar_needs_a_user(tmp_path: Path) -> None:
     nobody = view(tmp_path, None, **said)
     assert list(nobody.names) == ["primary"]
     with pytest.raises(
-        ToolError, match=r"There is no personal calendar for this user\. There are: primary\."
+        ToolError, match=r"There is no personal calendar for this user\. Available calendars: primary\."
     ):
         asyncio.run(nobody.busy(["personal"], START, START + timedelta(hours=1)))
 

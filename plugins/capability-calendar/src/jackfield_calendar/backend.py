@@ -17,7 +17,7 @@ class TimeRange:
     end: datetime
 
     def overlaps(self, start: datetime, end: datetime) -> bool:
-        """Whether another range overlaps this one; ranges that only touch do not."""
+        """Return whether another range overlaps this one; ranges that only touch do not."""
         return start < self.end and self.start < end
 
 
@@ -57,7 +57,7 @@ class NewEvent:
     """The meeting link of the event."""
 
     ask_for_meeting: bool = False
-    """Whether the calendar server should create the meeting link."""
+    """True if the calendar server should create the meeting link."""
 
     @property
     def span(self) -> TimeRange:
@@ -82,7 +82,7 @@ class Backend(Protocol):
     """One calendar. Failures are raised as `ToolError` with a message for the model."""
 
     makes_meetings: bool
-    """Whether the server creates meeting links itself."""
+    """True if the server creates meeting links itself."""
 
     async def taken(self, span: TimeRange, *, details: bool) -> OccurrenceList:
         """Return the occurrences in a time range; titles and attendees are needed only with `details`."""

@@ -113,7 +113,7 @@ class SessionCalendars:
 
     @property
     def has_meeting_links(self) -> bool:
-        """Whether meeting links are configured for a calendar of this user."""
+        """True if meeting links are configured for a calendar of this user."""
         if self._meetings.google_meet:
             return any(calendar.backend == "google" for calendar in self._calendars.values())
         return self._meetings.template is not None

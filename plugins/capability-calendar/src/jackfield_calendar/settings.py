@@ -165,7 +165,7 @@ class MeetingsSettings:
         ),
     ] = None
     google_meet: Annotated[
-        bool, Help("Whether Google creates the link, for events in calendars with the `google` backend.")
+        bool, Help("Let Google create the link for events in calendars with the `google` backend.")
     ] = False
 
     def __post_init__(self) -> None:
@@ -225,7 +225,7 @@ class CalendarConfiguration:
 
     @property
     def per_user(self) -> bool:
-        """Whether every user has their own calendar."""
+        """True if every user has their own calendar."""
         values = (*self.options.values(), self.organizer)
         return any("{user}" in value for value in values if isinstance(value, str))
 

@@ -12,7 +12,7 @@ _TRY_AGAIN = "Tell the user, and repeat the same call later."
 
 def not_set_up(name: str, names: list[str]) -> ToolError:
     """The deployment or the user has no calendar of that name."""
-    others = f"There are: {', '.join(names)}." if names else "There is none."
+    others = f"Available calendars: {', '.join(names)}." if names else "No calendar is available."
     return ToolError(ErrorType.PERMANENT, f"There is no {name} calendar for this user. {others}")
 
 

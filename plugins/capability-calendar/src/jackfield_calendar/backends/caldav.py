@@ -162,7 +162,7 @@ class CalDavCalendar:
         return None if found is None else (found, answer.headers.get("ETag"))
 
     async def _invites(self) -> bool:
-        """Whether the server sends invitations; cached after the first request."""
+        """Return whether the server sends invitations; cached after the first request."""
         if self._schedules is None:
             async with self._request(writing=False):
                 answer = await self._client.options(self._url)

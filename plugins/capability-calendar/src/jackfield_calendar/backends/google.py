@@ -1,4 +1,4 @@
-"""Google Calendar by its REST API, version 3."""
+"""Google Calendar, through its REST API, version 3."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Google access tokens, from a service account or a user's refresh token, by google-auth."""
+"""Google access tokens, which google-auth gets with a service account or a user's refresh token."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ _DAYS: Mapping[str, Mapping[str, int]] = {
 
 
 def is_too_much(event: Event, span: TimeRange) -> bool:
-    """Whether expanding an event over a range takes too much work."""
+    """Return whether expanding an event over a range takes too much work."""
     start = _utc(event.start)
     return any(_is_too_much(rule, start, span) for rule in rules_of(event))
 

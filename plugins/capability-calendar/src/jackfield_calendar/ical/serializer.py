@@ -78,7 +78,7 @@ def booked_event(entry: Event, zones: Zones) -> BookedEvent:
 
 
 def cancelled(entry: Event) -> bool:
-    """Whether an event is cancelled."""
+    """Return whether an event is cancelled."""
     return str(entry.get("STATUS", "")).upper() == "CANCELLED"
 
 
