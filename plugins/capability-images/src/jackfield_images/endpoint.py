@@ -47,7 +47,7 @@ def create_routes(images: ProviderImages) -> list[Route]:
     """Return the route of the images."""
 
     async def show(request: Request) -> Response:
-        """Return an image; its id is the right to see it."""
+        """Return an image; anyone who knows its id may see it."""
         try:
             found = await images.read(request.path_params["id"])
         except ToolError as error:

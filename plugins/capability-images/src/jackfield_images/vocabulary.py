@@ -115,7 +115,7 @@ class ImageVocabulary:
     negations: tuple[str, ...] = NEGATIONS
 
     def asks_for_picture(self, said: str) -> bool:
-        """Whether the words ask for an image."""
+        """Return whether the words ask for an image."""
         text = _folded(said)
         if _TAKEN_BACK.search(text):
             return False
@@ -165,7 +165,7 @@ def _are_apart(between: list[str]) -> bool:
 
 
 def _is_request(full_prompt: list[str], verb: _Found) -> bool:
-    """Whether the verb is addressed to the listener, not part of a report or a question."""
+    """Return whether the verb is addressed to the listener, not part of a report or a question."""
     before = full_prompt[: verb.start]
     if not before:
         return True
