@@ -48,7 +48,7 @@ class EventDraft:
     attendees: tuple[str, ...] = ()
     description: str = ""
     meeting_link: bool = False
-    """Whether the event gets a meeting link from the configured provider."""
+    """True if the event gets a meeting link from the configured provider."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class CreatedEvent:
     """The attendees that the calendar server invites; empty if it sends no invitations."""
 
     existed: bool = False
-    """Whether the same event already existed, so that nothing was written."""
+    """True if the same event already existed, so that nothing was written."""
 
     notices: tuple[str, ...] = ()
     """What could not be read when the time was checked, in sentences."""
@@ -83,7 +83,7 @@ class CalendarView(Protocol):
 
     @property
     def has_meeting_links(self) -> bool:
-        """Whether a provider of meeting links is configured."""
+        """True if a provider of meeting links is configured."""
 
     async def busy(
         self, calendars: Sequence[str], start: datetime, end: datetime, *, details: bool = False

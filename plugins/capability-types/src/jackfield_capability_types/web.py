@@ -35,7 +35,7 @@ class Page:
     content_type: str
     fetched_at: datetime
     complete: bool = True
-    """Whether the text is complete; a page that is too large is cut at the limit."""
+    """True if the text is complete; a page that is too large is cut at the limit."""
 
     links: tuple[Link, ...] = ()
 

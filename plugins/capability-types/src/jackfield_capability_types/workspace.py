@@ -66,7 +66,7 @@ class Matches:
     """The number of files with matches."""
 
     more: bool = False
-    """Whether the search stopped at its limit."""
+    """True if the search stopped at its limit."""
 
     notices: tuple[str, ...] = ()
     """What was not searched, in sentences."""
@@ -158,7 +158,7 @@ class Finished:
     """The number of bytes omitted from `output`."""
 
     isolated: bool = False
-    """Whether it ran in a sandbox."""
+    """True if it ran in a sandbox."""
 
 
 class Shell(Protocol):
