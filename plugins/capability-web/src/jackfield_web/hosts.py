@@ -19,7 +19,7 @@ _INSIDE = (
 
 
 def is_public(text: str) -> bool:
-    """Whether a text is a public IP address."""
+    """Return whether a text is a public IP address."""
     try:
         address = ip_address(text.partition("%")[0])
     except ValueError:
@@ -70,16 +70,16 @@ class HostPattern:
 
     @property
     def has_port(self) -> bool:
-        """Whether it names a port."""
+        """True if it names a port."""
         return self.ports != USUAL_PORTS
 
     @property
     def is_pattern(self) -> bool:
-        """Whether the entry matches more than one host."""
+        """True if the entry matches more than one host."""
         return self.host.startswith("*")
 
     def matches(self, host: str) -> bool:
-        """Whether the entry matches a host, on any port."""
+        """Return whether the entry matches a host, on any port."""
         if self.is_pattern:
             return self.host == "*" or host.endswith(self.host[1:])
         return host == self.host
@@ -93,14 +93,14 @@ class HostRules:
     deny: tuple[HostPattern, ...] = ()
 
     def permits(self, host: str, port: int) -> bool:
-        """Whether a request to a host and port is allowed."""
+        """Return whether a request to a host and port is allowed."""
         name = normal(host)
         if any(each.matches(name) for each in self.deny):
             return False
         return any(each.matches(name) and port in each.ports for each in self.allow)
 
     def names(self, host: str, port: int) -> bool:
-        """Whether a host is listed by its full name; only such a host may have a private address."""
+        """Return whether a host is listed by its full name; only such a host may have a private address."""
         named = normal(host)
         return any(each.host == named and port in each.ports for each in self.allow if not each.is_pattern)
 

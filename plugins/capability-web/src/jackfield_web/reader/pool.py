@@ -105,7 +105,7 @@ class _Reader:
 
     @property
     def alive(self) -> bool:
-        """Whether the process is still running."""
+        """True if the process is still running."""
         return self._process.returncode is None
 
     async def awake(self) -> None:
