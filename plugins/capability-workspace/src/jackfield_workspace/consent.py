@@ -50,7 +50,7 @@ class _TrustedPaths:
             raise SettingsError(f"[policies.file_consent] trusted: {error.message}") from None
 
     def match(self, parts: Parts) -> bool:
-        """Whether a pattern matches a path."""
+        """Return whether a pattern matches a path."""
         for glob in self._globs:
             states = glob.start
             for name in parts:

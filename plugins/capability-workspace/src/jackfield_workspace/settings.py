@@ -42,9 +42,7 @@ class WorkspaceSettings:
             '`["secrets/", "!.env.ci"]`.'
         ),
     ] = ()
-    gitignore: Annotated[bool, Help("Whether `glob` and `grep` skip files that `.gitignore` excludes.")] = (
-        True
-    )
+    gitignore: Annotated[bool, Help("Let `glob` and `grep` skip files that `.gitignore` excludes.")] = True
     max_file_bytes: Annotated[
         int,
         Gt(0),
@@ -122,7 +120,7 @@ class ShellSettings:
         ),
     ] = "none"
     network: Annotated[
-        bool | None, Help("Whether commands in the sandbox can use the network.", default="`false`")
+        bool | None, Help("Let commands in the sandbox use the network.", default="`false`")
     ] = None
     readable: Annotated[
         tuple[Annotated[str, Format("an absolute path", _absolute)], ...] | None,

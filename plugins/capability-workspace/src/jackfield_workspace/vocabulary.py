@@ -42,7 +42,7 @@ class FileVocabulary:
     negations: tuple[str, ...] = NEGATIONS
 
     def asks_for(self, said: str, path: str) -> bool:
-        """Whether the words name the file at this path and ask for a change to it."""
+        """Return whether the words name the file at this path and ask for a change to it."""
         text = said.casefold().replace("\u2019", "'")
         if _TAKEN_BACK.search(text):
             return False
@@ -59,7 +59,7 @@ class FileVocabulary:
 
 
 def _names(word: str, path: str) -> bool:
-    """Whether a word is the path or its end: `app.py` matches `src/app.py`."""
+    """Return whether a word is the path or its end: `app.py` matches `src/app.py`."""
     # A leading dot stays, because a name may begin with one: `.gitignore`.
     name = word.lstrip(_QUOTES.replace(".", "")).removeprefix("./").rstrip(_QUOTES)
     return len(name) >= _SHORTEST_NAME and (path == name or path.endswith(f"/{name}"))

@@ -36,7 +36,7 @@ def replaced(text: FileText, old: str, new: str, path: str, *, everywhere: bool)
 
 
 def _overlaps(content: str, old: str) -> bool:
-    """Whether a second occurrence overlaps the first: `aa` occurs twice in `aaa`."""
+    """Return whether a second occurrence overlaps the first: `aa` occurs twice in `aaa`."""
     return content.find(old, content.find(old) + 1) >= 0
 
 

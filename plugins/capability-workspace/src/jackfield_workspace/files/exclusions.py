@@ -42,7 +42,7 @@ class HiddenPatterns:
             raise SettingsError(f"[capabilities.workspace] hidden: {error}") from None
 
     def hides(self, parts: Parts) -> bool:
-        """Whether a path or one of its parent directories is hidden."""
+        """Return whether a path or one of its parent directories is hidden."""
         ways = ["/".join(parts[: depth + 1]) for depth in range(len(parts))]
         # Whether the last name is a directory is not known yet.
         return any(self.entry(way, folder=True) for way in ways) or (
@@ -50,7 +50,7 @@ class HiddenPatterns:
         )
 
     def entry(self, path: str, *, folder: bool) -> bool:
-        """Whether a path is hidden, given that its parent directories are not."""
+        """Return whether a path is hidden, given that its parent directories are not."""
         # On a case-insensitive file system `.ENV` opens `.env`.
         name = path.casefold()
         return bool(self._spec.match_file(f"{name}/" if folder else name))
@@ -73,7 +73,7 @@ class _Rule(NamedTuple):
     folders_only: bool
 
     def holds(self, path: str, *, folder: bool) -> bool:
-        """Whether the rule matches this entry itself, not only a parent directory."""
+        """Return whether the rule matches this entry itself, not only a parent directory."""
         if self.folders_only:
             found = self.fits.search(f"{path}/") if folder else None
             return found is not None and found.end(_GROUP) == len(path) + 1
@@ -93,7 +93,7 @@ class _Rules:
         ]
 
     def decide(self, path: str, *, folder: bool) -> bool | None:
-        """Whether an entry is ignored; None if no rule matches."""
+        """Return whether an entry is ignored; None if no rule matches."""
         # One combined match first, because most entries match no rule.
         if self._spec.check_file(f"{path}/" if folder else path).include is None:
             return None
@@ -116,7 +116,7 @@ class GitIgnore:
         return GitIgnore(((len(path) + 1 if path else 0, rules), *self._files))
 
     def leaves_out(self, path: str, *, folder: bool) -> bool:
-        """Whether an entry is ignored, given that its parent directories are not."""
+        """Return whether an entry is ignored, given that its parent directories are not."""
         for begins, rules in self._files:
             verdict = rules.decide(path[begins:], folder=folder)
             if verdict is not None:

@@ -70,7 +70,7 @@ class Glob:
         return self._reached(following)
 
     def accepts(self, states: States) -> bool:
-        """Whether the names so far match the whole pattern."""
+        """Return whether the names so far match the whole pattern."""
         return any(place == len(self._alternatives[number]) for number, place in states)
 
     def _reached(self, states: Iterable[tuple[int, int]]) -> States:

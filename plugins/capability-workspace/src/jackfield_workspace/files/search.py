@@ -43,7 +43,7 @@ class SearchBudget:
     notices: dict[str, None] = field(default_factory=dict)
 
     def over(self) -> bool:
-        """Whether a limit is reached; adds a notice that says so."""
+        """Return whether a limit is reached, and add a notice that says so."""
         if self.stop.is_set():
             return True
         if self.seen >= self.most_entries:

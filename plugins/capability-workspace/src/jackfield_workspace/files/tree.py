@@ -50,7 +50,7 @@ class DirectoryTree:
             os.close(here)
 
     def is_file(self, parts: Parts) -> bool:
-        """Whether a path is a regular file."""
+        """Return whether a path is a regular file."""
         with self.folder(parts[:-1]) as here, suppress(OSError):
             return stat.S_ISREG(os.stat(parts[-1], dir_fd=here, follow_symlinks=False).st_mode)
         return False
