@@ -108,9 +108,15 @@ def _number(value: float | None, unit: str) -> str:
 
 
 _decision = (
-    click.option("--reason", default="", help="Why; it is written into the file."),
-    click.option("--key", "key_file", type=click.Path(path_type=Path), metavar="FILE", help="Sign with it."),
-    click.option("--public-key", metavar="FILE", help="Sign with `sign_command`, whose public key this is."),
+    click.option("--reason", default="", help="The reason, which is written into the file."),
+    click.option(
+        "--key",
+        "key_file",
+        type=click.Path(path_type=Path),
+        metavar="FILE",
+        help="Sign with this private key.",
+    ),
+    click.option("--public-key", metavar="FILE", help="Sign with `sign_command`; this is its public key."),
 )
 
 
@@ -135,7 +141,9 @@ def promote(settings: Settings, name: str, variant: str | None, **decision: Any)
     if winner not in variants:
         raise click.UsageError(f"{name} has no variant {winner!r}; it has {', '.join(variants)}")
     if _experiment(current, name).settings.shadow:
-        raise click.ClickException(f"{name} is a shadow, which serves nobody; give its variant a share first")
+        raise click.ClickException(
+            f"{name} is a shadow, which serves no session; give its variant a share first"
+        )
     _decide(settings, current, name, "promoted", winner=winner, **decision)
 
 
@@ -186,7 +194,7 @@ def _decide(
         return
     if source.production:
         with_store(settings, lambda store: publish_version(store, signed))
-        echo("All hosts use it within seconds; sessions that are open keep what they have.")
+        echo("All hosts use it within seconds; open sessions keep their variants.")
 
 
 def _source(settings: Settings) -> ExperimentsSource:
@@ -200,7 +208,7 @@ def _experiment(current: ExperimentsFile, name: str) -> Any:
     found = current.experiments.get(name)
     if found is None:
         known = ", ".join(current.experiments) or "none"
-        raise click.ClickException(f"there is no experiment {name!r}; there is {known}")
+        raise click.ClickException(f"there is no experiment {name!r}; known experiments: {known}")
     return found
 
 

@@ -1,12 +1,12 @@
 """Compares two arms: how much they differ, and whether that is more than chance.
 
-Two properties make the intervals honest. First, the unit is a group of subjects, not a call: calls of one
+Two properties make the intervals valid. First, the unit is a group of subjects, not a call: calls of one
 user resemble each other, so the variance is measured between groups. Second, the intervals are confidence
 sequences (a normal mixture): with a chance of 95 percent, they contain the true differences at every look,
 not only at one look that was planned in advance. The 5 percent are divided among all comparisons of an
 experiment.
 
-The intervals are asymptotic: they need some calls and groups, below which nothing is said.
+The intervals are asymptotic: they need some calls and groups, below which no result is reported.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class Difference(NamedTuple):
 
     @property
     def is_real(self) -> bool:
-        """Whether the difference is more than chance."""
+        """True if the difference is more than chance."""
         # Sums of equal values may differ in their last digits.
         return self.low > _ROUNDING or self.high < -_ROUNDING
 
