@@ -52,7 +52,7 @@ def _common(command: Callable[..., None]) -> Callable[..., None]:
     wrapped: Callable[..., None] = with_options
     for option in (
         click.option("--force", is_flag=True, help="Replace existing files."),
-        click.option("--prefix", default="", callback=_checked_name, help="Put this before every tool id."),
+        click.option("--prefix", default="", callback=_checked_name, help="A prefix for every tool id."),
         click.option("--only", metavar="GLOB", default="*", help="Import only tools whose id matches."),
         click.option("--name", default="", callback=_checked_name, help="The name of the family, e.g. shop."),
         click.option(
@@ -70,7 +70,7 @@ _python = click.option(
     "--python",
     metavar="PROGRAM",
     default=sys.executable,
-    help="The Python that has the module and its dependencies installed; by default this one.",
+    help="The Python interpreter with the module and its dependencies; by default this one.",
 )
 
 
@@ -129,7 +129,7 @@ def fastmcp(source: str, options: ImportOptions, python: str) -> None:
 @_common
 @_python
 def langchain(source: str, options: ImportOptions, python: str) -> None:
-    """Import the LangChain tools of a module, also those in its lists.
+    """Import the LangChain tools of a module, including those in lists.
 
     FILE is a Python file, which is copied into the package; MODULE is an installed module. To import one tool
     or list, add its name: tools.py:search. It runs in a child process, so import only what you trust.

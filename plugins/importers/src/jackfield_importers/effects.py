@@ -13,12 +13,12 @@ _READING_VERBS = frozenset(
         "query", "read", "retrieve", "search", "show", "view",
     }
 )  # fmt: skip
-"""Verbs with which names of functions that only read usually start. Everything else is assumed to write."""
+"""Verbs that usually begin the names of read-only functions. Everything else is assumed to write."""
 
 
 @dataclass(frozen=True, slots=True)
 class EffectsGuess:
-    """Whether a tool writes and whether it is idempotent, and the reason for the guess."""
+    """A guess whether a tool writes and whether it is idempotent, with the reason."""
 
     writes: bool
     idempotent: bool

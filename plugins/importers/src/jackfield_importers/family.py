@@ -24,7 +24,7 @@ class ImportedTool:
 
     tool_id: str
     origin: str
-    """What it was in the source, such as `GET /pets/{petId}`."""
+    """Its name in the source, such as `GET /pets/{petId}`."""
     summary: str
     details: str
     effects: EffectsGuess

@@ -77,7 +77,7 @@ class Parameter:
 
     @property
     def explode(self) -> bool:
-        """Whether members are separate; the specification's default depends on style and place."""
+        """True if members are separate; the specification's default depends on style and place."""
         if self.exploded is not None:
             return self.exploded
         form = self.style in {"", "form"} and self.place in {"query", "cookie"}
@@ -100,16 +100,16 @@ class Operation:
     security: tuple[tuple[str, ...], ...] = ()
     """Alternatives; each lists the credentials that it needs."""
     encoded: bool = False
-    """Whether arguments have other shapes than in the API."""
+    """True if arguments have other shapes than in the API."""
 
     @property
     def idempotent(self) -> bool:
-        """Whether HTTP promises that a repetition has no further effect."""
+        """True if HTTP promises that a repetition has no further effect."""
         return self.method in {"GET", "HEAD", "OPTIONS", "PUT", "DELETE"}
 
     @property
     def writes(self) -> bool:
-        """Whether a failed request may have changed something."""
+        """True if a failed request may have changed something."""
         return self.method not in {"GET", "HEAD", "OPTIONS"}
 
 
