@@ -195,7 +195,7 @@ class TimeExpression:
 
     @property
     def exact(self) -> bool:
-        """Whether an hour was named, rather than a day or a part of it."""
+        """True if an hour was named, rather than a day or a part of it."""
         return self.instant is not None or (self.clock is not None and not self.clock.part)
 
     def starts(self, today: date, zone: tzinfo) -> datetime:
@@ -335,9 +335,9 @@ class _Hour:
         self._said = said
         self.named = bool(said["named"])
         self.plain = not any(said[each] for each in ("named", "offset", "minute", "half", "part"))
-        """Whether only a small number indicates the hour."""
+        """True if only a small number indicates the hour."""
         self.afternoon = None
-        """Whether it was said to be past noon; None if that was not said."""
+        """True if it was said to be past noon; None if that was not said."""
         if said["half"] or said["part"]:
             self.afternoon = said["half"] == "p" if said["half"] else "morning" not in said["part"]
 

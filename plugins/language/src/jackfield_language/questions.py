@@ -24,17 +24,17 @@ _MODAL = re.compile(r"^\W*(?:can|could|may|would|will|shall)\b", re.IGNORECASE)
 
 
 def is_question(text: str) -> bool:
-    """Whether a text asks something."""
+    """Return whether a text asks something."""
     return (_QUESTION.search(text) or _INDIRECT.search(text)) is not None
 
 
 def asks_for_facts(text: str) -> bool:
-    """Whether a text asks for information, rather than politely for an action."""
+    """Return whether a text asks for information, rather than politely for an action."""
     return is_question(text) and _POLITE.search(text) is None
 
 
 def may_ask_for_action(text: str) -> bool:
-    """Whether a text may be a request for an action, such as "can I book a table?"."""
+    """Return whether a text may be a request for an action, such as "can I book a table?"."""
     return not asks_for_facts(text) or _MODAL.search(text) is not None
 
 
@@ -49,17 +49,17 @@ _REFERENCE = re.compile(
 
 
 def is_continuation(text: str) -> bool:
-    """Whether a text continues what was said before, as in "and on Fridays?"."""
+    """Return whether a text continues what was said before, as in "and on Fridays?"."""
     return _CONTINUATION.search(text) is not None
 
 
 def refers_back(text: str) -> bool:
-    """Whether a pronoun in a text refers to something that was named before."""
+    """Return whether a pronoun in a text refers to something that was named before."""
     return _REFERENCE.search(text) is not None
 
 
 def refers_to_person(text: str) -> bool:
-    """Whether a pronoun in a text refers to a person who was named before."""
+    """Return whether a pronoun in a text refers to a person who was named before."""
     return not {*_PERSON.split("|")}.isdisjoint(words(text))
 
 
@@ -69,11 +69,11 @@ _NEGATIVE = frozenset(("no", "n", "nope", "nah", "not", "never", "don't", "dont"
 
 
 def agrees(text: str) -> bool:
-    """Whether a text is a yes and nothing else: consent must not be guessed."""
+    """Return whether a text is a yes and nothing else: consent must not be guessed."""
     said = words(text)
     return bool(_AFFIRMATIVE & {*said}) and {*said} <= _AFFIRMATIVE | _BESIDES
 
 
 def refuses(text: str) -> bool:
-    """Whether a text begins with a no."""
+    """Return whether a text begins with a no."""
     return words(text)[:1] != [] and words(text)[0] in _NEGATIVE

@@ -23,7 +23,7 @@ class Span(NamedTuple):
     end: int
 
     def overlaps(self, other: Span) -> bool:
-        """Whether they share a character."""
+        """Return whether they share a character."""
         return self.start < other.end and other.start < self.end
 
 
