@@ -1,4 +1,4 @@
-"""Who makes an MCP request: the authenticated user and the client program."""
+"""The caller of an MCP request: the authenticated user and the client program."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Caller(NamedTuple):
     """The name of the client program; empty if it gives none."""
     version: str
     modern: bool
-    """Whether the request needs no handshake (protocol 2026-07-28 and later)."""
+    """True if the request needs no handshake (protocol 2026-07-28 and later)."""
     connection: str = ""
     """The id of the client's connection; empty if every request is a connection of its own."""
 
@@ -36,7 +36,7 @@ class StdioClient(NamedTuple):
 
 
 def caller_of(ctx: Context, local: StdioClient | None) -> Caller:
-    """Return who makes a request; over stdio it is the `local` client."""
+    """Return the caller of a request; over stdio it is the `local` client."""
     if ctx.request is not None:
         identity, connection = ctx.request.state.identity, getattr(ctx.request.state, "connection", "")
     elif local is not None:

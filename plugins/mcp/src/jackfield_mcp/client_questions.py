@@ -54,7 +54,7 @@ def form_request(question: UserQuestion) -> Json | None:
 
 
 def _is_field(schema: Any) -> bool:
-    """Whether a field is a primitive value, a choice or several choices, which is all that MCP allows."""
+    """Return whether a field is a primitive value or one or several choices, which is all MCP allows."""
     if not isinstance(schema, Mapping):
         return False
     if schema.get("type") == "array":
@@ -102,7 +102,7 @@ def model_answer(response: Any) -> ModelAnswer | None:
 
 
 def is_usable(request: Json, response: Any) -> bool:
-    """Whether a response answers a request; otherwise the client is asked again."""
+    """Return whether a response answers a request; otherwise the client is asked again."""
     if kind_of(request) == "elicitation":
         return user_answer(request, response) is not None
     return model_answer(response) is not None

@@ -158,7 +158,7 @@ _SCHEMA: dict[str, Any] = {
         APPROVE: {
             "type": "boolean",
             "title": "Approve",
-            "description": "Whether the call may run. It runs once, with exactly these arguments.",
+            "description": "Approve the call. It runs once, with exactly these arguments.",
             "default": False,
         }
     },

@@ -1,4 +1,4 @@
-"""One request of an MCP client over HTTP, and its response: JSON, or events if the server has more to say.
+"""One request of an MCP client over HTTP, and its response: JSON, or events if the server sends more.
 
 The response is JSON unless a notification or a question comes first, or the call takes long. Nothing about a
 request is kept between two requests, so any host can answer the next one.

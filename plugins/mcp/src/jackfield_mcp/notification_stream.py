@@ -1,4 +1,4 @@
-"""The stream on which a client with a handshake hears that the tools have changed (`GET /mcp`)."""
+"""The stream that notifies a client with a handshake of changed tools (`GET /mcp`)."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ class McpSettings:
     trust_clients: Annotated[
         bool,
         Help(
-            "Whether a client may ask the user for confirmation itself, in a form. A client that answers the "
+            "Let a client ask the user for confirmation itself, in a form. A client that answers the "
             "form without asking approves the call."
         ),
     ] = False

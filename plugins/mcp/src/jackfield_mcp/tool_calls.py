@@ -51,7 +51,7 @@ class _Request(NamedTuple):
     """What an earlier result asked the client to send back."""
     rounds: QuestionRounds
     may_be_known: bool
-    """Whether the call may have been made before: it has a key, or continues an earlier request."""
+    """True if the call may have been made before: it has a key, or continues an earlier request."""
 
 
 class McpCalls:
