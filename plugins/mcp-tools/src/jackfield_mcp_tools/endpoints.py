@@ -66,7 +66,7 @@ def file_routes(servers: ForeignServers) -> list[Route]:
     """Return the route of the files."""
 
     async def show(request: Request) -> Response:
-        """Return a file; its id is the right to read it."""
+        """Return a file; anyone who knows its id may read it."""
         try:
             found = await asyncio.to_thread(servers.files.read, request.path_params["id"])
         except FilesUnavailableError:

@@ -116,7 +116,7 @@ class ForeignServers:
         return await reader.response(result, writes=writes)
 
     def shown_files(self, data: Any) -> Sequence[ShownFile]:
-        """Return the stored files among the attachments of a result; links to other systems are none."""
+        """Return the stored files among the attachments of a result; links elsewhere are not included."""
         return attached_files(data)
 
     async def read_file(self, file_id: str) -> FileContent | None:

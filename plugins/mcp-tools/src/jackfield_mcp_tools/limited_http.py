@@ -12,7 +12,7 @@ class Delivery:
     """What is known about the request of one call."""
 
     delivered = False
-    """Whether the server may have received and run it.
+    """True if the server may have received and run it.
 
     It has not if there was no connection, if the server did not know the session, or if it refused the
     credentials.

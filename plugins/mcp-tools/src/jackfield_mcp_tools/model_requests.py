@@ -31,7 +31,7 @@ APPROVAL_SCHEMA: dict[str, Any] = {
         APPROVAL: {
             "type": "boolean",
             "title": "Allow",
-            "description": "Whether the model may answer. The server gets the answer.",
+            "description": "Let the model answer. The server gets the answer.",
         }
     },
     "required": [APPROVAL],
@@ -55,7 +55,7 @@ def model_request(params: mcp_types.CreateMessageRequestParams, settings: Server
         raise UnsuitableRequestError(f"send 1 to {MAX_MESSAGES} messages")
     messages = [_message(each) for each in params.messages]
     if messages[-1][0] != "user":
-        raise UnsuitableRequestError("the last message has to be the user's")
+        raise UnsuitableRequestError("the last message must be the user's")
     own = params.system_prompt or ""
     size = sum(len(text.encode("utf-8", "replace")) for text in (own, *(text for _, text in messages)))
     if size > settings.sampling_bytes:
@@ -68,7 +68,7 @@ def model_request(params: mcp_types.CreateMessageRequestParams, settings: Server
 def _message(message: mcp_types.SamplingMessage) -> tuple[Literal["user", "assistant"], str]:
     texts = [each.text for each in message.content_as_list if each.type == "text"]
     if len(texts) != len(message.content_as_list) or not "".join(texts).strip():
-        raise UnsuitableRequestError("messages have to be texts")
+        raise UnsuitableRequestError("messages must be texts")
     return message.role, "\n".join(texts)
 
 

@@ -83,11 +83,11 @@ class ToolOverrides:
     ] = None
     idempotent: Annotated[
         bool | None,
-        Help("Whether a call may run twice.", default="false, unless the tool only reads"),
+        Help("A call may run twice.", default="false, unless the tool only reads"),
     ] = None
     requires_confirmation: Annotated[
         bool | Literal["policy"] | None,
-        Help("Whether a user must approve each call.", default="true, unless the tool only reads"),
+        Help("A user must approve each call.", default="true, unless the tool only reads"),
     ] = None
     allowed_modes: Annotated[
         tuple[Literal["text", "voice"], ...] | None, Help("The modes that offer it.", default="both")
@@ -193,7 +193,7 @@ class ServerSettings:
     ] = True
     elicitation: Annotated[
         Literal["refuse", "ask"],
-        Help("Whether the server may ask the user with a form during a call: `refuse` or `ask`."),
+        Help("What happens if the server has a question for the user: `refuse`, or `ask` with a form."),
     ] = "refuse"
     elicitation_timeout: Annotated[
         Seconds, Le(3600), Help("How long a question of the server waits for the user; less than `timeout`.")
@@ -201,8 +201,8 @@ class ServerSettings:
     sampling: Annotated[
         Literal["refuse", "ask", "allow"],
         Help(
-            "Whether the server may have the session's model write texts during a call: `refuse`, `ask` (the "
-            "user sees and approves each request), or `allow`."
+            "What happens if the server requests a text from the session's model during a call: `refuse`, "
+            "`ask` (the user sees and approves each request), or `allow`."
         ),
     ] = "refuse"
     sampling_requests: Annotated[
@@ -249,7 +249,7 @@ class ServerSettings:
 
     @property
     def allows_requests(self) -> bool:
-        """Whether the server may ask the user or a model for something during a call."""
+        """True if the server may ask the user or a model for something during a call."""
         return self.elicitation == "ask" or self.sampling != "refuse"
 
     def offers(self, tool: str) -> bool:

@@ -60,7 +60,7 @@ MIN_RELIST_SECONDS = 0.05
 
 
 class ServerState(StrEnum):
-    """Whether the tools of a server can be called."""
+    """The state of a server, which decides if its tools can be called."""
 
     CONNECTING = "connecting"
     CONNECTED = "connected"
@@ -93,13 +93,13 @@ class SupervisedServer:
         self._awaited = 0
         """The list for which a call waits."""
         self._refused = False
-        """Whether the last connection ended because the server refuses the credentials."""
+        """True if the last connection ended because the server refuses the credentials."""
         self._announced = 0
         """How many changes the server has announced."""
         self._asking: set[CallRequests] = set()
         """The running calls during which the server may ask for something."""
         self._abandoned = False
-        """Whether the server may still work on a call of this connection that has ended here."""
+        """True if the server may still work on a call of this connection that has ended here."""
 
     def start(self) -> None:
         """Connect in the background."""

@@ -39,10 +39,10 @@ def form_of(message: str, requested: Mapping[str, Any]) -> tuple[str, dict[str, 
     """Return the text and the schema that the user sees; raise `UnsuitableQuestionError`."""
     text = visible(" ".join(message.split()))
     if not text or len(text) > MAX_MESSAGE:
-        raise UnsuitableQuestionError(f"its text has to have 1 to {MAX_MESSAGE} characters")
+        raise UnsuitableQuestionError(f"its text must have 1 to {MAX_MESSAGE} characters")
     properties = requested.get("properties")
     if requested.get("type") != "object" or not isinstance(properties, Mapping):
-        raise UnsuitableQuestionError("its schema is no object with properties")
+        raise UnsuitableQuestionError("its schema is not an object with properties")
     if len(properties) > MAX_FIELDS:
         raise UnsuitableQuestionError(f"it has more than {MAX_FIELDS} fields")
     fields = {name: _with_default(_field(name, schema), schema) for name, schema in properties.items()}
@@ -122,7 +122,7 @@ def _options(schema: Mapping[str, Any]) -> dict[str, Any] | None:
         names = schema.get("enumNames") or [None] * len(schema["enum"])
         pairs = list(zip(schema["enum"], names, strict=False))
     if not 0 < len(pairs) <= MAX_OPTIONS or not all(isinstance(value, str) for value, _ in pairs):
-        raise UnsuitableQuestionError(f"a choice has to have 1 to {MAX_OPTIONS} texts")
+        raise UnsuitableQuestionError(f"a choice must have 1 to {MAX_OPTIONS} texts")
     values = [_label(value) for value, _ in pairs]
     if values != [value for value, _ in pairs]:
         raise UnsuitableQuestionError("an option contains invisible characters")
@@ -137,17 +137,17 @@ def _options(schema: Mapping[str, Any]) -> dict[str, Any] | None:
 
 def _label(value: Any) -> str:
     if not isinstance(value, str) or len(value) > MAX_LABEL:
-        raise UnsuitableQuestionError(f"a label is no text of at most {MAX_LABEL} characters")
+        raise UnsuitableQuestionError(f"a label is not a text of at most {MAX_LABEL} characters")
     return visible(value)
 
 
 def _numbers(schema: Mapping[str, Any], *keywords: str) -> dict[str, int | float]:
     found = {key: schema[key] for key in keywords if schema.get(key) is not None}
     if not all(type(value) in (int, float) for value in found.values()):
-        raise UnsuitableQuestionError("a bound is no number")
+        raise UnsuitableQuestionError("a bound is not a number")
     if any(
         key.startswith(("min", "max")) and key[3:4].isupper() and (type(value) is not int or value < 0)
         for key, value in found.items()
     ):
-        raise UnsuitableQuestionError("a length is no whole number")
+        raise UnsuitableQuestionError("a length is not an integer")
     return found
