@@ -393,7 +393,7 @@ class Audit(BackgroundObserver[Line | DeferredLine]):
         self._log_state(fault, missing)
 
     def reset_after_fork(self) -> None:
-        """A forked child writes to the same file, but not the lines that its parent holds."""
+        """Discard the lines that the parent process holds; a forked child writes to the same file."""
         self._file.close()
         self._pending.clear()
         self._pending_bytes = self._lost = self._reported = 0

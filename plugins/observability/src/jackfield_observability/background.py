@@ -52,7 +52,7 @@ class BackgroundObserver(Observer, ABC, Generic[Item]):
 
     @abstractmethod
     def flush(self) -> None:
-        """The queue is empty: write out the results."""
+        """Write out the results; called when the queue is empty."""
 
     @abstractmethod
     def reset_after_fork(self) -> None:

@@ -34,12 +34,12 @@ class AuditSettings:
     ] = 5
     arguments: Annotated[
         bool,
-        Help("Whether redacted arguments are written. Off by default to protect users' privacy."),
+        Help("Write redacted arguments. Off by default to protect users' privacy."),
     ] = False
 
     @property
     def file_per_host(self) -> bool:
-        """Whether each host writes a file of its own."""
+        """True if each host writes a file of its own."""
         return HOST in str(self.path)
 
     def path_for(self, host: str) -> Path:
