@@ -1,4 +1,4 @@
-"""Which errors of asyncpg say that the server cannot be used, whatever it was asked."""
+"""Which errors of asyncpg mean that the server cannot be used, regardless of the statement."""
 
 from __future__ import annotations
 

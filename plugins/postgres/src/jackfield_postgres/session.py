@@ -38,8 +38,8 @@ def session_options(application_name: str, *, timeout: float) -> dict[str, Any]:
 async def connect(url: str, **options: Any) -> Connection:
     """Open a session with the first server of a URL that answers and accepts writes.
 
-    asyncpg tries the servers one after the other within one timeout, so a machine that vanished without a
-    word would hide the others. Here the next server is tried as soon as one is silent or refuses.
+    asyncpg tries the servers one after the other within one timeout, so a machine that stopped responding
+    would keep the others from being tried. Here the next server is tried as soon as one is silent or refuses.
     """
     trying: set[asyncio.Task[Connection]] = set()
     errors: list[BaseException] = []
