@@ -29,7 +29,7 @@ class PendingRequest(ABC):
     def __init__(self, request: Mapping[str, Any], *, streamed: bool) -> None:
         self.request = request
         self.disconnected = False
-        """Whether the client left before the end."""
+        """True if the client left before the end."""
         self.complete = False
         """True if nothing more is sent."""
         self._streamed = streamed

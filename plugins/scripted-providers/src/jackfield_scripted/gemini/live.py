@@ -26,13 +26,13 @@ class GeminiOptions:
     """Where a call is sent: in a `toolCall`, in the content of the turn, or in both."""
 
     call_ids: bool = True
-    """Whether calls have ids."""
+    """True if calls have ids."""
 
     voice_activity: bool = False
-    """Whether the start and end of the user's speech are announced."""
+    """True if the start and end of the user's speech are announced."""
 
     blocking: bool = True
-    """Whether new user input cancels open calls."""
+    """True if new user input cancels open calls."""
 
 
 class LiveModel(ScriptedModel):

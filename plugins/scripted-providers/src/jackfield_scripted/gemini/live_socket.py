@@ -132,7 +132,7 @@ class LiveInbox:
 
     @property
     def asked(self) -> bool:
-        """Whether an input waits for a response."""
+        """True if an input waits for a response."""
         return bool(self._questions)
 
     def speech(self, ms: int) -> UserInput | None:

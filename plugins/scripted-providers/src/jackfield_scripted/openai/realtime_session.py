@@ -255,7 +255,7 @@ def _session_fault(message: Message) -> str:
     if not isinstance(session, Mapping) or session.get("type") != "realtime":
         return 'session.type has to be "realtime"'
     if session.get("output_modalities") == ["text", "audio"]:
-        return "text and audio cannot be asked for together"
+        return "text and audio cannot be requested together"
     for tool in session.get("tools") or ():
         if tool.get("type") != "function" or not tool.get("name"):
             return "a tool needs the type function and a name"
