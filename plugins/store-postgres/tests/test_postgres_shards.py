@@ -283,7 +283,7 @@ def test_the_shards_can_come_from_the_environment(monkeypatch: pytest.MonkeyPatc
         assert "s3cret" not in str(caught.value)
 
 
-# --- a database that is away -----------------------------------------------------------------------------
+# --- an unreachable database -----------------------------------------------------------------------------
 
 
 def test_the_sessions_of_other_databases_go_on_while_one_is_away(

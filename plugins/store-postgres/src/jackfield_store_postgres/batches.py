@@ -49,7 +49,7 @@ class BatchLane(Generic[AnyJob]):
         self._waiting: deque[AnyJob] = deque()
         self._tasks: set[asyncio.Task[None]] = set()
         self._starting = False
-        """Whether a task will take what is waiting in the next iteration of the loop."""
+        """True if a task will take what is waiting in the next iteration of the loop."""
 
     def submit(self, job: AnyJob) -> None:
         """Queue an operation."""

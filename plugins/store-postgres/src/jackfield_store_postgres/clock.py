@@ -50,7 +50,7 @@ class StoreClock:
 
     @property
     def is_set(self) -> bool:
-        """Whether the server has been asked."""
+        """True if the server has been asked."""
         return self._anchor is not None
 
     def now(self) -> float:

@@ -1,4 +1,4 @@
-"""The database of a store: it runs statements until they are done, refused, or the patience is over.
+"""The database of a store: it runs statements until they are done or refused, or `patience` has passed.
 
 What a broken connection means depends on the statement. One that never began is simply tried again. One that
 may have been committed is tried again only if it can be: reads, and writes that recognise their own trace.
@@ -131,7 +131,7 @@ class PostgresDatabase:
         await self._pool.close()
 
     async def _repeat(self, action: Callable[[float], Awaitable[Result]]) -> Result:
-        """Repeat an action until it succeeds or fails for good, or the patience is over."""
+        """Repeat an action until it succeeds or fails for good, or `patience` has passed."""
         deadline = time.monotonic() + self.patience
         pause = _FIRST_PAUSE
         while True:

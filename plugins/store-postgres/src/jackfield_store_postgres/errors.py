@@ -22,7 +22,7 @@ BROKEN = (
     asyncpg.OperatorInterventionError,
     asyncpg.IdleInTransactionSessionTimeoutError,
 )
-"""The connection broke in the middle of a statement: nobody knows whether it was committed."""
+"""The connection broke in the middle of a statement: it is unknown whether it was committed."""
 
 POOLED = (
     asyncpg.InvalidSQLStatementNameError,

@@ -111,7 +111,7 @@ class PostgresSettings:
         Seconds, Help("How long a statement waits for a row or table that another session has locked.")
     ] = 3.0
     durable_appends: Annotated[
-        bool, Help("Whether streams survive a crash or failover of the server like everything else.")
+        bool, Help("Make streams survive a crash or failover of the server, like all other data.")
     ] = True
     application_name: Annotated[
         Annotated[str, Format("at most 63 printable ASCII characters", _name)],

@@ -2,7 +2,7 @@
 
 No operation concerns two keys, so every key and stream is in one database. Keys name a kind and then what
 they belong to, mostly a session or a user: `session/ID`, `call/ID/...`, `events/ID`. The second part decides
-the database, so everything that belongs to a session is in the same one, and a database that is away affects
+the database, so everything that belongs to a session is in the same one, and an unreachable database affects
 only its own sessions and users.
 """
 
@@ -49,7 +49,7 @@ class ShardedStore:
     """Shared state in several PostgreSQL databases; each is a `PostgresStore` with the same `options`.
 
     The list of databases, including its order, belongs to the store. Every database knows its place in the
-    list, and one at a different place is rejected. An operation on a database that is away fails, and so does
+    list, and one at a different place is rejected. An operation on an unreachable database fails, and so does
     one that has to ask all of them: there are no partial answers.
     """
 
@@ -170,7 +170,7 @@ class ShardedStore:
         return self._shard(stream).clear(stream)
 
     async def prune(self) -> int:
-        """See `Store.prune`; a database that is away does not keep the others from being pruned."""
+        """See `Store.prune`; an unreachable database does not keep the others from being pruned."""
         return sum(await self._ask_all(lambda shard: shard.prune()))
 
     async def close(self) -> None:

@@ -1,6 +1,6 @@
 """Sessions whose statement gets no answer: is the server still busy with it?
 
-A connection can be cut without a word, by a firewall or a machine that vanished. It then looks like one
+A connection can be cut silently, by a firewall or a machine that failed. It then looks like one
 whose statement takes long, and waiting out the patience would be in vain. A new session asks the server: if
 it is not busy for the silent session, the answer cannot come any more, and the session is dropped at once.
 A statement that waits for a lock or for the synchronous standby is left alone.

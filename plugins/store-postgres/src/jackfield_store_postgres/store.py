@@ -86,7 +86,7 @@ class PostgresStore:
         self._writes: set[asyncio.Task[Any]] = set()
         """The writes under way; they continue if their callers are cancelled."""
         self._ready = False
-        """Whether the store is open and may be used; False again after `close` and in a forked child."""
+        """True if the store is open and may be used; False again after `close` and in a forked child."""
         self._closed = False
         self._forked = False
         _stores.add(self)
