@@ -34,4 +34,4 @@ class SqliteSettings:
         Seconds,
         Help("How long an operation waits for a file that another process has locked before it fails."),
     ] = 5.0
-    durable_appends: Annotated[bool, Help("Whether streams also survive a power cut.")] = False
+    durable_appends: Annotated[bool, Help("Make streams survive a power cut too.")] = False

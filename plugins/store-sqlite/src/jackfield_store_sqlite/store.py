@@ -74,7 +74,7 @@ class SqliteStore:
         self._reader = ThreadPoolExecutor(1, "jackfield-store-reader")
         self._durable_appends = durable_appends
         self._ready = False
-        """Whether the file is open and may be used; False again after `close` and in a forked child."""
+        """True if the file is open and may be used; False again after `close` and in a forked child."""
         self._closed = False
         self._forked = False
         self.now = self._database.now

@@ -61,7 +61,7 @@ class Job(Generic[Result]):
     result: Any = None
     error: BaseException | None = None
     resolved: bool = False
-    """Whether the caller's event loop knows the outcome; set on that loop."""
+    """True if the caller's event loop knows the outcome; set on that loop."""
     lost: Callable[[Result], object] | None = None
     """Called with the result, on the caller's event loop, if the caller no longer waits for it."""
 
@@ -75,7 +75,7 @@ class StoreWriter:
         self.lease_window = _NO_LEASE
         """The times between which the lease is so recent that no other process considers this one dead."""
         self.idle = True
-        """Whether an operation would get a transaction of its own; sometimes wrong for a moment."""
+        """True if an operation would get a transaction of its own; sometimes wrong for a moment."""
         self._database = database
         self._owner = owner
         self._notifier = notifier
