@@ -359,7 +359,7 @@ class StoreContractTests(
     """An import string, `"module:function"`; the function takes a place and returns or awaits a store."""
 
     shared: ClassVar[bool] = True
-    """Whether several processes that open the same place share one store."""
+    """True if several processes that open the same place share one store."""
 
     rounds: ClassVar[int] = 10
     """How often the crash tests kill a process."""

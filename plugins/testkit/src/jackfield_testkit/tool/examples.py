@@ -80,12 +80,12 @@ class Example:
 
     @property
     def succeeds(self) -> bool:
-        """Whether the call is expected to succeed."""
+        """True if the call is expected to succeed."""
         return self.error is None
 
     @property
     def reaches_handler(self) -> bool:
-        """Whether the arguments are expected to be valid."""
+        """True if the arguments are expected to be valid."""
         return self.error != ErrorType.VALIDATION
 
     def label(self, position: int) -> str:

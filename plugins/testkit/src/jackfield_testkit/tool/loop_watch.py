@@ -25,7 +25,7 @@ from typing import NamedTuple, Self
 _OWN_STATS = Path("/proc/thread-self/schedstat")
 
 HAS_THREAD_STATS = hasattr(time, "pthread_getcpuclockid") and _OWN_STATS.exists()
-"""Whether the system provides scheduling statistics of single threads."""
+"""True if the system provides scheduling statistics of single threads."""
 
 _BEAT = 0.002
 # A thread that waits for the interpreter wakes every few milliseconds to request it. A thread that used no

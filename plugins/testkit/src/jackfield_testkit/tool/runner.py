@@ -54,7 +54,7 @@ class InstalledTool:
 
     @property
     def repeatable(self) -> bool:
-        """Whether running it twice has the same effect as running it once."""
+        """True if running it twice has the same effect as running it once."""
         return self.manifest.idempotent or not self.manifest.writes
 
     def runs(self, wanted: int) -> int:
@@ -157,7 +157,7 @@ class Run:
     response: ToolResponse
     context: ToolContext
     reached: bool = False
-    """Whether the arguments were valid, so the handler was called."""
+    """True if the arguments were valid, so the handler was called."""
     returned: Any = None
     """The value that the handler returned, of any type."""
     raised: Exception | None = None
@@ -166,7 +166,7 @@ class Run:
 
     @property
     def crashed(self) -> bool:
-        """Whether the handler raised something other than `ToolError`."""
+        """True if the handler raised something other than `ToolError`."""
         return self.raised is not None and not isinstance(self.raised, ToolError)
 
 
@@ -284,7 +284,7 @@ class ExampleCase:
 
     @property
     def valid(self) -> bool:
-        """Whether the schema accepts the arguments; test_examples checks whether it should."""
+        """True if the schema accepts the arguments; test_examples checks whether it should."""
         return not self.tool.arguments.violations(self.arguments())
 
     def run(self) -> Run:
