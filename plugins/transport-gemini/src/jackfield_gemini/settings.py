@@ -71,7 +71,9 @@ class GeminiSettings:
     ] = "gemini-json-schema"
     calls: Annotated[
         Literal["blocking", "non_blocking"],
-        Help("Whether the model waits for its calls in a voice session, or continues to talk."),
+        Help(
+            "What the model does during its calls in a voice session: wait (`blocking`) or continue to talk."
+        ),
     ] = "blocking"
     scheduling: Annotated[
         Literal["when_idle", "interrupt", "silent"],
