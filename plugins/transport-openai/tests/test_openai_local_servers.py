@@ -303,7 +303,7 @@ def test_the_settings_name_the_servers_to_ask(start: Start, monkeypatch: pytest.
     monkeypatch.delenv(VARIABLE)
     server = start(ollama(gemma_2b=["completion"]))
     _, found = _ranked({"local_servers": [server.address]})
-    assert found == Undetected(f"give Ollama at {server.address} a model that can call tools")
+    assert found == Undetected(f"add a model that can call tools to Ollama at {server.address}")
     _, found = _ranked({"local_servers": []})
     assert isinstance(found, Undetected)
     assert found.hint.startswith("start a local server (Ollama,")

@@ -85,7 +85,7 @@ def _detect_server(settings: OpenAISettings) -> Detected | Undetected:
             )
     if servers:
         found = " and ".join(f"{each.product} at {each.address}" for each in servers)
-        return Undetected(f"give {found} a model that can call tools")
+        return Undetected(f"add a model that can call tools to {found}")
     return Undetected(
         "start a local server (Ollama, LM Studio, llama.cpp, vLLM) with a model that can call tools"
     )

@@ -206,7 +206,7 @@ async def _llama_cpp(client: AsyncClient, address: str, models: Sequence[str]) -
 
 
 _tried: dict[tuple[str, str], bool] = {}
-"""Whether each tested model called a tool, by server and model."""
+"""For each tested model, by server and model: True if it called a tool."""
 
 
 async def _try_out(client: AsyncClient, listed: _ServerModels, wanted: str | None) -> LocalServer:

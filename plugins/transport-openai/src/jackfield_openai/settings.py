@@ -28,7 +28,7 @@ USUAL_SERVERS = ("127.0.0.1:11434", "127.0.0.1:1234", "127.0.0.1:8080", "127.0.0
 
 
 def is_loopback_address(address: str) -> bool:
-    """Whether this is HOST:PORT with a numeric loopback address, which no resolver can redirect."""
+    """Return whether this is HOST:PORT with a numeric loopback address, which no resolver can redirect."""
     host, separator, port = address.rpartition(":")
     try:
         return bool(separator) and ip_address(host.strip("[]")).is_loopback and 0 < int(port) < 65536
@@ -37,7 +37,7 @@ def is_loopback_address(address: str) -> bool:
 
 
 def is_loopback_url(base_url: str | None) -> bool:
-    """Whether a URL leads to a server on this machine."""
+    """Return whether a URL leads to a server on this machine."""
     host = urlsplit(base_url or "").hostname or ""
     try:
         return ip_address(host).is_loopback
@@ -83,7 +83,7 @@ class OpenAISettings:
             "supports only text."
         ),
     ] = "websocket"
-    strict: Annotated[bool, Help("Whether OpenAI enforces each tool's schema, in text.")] = False
+    strict: Annotated[bool, Help("Let OpenAI enforce each tool's schema, in text.")] = False
     turn_detection: Annotated[
         Literal["server_vad", "semantic_vad"], Help("How OpenAI detects the end of a turn.")
     ] = "server_vad"
