@@ -33,7 +33,7 @@ class Line:
 
     @property
     def is_entry(self) -> bool:
-        """Whether it begins like an entry of a list or a row of a table."""
+        """True if it begins like an entry of a list or a row of a table."""
         return _BULLET.match(self.text) is not None
 
 
