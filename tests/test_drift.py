@@ -308,7 +308,9 @@ def test_a_drifted_provider_plugin_is_reported_by_name(site: Any) -> None:
     settings = frozen(provider="fab")
     library.write_text("LIMIT = 3\n")
     runtime = start(settings)
-    with pytest.raises(SettingsError, match="fab: plugin fab-plugin depends on fab-rules, which is not what"):
+    with pytest.raises(
+        SettingsError, match="fab: plugin fab-plugin depends on fab-rules, which differs from"
+    ):
         runtime.components.provider_unavailable_reason()
 
 
