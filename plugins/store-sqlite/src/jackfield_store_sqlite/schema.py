@@ -57,6 +57,30 @@ MIGRATIONS: Sequence[str] = (
     INSERT INTO identity SELECT 1, lower(hex(randomblob(16))),
         CASE WHEN EXISTS (SELECT 1 FROM clock) THEN NULL ELSE unixepoch('subsec') END;
     """,
+    # Without indexes on the expiry, see `expiry.py`. It is the first column, so that a search for expired
+    # rows does not read the pages of long values.
+    """
+    DROP INDEX counters_expiry;
+    ALTER TABLE kept RENAME TO kept_before;
+    CREATE TABLE kept (expires REAL, key TEXT PRIMARY KEY, value BLOB NOT NULL);
+    INSERT INTO kept (expires, key, value) SELECT expires, key, value FROM kept_before ORDER BY rowid;
+    DROP TABLE kept_before;
+    ALTER TABLE claims RENAME TO claims_before;
+    CREATE TABLE claims (
+        expires REAL, key TEXT PRIMARY KEY, fingerprint BLOB NOT NULL, owner TEXT NOT NULL, note BLOB, result BLOB
+    );
+    INSERT INTO claims (expires, key, fingerprint, owner, note, result)
+        SELECT expires, key, fingerprint, owner, note, result FROM claims_before ORDER BY rowid;
+    DROP TABLE claims_before;
+    CREATE INDEX claims_noted ON claims (key) WHERE note IS NOT NULL;
+    ALTER TABLE entries RENAME TO entries_before;
+    CREATE TABLE entries (
+        expires REAL, stream INTEGER NOT NULL, id INTEGER NOT NULL, value BLOB NOT NULL, UNIQUE (stream, id)
+    );
+    INSERT INTO entries (expires, stream, id, value)
+        SELECT expires, stream, id, value FROM entries_before ORDER BY rowid;
+    DROP TABLE entries_before;
+    """,
 )
 
 

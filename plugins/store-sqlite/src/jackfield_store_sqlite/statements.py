@@ -212,7 +212,6 @@ def complete_claim(  # noqa: PLR0917 - the writer passes arguments by position
 ) -> bool:
     """Record a result; return whether this owner still held the claim."""
     if ttl is None:
-        # The expiry is not set to its old value: that would write a page of its index.
         db.execute(_COMPLETE, (result, key, owner.id, now))
     else:
         db.execute(_COMPLETE_UNTIL, (result, now + ttl, key, owner.id, now))
@@ -295,25 +294,3 @@ def read_entries(db: apsw.Connection, now: float, stream: str, after: int, limit
         (stream, after, now, limit),
     )
     return [StreamEntry(*row) for row in rows]
-
-
-CHUNK = 1000
-_EXPIRED = {
-    "kept": "expires <= ?",
-    "counters": "expires <= ?",
-    # A claim with a note stays until a person resolves it.
-    "claims": "expires <= ? AND note IS NULL",
-    "entries": "expires <= ?",
-}
-
-
-def prune(db: apsw.Connection, now: float) -> int:
-    """Delete up to `CHUNK` expired rows, so that writers wait briefly; return how many."""
-    gone = 0
-    for table, expired in _EXPIRED.items():
-        db.execute(
-            f"DELETE FROM {table} WHERE rowid IN (SELECT rowid FROM {table} WHERE {expired} LIMIT ?)",  # noqa: S608
-            (now, CHUNK - gone),
-        )
-        gone += db.changes()
-    return gone

@@ -16,9 +16,10 @@ import apsw
 from jackfield.store import Claim, DoubtfulClaim, StoreUnavailableError, StreamEntry
 from jackfield.store_limits import MAX_VALUE_BYTES, as_bytes, check
 
-from jackfield_store_sqlite import statements
+from jackfield_store_sqlite import expiry, statements
 from jackfield_store_sqlite.database import StoreDatabase
 from jackfield_store_sqlite.errors import closed_error, translate_errors
+from jackfield_store_sqlite.expiry import ExpirySearch
 from jackfield_store_sqlite.notifier import Notifier, Topic, claim_version
 from jackfield_store_sqlite.process import ClaimOwner, Machine, this_machine
 from jackfield_store_sqlite.statements import TooLargeForLoopError
@@ -73,6 +74,7 @@ class SqliteStore:
         self._writer = StoreWriter(self._database, self._owner, self._notifier)
         self._reader = ThreadPoolExecutor(1, "jackfield-store-reader")
         self._durable_appends = durable_appends
+        self._expiry = ExpirySearch()
         self._ready = False
         """True if the file is open and may be used; False again after `close` and in a forked child."""
         self._closed = False
@@ -275,8 +277,12 @@ class SqliteStore:
     async def prune(self) -> int:
         """See `Store.prune`."""
         gone = 0
-        while chunk := await self._write(statements.prune, durable=False):
-            gone += chunk
+        for table in expiry.TABLES:
+            start = 0
+            while found := await self._read_in_thread(self._expiry.search, table, start):
+                start = found.start + expiry.RANGE_ROWS
+                if found.expired:
+                    gone += await self._write(expiry.delete_expired, table, found.start, durable=False)
         await self._write(self._owner.remove_expired, durable=False)
         return gone
 
