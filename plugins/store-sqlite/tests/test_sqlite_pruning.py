@@ -198,7 +198,8 @@ def test_the_file_does_not_grow_if_expired_rows_are_pruned(path: Path) -> None:
 
 
 OLDER_ROWS = """
-INSERT INTO kept (key, value, expires) VALUES ('lasting', x'78', NULL), ('short', x'79', 2e6), ('gone', x'7a', 5);
+INSERT INTO kept (key, value, expires)
+    VALUES ('lasting', x'78', NULL), ('short', x'79', 2e6), ('gone', x'7a', 5);
 INSERT INTO counters (key, count, expires) VALUES ('c', 7, 2e6);
 INSERT INTO claims (key, fingerprint, owner, result, expires, note)
     VALUES ('done', x'66', 'o', x'72', 2e6, NULL), ('doubtful', x'66', 'o', NULL, 5, x'6e'),

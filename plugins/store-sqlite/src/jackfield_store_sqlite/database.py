@@ -73,16 +73,20 @@ class StoreDatabase:
         self._inode: Inode | None = None
         self.anchor: process.Anchor | None = None
         """The clock of the file; None until the file is open and has the tables of this version."""
+        self._uptime = machine.uptime
+        self._boot = 0.0
+        """The store's time at which the machine's uptime was 0."""
         self.log_pages = 0
-        """The length of the write-ahead log after the last write of this process."""
+        """The length of the write-ahead log when `read_log_pages` last read it."""
         self._local = threading.local()
         self._connections: list[_ThreadConnection] = []
         self._closed = False
 
     def now(self) -> float:
         """Return the store's time."""
-        anchor = self.anchor or self.prepare()
-        return anchor.wall + self._machine.uptime() - anchor.uptime
+        if self.anchor is None:
+            self.prepare()
+        return self._boot + self._uptime()
 
     def prepare(self) -> process.Anchor:
         """Create the file if allowed, migrate it and read the clock anchor."""
@@ -93,7 +97,9 @@ class StoreDatabase:
                 if self._create and not self.path.exists():
                     self._create_file()
                 self._inode = _identify(self.path)
-                self.anchor = self._read_clock()
+                anchor = self._read_clock()
+                self._boot = anchor.wall - anchor.uptime
+                self.anchor = anchor
             return self.anchor
 
     def _create_file(self) -> None:
@@ -118,20 +124,14 @@ class StoreDatabase:
         finally:
             db.close()
 
-    def connection(self, *, wait_for_lock: bool = True, check_path: bool = True) -> StoreConnection:
-        """Return this thread's connection.
+    def connection(self, *, wait_for_lock: bool = True) -> StoreConnection:
+        """Return this thread's connection, after a check that it still has the file at the path.
 
-        Without `wait_for_lock` it fails at once on a locked file. Without `check_path` it may still read a
-        file that was replaced up to 0.1 seconds ago.
+        Without `wait_for_lock` it fails at once on a locked file.
         """
-        cached: _ThreadConnection | None = getattr(self._local, "cached", None)
-        moment = time.monotonic()
-        if cached is not None and not check_path and moment < cached.trusted_until and not self._closed:
-            return cached.connection
         if self._closed:
             raise closed_error(self.path)
-        if self.anchor is None:
-            self.prepare()
+        now = self.now()
         # A lost file must not be recreated or replaced: the claims in it would be lost, and their calls
         # would run a second time.
         if _identify(self.path) != self._inode:
@@ -139,18 +139,26 @@ class StoreDatabase:
                 f"a different file has replaced the store {self.path}; stop all processes that use it, "
                 "remove the remaining files of the old one, and start them again"
             )
+        cached: _ThreadConnection | None = getattr(self._local, "cached", None)
         if cached is None:
             cached = self._local.cached = _ThreadConnection(
                 StoreConnection(self.path, self._patience if wait_for_lock else 0.0)
             )
             # Checkpoints flush, so SQLite must not add one to a write. The writer thread makes them.
-            cached.connection.set_wal_hook(self._note_log_pages)
+            cached.connection.wal_autocheckpoint(0)
             if not wait_for_lock:
                 # Writes on this connection are not flushed.
                 cached.connection.pragma("synchronous", "NORMAL")
             self._connections.append(cached)
-        cached.trusted_until = moment + _TRUST_SECONDS
+        cached.trusted_until = now + _TRUST_SECONDS
         return cached.connection
+
+    def trusted_connection(self, now: float, *, wait_for_lock: bool = True) -> StoreConnection:
+        """Return this thread's connection; it may still read a file that was replaced 0.1 seconds ago."""
+        cached: _ThreadConnection | None = getattr(self._local, "cached", None)
+        if cached is not None and now < cached.trusted_until and not self._closed:
+            return cached.connection
+        return self.connection(wait_for_lock=wait_for_lock)
 
     @contextmanager
     def short_patience(self, seconds: float) -> Iterator[None]:
@@ -162,10 +170,15 @@ class StoreDatabase:
         finally:
             db.set_busy_handler(_BusyHandler(self._patience))
 
-    def _note_log_pages(self, _db: apsw.Connection, _name: str, pages: int) -> int:
-        """Note the length of the log after a commit."""
-        self.log_pages = pages
-        return apsw.SQLITE_OK
+    def read_log_pages(self, db: apsw.Connection) -> int:
+        """Read the length of the write-ahead log, in pages.
+
+        A hook that SQLite calls after each commit would cost more. An error must not make the commit appear
+        to have failed; the next operation reports it.
+        """
+        with suppress(apsw.Error):
+            self.log_pages, _ = db.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_NOOP)
+        return self.log_pages
 
     def disconnect(self) -> None:
         """Close this thread's connection after an error that the connection may have caused."""

@@ -25,7 +25,7 @@ _REMOVABLE = {
     "entries": "TRUE",
 }
 TABLES = tuple(_REMOVABLE)
-"""The tables whose rows expire. A row's expiry comes before its value, which a search therefore does not read."""
+"""The tables whose rows expire. The expiry comes before the value, which a search therefore does not read."""
 
 _FIRST = "SELECT rowid FROM {0} WHERE rowid >= ? LIMIT 1"
 _LAST = "SELECT max(rowid) FROM {0}"

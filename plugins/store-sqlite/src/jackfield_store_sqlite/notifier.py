@@ -128,7 +128,7 @@ class Notifier:
             topics = dict(self._versions)
         fresh = any(seen is _UNKNOWN for seen in topics.values())
         try:
-            db = self._database.connection(check_path=False)
+            db = self._database.trusted_connection(self._database.now())
             data_version = db.pragma("data_version")
             if data_version == self._data_version and not fresh:
                 return []

@@ -67,7 +67,8 @@ MIGRATIONS: Sequence[str] = (
     DROP TABLE kept_before;
     ALTER TABLE claims RENAME TO claims_before;
     CREATE TABLE claims (
-        expires REAL, key TEXT PRIMARY KEY, fingerprint BLOB NOT NULL, owner TEXT NOT NULL, note BLOB, result BLOB
+        expires REAL, key TEXT PRIMARY KEY, fingerprint BLOB NOT NULL, owner TEXT NOT NULL, note BLOB,
+        result BLOB
     );
     INSERT INTO claims (expires, key, fingerprint, owner, note, result)
         SELECT expires, key, fingerprint, owner, note, result FROM claims_before ORDER BY rowid;

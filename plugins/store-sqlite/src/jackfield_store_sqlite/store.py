@@ -17,7 +17,7 @@ from jackfield.store import Claim, DoubtfulClaim, StoreUnavailableError, StreamE
 from jackfield.store_limits import MAX_VALUE_BYTES, as_bytes, check
 
 from jackfield_store_sqlite import expiry, statements
-from jackfield_store_sqlite.database import StoreDatabase
+from jackfield_store_sqlite.database import StoreConnection, StoreDatabase
 from jackfield_store_sqlite.errors import closed_error, translate_errors
 from jackfield_store_sqlite.expiry import ExpirySearch
 from jackfield_store_sqlite.notifier import Notifier, Topic, claim_version
@@ -30,6 +30,15 @@ Undo = Callable[[apsw.Connection, float, str, ClaimOwner], None]
 
 _HOLDER_CHECK_SECONDS = 0.25
 """Seconds between two checks by a waiter that the claim's holder is alive."""
+
+_INLINE_ERRORS = (apsw.Error, OSError, StoreUnavailableError)
+"""Errors after which a write on the event loop is left to the writer thread."""
+
+_CLAIM_BYTES = 8 * 1024
+"""About what a claim, or a completion without its result, adds to the write-ahead log."""
+
+_LOG_READ_BYTES = 256 * 1024
+"""How much the event loop writes before it reads the length of the log again."""
 
 _STORE_CHECK_SECONDS = 1.0
 """Seconds between two checks by a follower that the store is available."""
@@ -75,6 +84,8 @@ class SqliteStore:
         self._reader = ThreadPoolExecutor(1, "jackfield-store-reader")
         self._durable_appends = durable_appends
         self._expiry = ExpirySearch()
+        self._logged = 0
+        """About how much the event loops have written since one of them read the length of the log."""
         self._ready = False
         """True if the file is open and may be used; False again after `close` and in a forked child."""
         self._closed = False
@@ -144,13 +155,26 @@ class SqliteStore:
             result = check(key, result)
         if not self._ready:
             await self._make_ready()
-        arguments = (key, fingerprint, self._owner, ttl, note, result)
-        if not durable and (made := self._write_inline(statements.make_claim, arguments)) is not None:
-            return made
+        owner = self._owner
+        if not durable and (db := self._inline_connection(now := self.now())) is not None:
+            try:
+                made = statements.make_claim(db, now, key, fingerprint, owner, ttl, note, result)
+            except _INLINE_ERRORS:
+                pass
+            else:
+                self._note_logged(db, _CLAIM_BYTES)
+                return made
+        return await self._claim_in_transaction((key, fingerprint, owner, ttl, note, result), durable)
+
+    async def _claim_in_transaction(
+        self, arguments: tuple[str, bytes, ClaimOwner, float, bytes, bytes | None], durable: bool
+    ) -> Claim:
+        """Make a claim in the writer thread, which can wait for locks and for the disk."""
+        key, asked = arguments[0], arguments[:3]
         # A claim that exists already is answered without a write. If the claim shares a transaction with
         # other operations, that costs less than looking first.
         if self._writer.idle:
-            known = await self._read(statements.find_claim, key, fingerprint, self._owner)
+            known = await self._read(statements.find_claim, *asked)
             if known is not None:
                 return known
         try:
@@ -158,7 +182,7 @@ class SqliteStore:
             return await self._acquire(job, statements.RUN, key, statements.release_claim)
         except StoreUnavailableError:
             # A file that cannot be written can often be read.
-            known = await self._read(statements.find_claim, key, fingerprint, self._owner)
+            known = await self._read(statements.find_claim, *asked)
             if known is not None:
                 return known
             raise
@@ -193,15 +217,23 @@ class SqliteStore:
         # The claim has a valid key, and almost every result is valid too.
         if type(result) is not bytes or len(result) > MAX_VALUE_BYTES or ttl is not None:
             result = check(key, result, ttl)
-        arguments = (key, result, self._owner, ttl)
         if not self._ready:
             await self._make_ready()
-        if not durable and (done := self._write_inline(statements.complete_claim, arguments)) is not None:
-            if self._notifier.waiters:
-                self._notifier.notify([Topic(claim_version, key)])
-            return done
+        owner = self._owner
+        if not durable and (db := self._inline_connection(now := self.now())) is not None:
+            try:
+                done = statements.complete_claim(db, now, key, result, owner, ttl)
+            except _INLINE_ERRORS:
+                pass
+            else:
+                self._note_logged(db, _CLAIM_BYTES + len(result))
+                if self._notifier.waiters:
+                    self._notifier.notify([Topic(claim_version, key)])
+                return done
         topic = Topic(claim_version, key)
-        job = self._writer.submit(statements.complete_claim, *arguments, durable=durable, topic=topic)
+        job = self._writer.submit(
+            statements.complete_claim, key, result, owner, ttl, durable=durable, topic=topic
+        )
         return await job.future
 
     async def release(self, key: str) -> None:
@@ -338,25 +370,28 @@ class SqliteStore:
         await self._make_ready()
         return await self._writer.submit(work, *arguments, durable=durable, topic=topic).future
 
-    def _write_inline(self, work: Work[Result], arguments: tuple[Any, ...]) -> Result | None:
-        """Write on the loop without a flush; return None and do nothing if the file is locked.
+    def _inline_connection(self, now: float) -> StoreConnection | None:
+        """Return a connection for a write on the loop without a flush; None if the lease has to be renewed.
 
-        A switch to the writer thread and back takes longer than the write itself. `work` runs outside a
-        transaction, so a single statement has to do all of it.
+        A switch to the writer thread and back takes longer than the write itself. The write happens outside
+        a transaction, so a single statement has to do all of it. If it fails, nothing has changed; the
+        writer thread may wait for locks, and it reports the error if the file cannot be written at all.
         """
         begin, end = self._writer.lease_window
-        now = self.now()
         if not begin <= now < end:
             return None
-        database = self._database
         try:
-            done = work(database.connection(wait_for_lock=False, check_path=False), now, *arguments)
-        except (apsw.Error, OSError, StoreUnavailableError):
-            # The thread may wait for locks; if the file cannot be written at all, it reports the error.
+            return self._database.trusted_connection(now, wait_for_lock=False)
+        except _INLINE_ERRORS:
             return None
-        if database.log_pages >= LOG_PAGES:
-            self._writer.request_checkpoint()
-        return done
+
+    def _note_logged(self, db: StoreConnection, size: int) -> None:
+        """Note how much was written on the loop, and sometimes check whether a checkpoint is due."""
+        self._logged += size
+        if self._logged > _LOG_READ_BYTES:
+            self._logged = 0
+            if self._database.read_log_pages(db) >= LOG_PAGES:
+                self._writer.request_checkpoint()
 
     async def _acquire(self, job: Job[Result], won: Result, key: str, undo: Undo) -> Result:
         """Wait for a claim to be acquired; undo that if the caller is cancelled in the meantime."""
@@ -383,8 +418,8 @@ class SqliteStore:
         if not self._ready:
             await self._make_ready()
         try:
-            db = self._database.connection(wait_for_lock=False, check_path=False)
-            return query(db, self.now(), *arguments)
+            now = self.now()
+            return query(self._database.trusted_connection(now, wait_for_lock=False), now, *arguments)
         except (apsw.Error, OSError):
             # The reader thread may wait for locks; if the file cannot be read at all, it raises the error.
             return await self._read_in_thread(query, *arguments)
@@ -396,7 +431,8 @@ class SqliteStore:
         def read() -> Result:
             with translate_errors(self._database.path):
                 try:
-                    return query(self._database.connection(check_path=False), self.now(), *arguments)
+                    now = self.now()
+                    return query(self._database.trusted_connection(now), now, *arguments)
                 except apsw.Error:
                     self._database.disconnect()
                     raise

@@ -214,6 +214,7 @@ class StoreWriter:
                 self._owner.renew(db, now)
             for job in jobs:
                 job.result = job.work(db, now, *job.arguments)
+        self._database.read_log_pages(db)
         self.transactions += 1
         if renew:
             self._renewed = (db, now)
