@@ -8,14 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jackfield.contract.claim_phrases import parse_phrase
 from jackfield.outcomes import CallState
-from jackfield_sessions.called_tools import CalledTools
-from jackfield_sessions.claim_check import SpokenFor, unbacked_claims
+from jackfield_sessions.checkpoint import CalledTools
+from jackfield_sessions.claim_check import unbacked_claims
 from jackfield_sessions.claim_matcher import ClaimMatcher
 
-SPOKEN = SpokenFor(
-    ClaimMatcher({"book": [parse_phrase("booked")], "write": [parse_phrase("saved file")]}),
-    frozenset({"book", "write", "wire"}),
-)
+MATCHER = ClaimMatcher({"book": [parse_phrase("booked")], "write": [parse_phrase("saved file")]})
+
+WRITERS = frozenset({"book", "write", "wire"})
 
 NOT_DONE = [state for state in CallState if state is not CallState.DONE]
 
@@ -25,11 +24,12 @@ def called(*calls: tuple[str, CallState, int]) -> CalledTools:
     for tool, state, turn in calls:
         tools.add(tool, state, turn)
     # What is saved and loaded is the same.
-    return CalledTools(orjson.loads(orjson.dumps(tools.to_wire())))
+    return CalledTools.from_wire(orjson.loads(orjson.dumps(tools)))
 
 
 def found(text: str, tools: CalledTools, *read: str, turn: int = 2) -> list[tuple[str, str]]:
-    return [(claim.tool, claim.state) for claim in unbacked_claims(text, SPOKEN, tools, turn, lambda: read)]
+    unbacked = unbacked_claims(MATCHER.find(text), WRITERS, tools, turn, lambda: read)
+    return [(claim.tool, claim.state) for claim in unbacked]
 
 
 def test_a_call_backs_a_claim_only_if_it_succeeded() -> None:

@@ -103,12 +103,18 @@ class _Caller(ClientQueue):
         return str(self.of(SPEECH)[-1]["item"])
 
 
+class _Registry(ToolCatalog):
+    """Offers no tools."""
+
+    def catalog(self, _: object) -> ToolCatalog:
+        return self
+
+
 def _runtime() -> SimpleNamespace:
     async def begin_turn(*_: Any) -> None:
         """There are no tools, so there is nothing to count."""
 
-    catalog = ToolCatalog({})
-    registry = SimpleNamespace(catalog=lambda _: catalog)
+    registry = _Registry({})
     orchestrator = SimpleNamespace(interrupt=lambda *_: None, observers=Observers())
     return SimpleNamespace(
         store=MemoryStore(), begin_turn=begin_turn, registry=registry, orchestrator=orchestrator

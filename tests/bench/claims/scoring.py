@@ -10,9 +10,8 @@ from dataclasses import dataclass, field
 from jackfield.contract.claim_phrases import parse_phrase
 from jackfield.outcomes import CallState
 from jackfield.protocol.messages import UnbackedClaim
-from jackfield_sessions.called_tools import CalledTools
-from jackfield_sessions.checkpoint import CALL_LIMIT
-from jackfield_sessions.claim_check import SpokenFor, unbacked_claims
+from jackfield_sessions.checkpoint import CALL_LIMIT, CalledTools
+from jackfield_sessions.claim_check import unbacked_claims
 from jackfield_sessions.claim_matcher import ClaimMatcher, summary_phrase
 
 from bench.claims.transcripts import Conversation, phrases
@@ -41,40 +40,41 @@ class ClaimScore:
 def score(conversations: Iterable[Conversation], says: str | None) -> ClaimScore:
     """Check every message; `says` names the phrases of the tools, None takes those of their descriptions."""
     found = ClaimScore()
-    known: dict[tuple[str, ...], SpokenFor] = {}
+    known: dict[tuple[str, ...], ClaimMatcher] = {}
     for conversation in conversations:
         writers = conversation.writers
-        spoken = known.setdefault(tuple(writers), _spoken(writers, says))
-        _score_one(conversation, spoken, found)
+        matcher = known.setdefault(tuple(writers), _matcher(writers, says))
+        _score_one(conversation, matcher, found)
     return found
 
 
-def _spoken(writers: Mapping[str, str], says: str | None) -> SpokenFor:
+def _matcher(writers: Mapping[str, str], says: str | None) -> ClaimMatcher:
     if says is not None:
         given = {tool: [parse_phrase(each) for each in phrases(says)[tool]] for tool in writers}
     else:
         derived = {tool: summary_phrase(description) for tool, description in writers.items()}
         given = {tool: [phrase] for tool, phrase in derived.items() if phrase is not None}
-    return SpokenFor(ClaimMatcher(given), frozenset(writers))
+    return ClaimMatcher(given)
 
 
-def _score_one(conversation: Conversation, spoken: SpokenFor, found: ClaimScore) -> None:
-    called, read = CalledTools(), list[str]()
+def _score_one(conversation: Conversation, matcher: ClaimMatcher, found: ClaimScore) -> None:
+    called, read, writers = CalledTools(), list[str](), frozenset(conversation.writers)
     for message in conversation.messages:
         wrote = False
         for call in message.calls:
             called.add(call.tool, call.state, message.turn)
             done = call.state is CallState.DONE
-            wrote = wrote or (done and call.tool in spoken.writers)
-            if done and call.tool not in spoken.writers:
+            wrote = wrote or (done and call.tool in writers)
+            if done and call.tool not in writers:
                 # As much as a session keeps of a result.
                 read.append(call.result[:CALL_LIMIT])
         began = time.thread_time()
-        claims = unbacked_claims(message.text, spoken, called, message.turn, lambda: read)
+        stated = matcher.find(message.text)
+        claims = unbacked_claims(stated, writers, called, message.turn, lambda: read)
         found.seconds.append(time.thread_time() - began)
         found.messages += 1
         if claims:
             found.marked.append((conversation.name, claims[0]))
         if wrote:
             found.reports += 1
-            found.recognised += bool(spoken.matcher.find(message.text))
+            found.recognised += bool(stated)

@@ -15,6 +15,7 @@ import logging
 import re
 from collections import deque
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import orjson
@@ -29,7 +30,6 @@ from jackfield.store import Store, StoreUnavailableError
 from jackfield.transport.events import Speaker
 from jackfield.transport.protocol import Utterance
 
-from jackfield_sessions.called_tools import CalledTools
 from jackfield_sessions.events import may_publish_outcome
 from jackfield_sessions.forms import Forms, Submission
 from jackfield_sessions.summary import SUMMARY_LIMIT, Summarizer, extractive_summary
@@ -115,6 +115,39 @@ class ChatHistory:
             self.summary = await extractive_summary(self.summary, older)
 
 
+@dataclass(slots=True)
+class CalledTools:
+    """The tools that a session has called, as far as the assistant may speak of them.
+
+    It is saved as it is.
+    """
+
+    turn: int = 0
+    states: dict[str, CallState] = field(default_factory=dict)
+    """How the calls of each tool ended in the turn."""
+    succeeded: list[str] = field(default_factory=list)
+    """The tools of which a call has ever succeeded."""
+
+    @classmethod
+    def from_wire(cls, wire: Mapping[str, Any]) -> CalledTools:
+        """Create it from its saved form."""
+        states = {tool_id: CallState(state) for tool_id, state in wire["states"].items()}
+        return cls(wire["turn"], states, wire["succeeded"])
+
+    def add(self, tool_id: str, state: CallState, turn: int) -> None:
+        """Note the outcome of a call; a success counts for the rest of the turn."""
+        if turn != self.turn:
+            self.turn, self.states = turn, {}
+        if self.states.get(tool_id) is not CallState.DONE:
+            self.states[tool_id] = state
+        if state is CallState.DONE and tool_id not in self.succeeded:
+            self.succeeded.append(tool_id)
+
+    def in_turn(self, turn: int) -> Mapping[str, CallState]:
+        """Return the states of the tools that were called in a turn, by their ids."""
+        return self.states if turn == self.turn else {}
+
+
 class Checkpoint:
     """Saves a session's state as it changes, so that another process can resume the session."""
 
@@ -174,7 +207,8 @@ class Checkpoint:
         self.outcomes = wire["outcomes"]
         self.unsettled = {key: (tool_id, call_id) for key, (tool_id, call_id) in wire["unsettled"].items()}
         # A host without claim checking may have saved the session last.
-        self.called = CalledTools(wire.get("called"))
+        if called := wire.get("called"):
+            self.called = CalledTools.from_wire(called)
         self.correction, self.corrected_turn = wire.get("correction", ""), wire.get("correctedTurn", 0)
 
     def _to_wire(self) -> dict[str, Any]:
@@ -201,7 +235,7 @@ class Checkpoint:
             "submission": list(self.submission) if self.submission else None,
             "outcomes": self.outcomes,
             "unsettled": self.unsettled,
-            "called": self.called.to_wire(),
+            "called": self.called,
             "correction": self.correction,
             "correctedTurn": self.corrected_turn,
         }

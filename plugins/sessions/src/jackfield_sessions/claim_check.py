@@ -8,6 +8,7 @@ The model is told about unbacked claims once in a turn, so that it can correct i
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Literal, NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -18,8 +19,7 @@ from jackfield.registry.registry import RegisteredTool, ToolCatalog
 from jackfield.runtime import Runtime
 from jackfield.session.session import Session
 
-from jackfield_sessions.called_tools import CalledTools
-from jackfield_sessions.checkpoint import Checkpoint
+from jackfield_sessions.checkpoint import CalledTools, Checkpoint
 from jackfield_sessions.claim_matcher import ActionClaim, ClaimMatcher, summary_phrase
 
 ClaimChecking = Literal["correct", "report", "off"]
@@ -51,6 +51,7 @@ class ClaimCheck:
         self._session = session
         self._checkpoint = checkpoint
         self._checking = checking
+        self._spoken: SpokenFor | None = None
 
     def find(self, answer: str) -> Sequence[UnbackedClaim]:
         """Return the unbacked claims in an answer."""
@@ -58,14 +59,17 @@ class ClaimCheck:
         # Clients do not get an answer that an intent suppresses.
         if not answer or self._checking == "off" or session.flags.get("suppress_transcript"):
             return ()
-        spoken = spoken_for(self._runtime.registry.catalog(session.toolset))
-        return unbacked_claims(
-            answer,
-            spoken,
-            checkpoint.called,
-            session.turn.number,
-            lambda: checkpoint.history.results(without=spoken.writers),
-        )
+        registry, toolset = self._runtime.registry, session.toolset
+        catalog = registry if toolset is None else registry.catalog(toolset)
+        spoken = self._spoken
+        # A catalog gets other tools when some are suspended or reloaded.
+        if spoken is None or spoken.tools is not catalog.tools:
+            self._spoken = spoken = spoken_for(catalog)
+        claims = spoken.matcher.find(answer)
+        if not claims:
+            return ()
+        results = partial(checkpoint.history.results, without=spoken.writers)
+        return unbacked_claims(claims, spoken.writers, checkpoint.called, session.turn.number, results)
 
     def report(self, claims: Sequence[UnbackedClaim]) -> None:
         """Notify the observers of unbacked claims."""
@@ -75,7 +79,7 @@ class ClaimCheck:
     def correction(self, claims: Sequence[UnbackedClaim]) -> str:
         """Return what to tell the model; empty if it was told before in this turn, or is not to be told."""
         turn = self._session.turn.number
-        if not claims or self._checking != "correct" or self._checkpoint.corrected_turn == turn:
+        if self._checking != "correct" or self._checkpoint.corrected_turn == turn:
             return ""
         if "end" in self._session.flags:
             return ""  # The session ends with this answer.
@@ -91,46 +95,46 @@ class ClaimCheck:
 
 
 class SpokenFor(NamedTuple):
-    """What the check knows about a catalog of tools."""
+    """What the check knows about the tools of a catalog."""
 
+    tools: Mapping[str, RegisteredTool]
     matcher: ClaimMatcher
     writers: frozenset[str]
 
 
-_known: WeakKeyDictionary[ToolCatalog, tuple[Mapping[str, RegisteredTool], SpokenFor]] = WeakKeyDictionary()
+_known: WeakKeyDictionary[ToolCatalog, SpokenFor] = WeakKeyDictionary()
 
 
 def spoken_for(catalog: ToolCatalog) -> SpokenFor:
-    """Return the phrases of the tools in a catalog, ready to be searched for."""
-    tools, known = _known.get(catalog, (None, None))
-    # A catalog gets other tools when some are suspended or reloaded.
-    if known is None or tools is not catalog.tools:
-        known = _read(catalog)
-        _known[catalog] = (catalog.tools, known)
+    """Return the phrases of the tools in a catalog, ready to be searched for; sessions share them."""
+    known = _known.get(catalog)
+    if known is None or known.tools is not catalog.tools:
+        known = _known[catalog] = _read(catalog.tools)
     return known
 
 
-def _read(catalog: ToolCatalog) -> SpokenFor:
+def _read(tools: Mapping[str, RegisteredTool]) -> SpokenFor:
     phrases: dict[str, tuple[ClaimPhrase, ...]] = {}
-    for tool in catalog.tools.values():
+    for tool in tools.values():
         if tool.manifest.says:
             phrases[tool.id] = tuple(map(parse_phrase, tool.manifest.says))
         elif not tool.reads and (phrase := summary_phrase(tool.frozen.summary)):
             phrases[tool.id] = (phrase,)
-    writers = frozenset(tool.id for tool in catalog.tools.values() if not tool.reads)
-    return SpokenFor(ClaimMatcher(phrases), writers)
+    writers = frozenset(tool.id for tool in tools.values() if not tool.reads)
+    return SpokenFor(tools, ClaimMatcher(phrases), writers)
 
 
 def unbacked_claims(
-    text: str, spoken: SpokenFor, called: CalledTools, turn: int, read: Callable[[], Sequence[str]]
+    claims: Sequence[ActionClaim],
+    writers: frozenset[str],
+    called: CalledTools,
+    turn: int,
+    read: Callable[[], Sequence[str]],
 ) -> tuple[UnbackedClaim, ...]:
-    """Return the claims in a message that no call backs; `read` returns what the model has read so far."""
-    claims = spoken.matcher.find(text)
-    if not claims:
-        return ()
-    states = called.states(turn)
+    """Return the claims of a message that no call backs; `read` returns what the model has read so far."""
+    states = called.in_turn(turn)
     done = {tool_id for tool_id, state in states.items() if state is CallState.DONE}
-    if (done & spoken.writers).difference(*(claim.tools for claim in claims)):
+    if (done & writers).difference(*(claim.tools for claim in claims)):
         # A write that no claim mentions in its own words: one of the claims may mean it.
         return ()
     unbacked = []
@@ -138,7 +142,7 @@ def unbacked_claims(
         if done.intersection(claim.tools) or (claim.passive and _is_report(claim, read())):
             continue
         tried = next((tool_id for tool_id in claim.tools if tool_id in states), None)
-        if tried is None and not claim.recent and any(map(called.has_succeeded, claim.tools)):
+        if tried is None and not claim.recent and set(called.succeeded).intersection(claim.tools):
             continue
         state = states[tried].value if tried else NO_CALL
         unbacked.append(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 from jackfield.contract.context import ModelAnswer, ModelRequest
 from jackfield.transport.events import Closed, ProviderError, TextDelta, ToolCalls, TurnComplete, Usage
@@ -58,7 +58,7 @@ async def complete(transport: Transport, request: ModelRequest) -> tuple[ModelAn
 class Completions:
     """The texts that the running calls of one session request from its model."""
 
-    def __init__(self, transport: Transport, count: Callable[[Usage], None]) -> None:
+    def __init__(self, transport: Transport, count: Callable[[Usage], Awaitable[None]]) -> None:
         """`count` gets the tokens of each text."""
         self._transport = transport
         self._count = count
@@ -76,5 +76,5 @@ class Completions:
             return None
         finally:
             self._running -= 1
-        self._count(used)
+        await self._count(used)
         return answer

@@ -25,7 +25,8 @@ from jackfield.governance import DUPLICATES
 from jackfield.invocation import RESERVED_EVENTS
 from jackfield.ledger import RUN_AGAIN
 from jackfield.orchestrator import CallResult
-from jackfield.protocol.codec import encode
+from jackfield.protocol.codec import encode, to_wire
+from jackfield.protocol.messages import HostMessage
 from jackfield.session.session import RECOVERY_SECONDS, Session
 from jackfield.store import ClaimState, Store, StoreUnavailableError, StreamEntry
 
@@ -55,6 +56,14 @@ class EncodedMessage(dict[str, Any]):
     __slots__ = ("frame",)
 
     frame: str
+
+
+def encoded(message: HostMessage | Mapping[str, Any]) -> EncodedMessage:
+    """Encode a message for all clients."""
+    wire = to_wire(message) if isinstance(message, HostMessage) else message
+    each = EncodedMessage(wire)
+    each.frame = encode(wire).decode()
+    return each
 
 
 class OwnershipLost(Exception):  # noqa: N818 - an event in the life of a session, not a fault
@@ -223,8 +232,7 @@ class EventLog:
                 self._lost = True
                 raise OwnershipLost
             if message is not None and entry.id <= until:
-                found.append(EncodedMessage(message))
-                found[-1].frame = encode(message).decode()
+                found.append(encoded(message))
         return found
 
 

@@ -26,6 +26,7 @@ from jackfield_sessions.events import (
     EventLog,
     OwnershipLost,
     QueuedEvent,
+    encoded,
 )
 
 _log = logging.getLogger(__name__)
@@ -241,15 +242,11 @@ class EventHub:
     def send_transient(self, message: HostMessage | Message | str, *, at_once: bool = False) -> None:
         """Deliver a message that is not stored: after what was published before it, or at once.
 
-        Speech does not wait for the store, so messages that stop it must not either. Text deltas are already
+        Speech does not wait for the store, so messages that stop it must not either. A message may already be
         encoded.
         """
-        if isinstance(message, HostMessage):
-            message = to_wire(message)
-        if not isinstance(message, str):
-            frame = encode(message).decode()
-            message = EncodedMessage(message)
-            message.frame = frame
+        if not isinstance(message, str | EncodedMessage):
+            message = encoded(message)
         if not at_once and self._delivery is not None and not self._delivery.done():
             self._queue.append(message)
         else:

@@ -32,8 +32,9 @@ from jackfield.transport.protocol import ConnectionConfig, Transport, TransportE
 
 from jackfield_sessions.checkpoint import Checkpoint
 from jackfield_sessions.claim_check import ClaimCheck, ClaimChecking
+from jackfield_sessions.events import encoded
 from jackfield_sessions.guides import OmittedGuides
-from jackfield_sessions.hub import EventHub
+from jackfield_sessions.hub import EventHub, Message
 from jackfield_sessions.late_outcomes import LateOutcomes
 from jackfield_sessions.model_connection import ModelConnection, Reconnected
 from jackfield_sessions.notifications import provider_error
@@ -42,6 +43,8 @@ from jackfield_sessions.summary import Summarizer, extractive_summary, model_sum
 from jackfield_sessions.tool_runner import DEAD_AIR_SECONDS, ToolRunner
 
 _log = logging.getLogger(__name__)
+
+_TURN_COMPLETE = encoded(messages.TurnComplete())
 
 
 class ModelLoop:
@@ -121,7 +124,7 @@ class ModelLoop:
             ConnectionExpiring: self._on_going_away,
             ProviderError: self._on_error,
             Reconnected: self._on_reconnected,
-            Usage: self._on_usage,
+            Usage: self.count_tokens,
         }
 
     async def open(self) -> None:
@@ -295,12 +298,8 @@ class ModelLoop:
         """Renew the connection before the provider closes it."""
         self.connection.schedule_renewal("going_away", event.seconds)
 
-    async def _on_usage(self, event: Usage) -> None:
-        """Count the tokens of an answer."""
-        self.count_tokens(event)
-
-    def count_tokens(self, used: Usage) -> None:
-        """Count the tokens that the provider reports."""
+    async def count_tokens(self, used: Usage) -> None:
+        """Count the tokens that the provider reports for an answer."""
         self.tokens += used.input_tokens + used.output_tokens
 
     async def _on_error(self, event: ProviderError) -> None:
@@ -344,17 +343,19 @@ class ModelLoop:
                 await self.send_context(self.waiting_context.pop(0), respond=False)
             if self._checkpoint.correction:
                 self._correction = asyncio.create_task(self._correct_when_played())
-        self._send(messages.TurnComplete())
+        self._send(_TURN_COMPLETE)
 
     async def _finish_answer(self, *, last: bool = False) -> None:
         """Save and publish the answer; with `last`, a correction becomes due if it has unbacked claims."""
-        claims = self.speech.unbacked_claims()
+        answer = self.speech.take_answer()
+        claims = self._claims.find(answer)
         if last:
             # Saved together with the answer, so that another process can ask for the correction.
-            self._checkpoint.correction = self._claims.correction(claims)
+            self._checkpoint.correction = self._claims.correction(claims) if claims else ""
             self._correction_sent = False
-        await self.speech.finish(claims)
-        self._claims.report(claims)
+        await self._checkpoint.add_message("assistant", answer, unbacked_claims=claims)
+        if claims:
+            self._claims.report(claims)
 
     async def correct_answer(self) -> None:
         """Tell the model about the unbacked claims in its last answer; it corrects itself."""
@@ -379,6 +380,8 @@ class ModelLoop:
         point, claims = await self.speech.truncate()
         if point:
             await (await self.connection.current()).truncate(point.item, point.played_ms)
+        if not claims:
+            return
         self._claims.report(claims)
         # The user does not wait for a correction of an answer that was cut off.
         if correction := self._claims.correction(claims):
@@ -390,7 +393,7 @@ class ModelLoop:
         await self._checkpoint.save()
         await self.send_context(text, respond=True)
 
-    def _send(self, message: messages.HostMessage | str) -> None:
+    def _send(self, message: messages.HostMessage | Message | str) -> None:
         """Send the clients a message that is not stored."""
         self.last_activity = time.monotonic()
         self._hub.send_transient(message)

@@ -174,14 +174,10 @@ class UtteranceBuffer:
             await self.add_transcript(Transcript("user", speech, final=True))
         return bool(speech)
 
-    def unbacked_claims(self) -> Sequence[UnbackedClaim]:
-        """Return the unbacked claims in the answer so far."""
-        return self._find_claims(self._answer)
-
-    async def finish(self, unbacked_claims: Sequence[UnbackedClaim] = ()) -> None:
-        """Turn the assistant's answer into a message, marked with its unbacked claims."""
+    def take_answer(self) -> str:
+        """Return the assistant's answer, which is complete; the next piece begins another one."""
         answer, self._answer = self._answer, ""
-        await self._checkpoint.add_message("assistant", answer, unbacked_claims=unbacked_claims)
+        return answer
 
     async def truncate(self) -> Truncation:
         """Cut the answer to the part that was played."""
