@@ -10,8 +10,6 @@ from typing import cast
 from jackfield import Mode
 from jackfield.protocol import PROTOCOL
 from jackfield.protocol.close_codes import (
-    CONVERSATIONS_OFF,
-    ENDED,
     EXPIRED_TOKEN,
     INTERNAL,
     INVALID_MESSAGE,
@@ -21,21 +19,10 @@ from jackfield.protocol.close_codes import (
 )
 from jackfield.protocol.codec import InvalidMessageError, encode, to_wire
 from jackfield.protocol.messages import (
-    AddContext,
-    Approve,
-    Cancel,
     CaughtUp,
-    Decline,
-    End,
     ErrorMessage,
-    FormDismiss,
-    FormSubmit,
-    Interrupt,
-    LaterMessage,
-    Playback,
     Reset,
     Start,
-    Text,
 )
 from jackfield.store import StoreUnavailableError
 from jackfield_sessions.admission import Identity, SessionRefused
@@ -52,7 +39,6 @@ from jackfield_host.errors import HttpError, to_http_error
 from jackfield_host.host import Host
 from jackfield_host.security.auth_errors import AuthError
 from jackfield_host.security.authenticator import RequestInfo, accepted_subprotocol, supports_protocol
-from jackfield_host.security.limits import TokenBucket
 from jackfield_host.uvicorn_protocols import BinaryWriter, open_binary_shortcut
 from jackfield_host.validators import load_validators
 
@@ -60,20 +46,6 @@ _log = logging.getLogger(__name__)
 
 CLOSE_SECONDS = 5.0
 """How long a client that does not read may keep its connection once the host closes it."""
-
-BYTES_PER_SECOND = 48_000
-"""Audio: PCM16, 24 kHz, mono."""
-
-MIN_FRAME_BYTES = 480
-"""A shorter audio frame counts as 10 ms, because handling it costs as much."""
-
-PLAYBACK_REPORTS_PER_SECOND = 50.0
-
-MAX_INVALID_MESSAGES = 10
-"""The host closes the connection of a client that sends this many invalid messages."""
-
-BAN_CHECK_SECONDS = 1.0
-"""How often the host checks, while the user speaks, whether the user was banned elsewhere."""
 
 
 class WebSocketEndpoint:
@@ -227,7 +199,7 @@ class WebSocketSession:
         )
         match error:
             case SessionRefused():
-                closing, message = error.closing, refusal_message(error)
+                closing, message = error.closing, error.to_message()
             case InvalidMessageError():
                 closing = INVALID_MESSAGE
                 message = ErrorMessage(
@@ -250,6 +222,8 @@ class WebSocketSession:
         return closing
 
     async def _exchange(self, live: LiveSession) -> CloseReason | None:
+        from jackfield_host.client_messages import MessageReceiver
+
         receiver = MessageReceiver(self._host, self._identity, live, self._queue)
         # A text session has no audio, so all its frames are text.
         send = cast("SendFrame", self._websocket.send_text) if self._mode == "text" else self._send
@@ -294,124 +268,3 @@ class WebSocketSession:
         elif self._write_binary is None or not self._write_binary(frame):
             # Waits until the client has read enough, or reports that it is gone.
             await self._websocket.send_bytes(frame)
-
-
-def refusal_message(error: SessionRefused) -> ErrorMessage:
-    """Return the error message that the host sends before it closes the connection."""
-    after = None if error.retry_after is None else round(error.retry_after, 3)
-    suggestion = error.closing.advice if error.closing is CONVERSATIONS_OFF else None
-    return ErrorMessage(
-        code=error.closing.name, message=error.message, suggestion=suggestion, retry_after=after
-    )
-
-
-class MessageReceiver:
-    """Passes the messages of one client to its session, within the client's limits."""
-
-    def __init__(self, host: Host, identity: Identity, live: LiveSession, queue: ClientQueue) -> None:
-        from jackfield_host.client_messages import parse_client_message
-
-        options = host.options
-        self._parse = parse_client_message
-        self._sessions = host.sessions
-        self._identity = identity
-        self._live = live
-        self._queue = queue
-        self._max_bytes = options.message_bytes
-        self._messages = TokenBucket(options.messages_per_second, 4 * options.messages_per_second)
-        self._reports = TokenBucket(PLAYBACK_REPORTS_PER_SECOND, 4 * PLAYBACK_REPORTS_PER_SECOND)
-        ahead = options.audio_ahead_seconds * BYTES_PER_SECOND
-        self._audio = TokenBucket(BYTES_PER_SECOND, ahead + options.message_bytes)
-        self._invalid = 0
-        self._ban_checked = time.monotonic()
-
-    async def run(self, receive: Receive) -> CloseReason | None:
-        """Receive until the client disconnects; return the reason if the host has to close the connection.
-
-        A client that sends too much is read more slowly; nothing is dropped.
-        """
-        while True:
-            frame = await receive()
-            if frame["type"] == "websocket.disconnect":
-                return None
-            audio: bytes | None = frame.get("bytes")
-            try:
-                if audio is not None:
-                    await self._receive_audio(audio)
-                elif await self._dispatch(frame["text"]):
-                    return ENDED
-            except InvalidMessageError as error:
-                self._invalid += 1
-                self._queue.send(to_wire(ErrorMessage(code=INVALID_MESSAGE.name, message=str(error))))
-                if self._invalid >= MAX_INVALID_MESSAGES:
-                    return INVALID_MESSAGE
-            except SessionRefused as error:
-                self._queue.send(to_wire(refusal_message(error)))
-                return error.closing
-
-    async def _receive_audio(self, pcm: bytes) -> None:
-        """Check an audio frame, then pass it to the live session."""
-        if self._live.session.mode != "voice":
-            raise InvalidMessageError("a text session takes no audio; connect to /ws/voice")
-        if len(pcm) > self._max_bytes or len(pcm) % 2:
-            raise InvalidMessageError(
-                f"an audio frame must have an even number of bytes, at most {self._max_bytes}"
-            )
-        now = time.monotonic()
-        if self._audio.take(max(len(pcm), MIN_FRAME_BYTES), now):
-            await self._audio.wait(max(len(pcm), MIN_FRAME_BYTES))
-        if now - self._ban_checked > BAN_CHECK_SECONDS:
-            self._ban_checked = now
-            await self._check_ban()
-        await self._live.send_audio(pcm)
-
-    async def _dispatch(self, text: str) -> bool:
-        """Handle a message; return True if it ends the session."""
-        if len(text) > self._max_bytes:
-            raise InvalidMessageError(f"the message is longer than {self._max_bytes} bytes")
-        live, message = self._live, self._parse(text)
-        if isinstance(message, Playback):
-            await self._reports.wait()
-            live.report_playback(message.item, message.ms)
-            return False
-        if self._messages.take() > 0:
-            await self._messages.wait()
-        if isinstance(message, End):
-            await self._sessions.end(live)
-            return True
-        if isinstance(message, Text | FormSubmit):
-            await self._check_ban()
-        # The session does the work in the background.
-        if isinstance(message, Text):
-            live.send_text(message.text, client_id=message.client_id)
-        else:
-            self._handle(live, message)
-        return False
-
-    @staticmethod
-    def _handle(live: LiveSession, message: LaterMessage) -> None:
-        """Pass a message that is not a text to the session."""
-        match message:
-            case AddContext():
-                live.add_context(message.text, urgent=message.priority == "high")
-            case Interrupt():
-                live.interrupt()
-            case Cancel():
-                live.cancel_call(message.call_id)
-            case Approve() | Decline():
-                live.submit_decision(message.token, approve=isinstance(message, Approve))
-            case FormSubmit():
-                live.submit_form(message.form_id, message.values, client_id=message.client_id)
-            case FormDismiss():
-                live.dismiss_form(message.form_id)
-
-    async def _check_ban(self) -> None:
-        """Reject a user who has been banned; a session that is ending may finish its last message."""
-        try:
-            await self._sessions.admission.check_ban(self._identity)
-        except SessionRefused:
-            if not self._live.ending:
-                raise
-        except StoreUnavailableError as error:
-            # The session continues; its tools check again before they run.
-            _log.warning("cannot check bans: %s", error)

@@ -15,12 +15,14 @@ from jackfield.contract.context import Mode
 from jackfield.protocol.close_codes import (
     ABANDONED,
     BANNED,
+    CONVERSATIONS_OFF,
     ENDED,
     RESTARTING,
     TOO_MANY_SESSIONS,
     UNKNOWN_SESSION,
     CloseReason,
 )
+from jackfield.protocol.messages import ErrorMessage
 from jackfield.runtime import Runtime
 from jackfield.session.session import Session
 from jackfield.store import StoreUnavailableError
@@ -70,6 +72,22 @@ class SessionRefused(Exception):  # noqa: N818 - a decision, not a fault
         self.message = message
         self.retry_after = retry_after
 
+    def to_message(self) -> ErrorMessage:
+        """Return what the host sends a client before it closes the connection."""
+        closing = self.closing
+        return ErrorMessage(
+            code=closing.name,
+            message=self.message,
+            suggestion=closing.advice if closing is CONVERSATIONS_OFF else None,
+            retry_after=None if self.retry_after is None else round(self.retry_after, 3),
+        )
+
+
+def banned(seconds: float) -> SessionRefused:
+    """Return the refusal for a user whose ban lasts this long."""
+    message = f"You are banned for another {round(seconds + 0.5)} seconds."
+    return SessionRefused(BANNED, message, retry_after=seconds)
+
 
 def unknown_session() -> SessionRefused:
     """Return the refusal for a session that does not exist or belongs to another user."""
@@ -107,6 +125,8 @@ class Admission:
         """`slots` are the live sessions of all hosts, by user."""
         self.closed = False
         """True if no session may be opened, because the host is stopping."""
+        self.bans = runtime.capabilities.get("bans")
+        """The capability that knows who is banned; None without one."""
         self._runtime = runtime
         self._live_sessions = live_sessions
         self._options = options
@@ -160,12 +180,9 @@ class Admission:
 
     async def check_ban(self, identity: Identity) -> None:
         """Raise `SessionRefused` if a user is banned."""
-        bans = self._runtime.capabilities.get("bans")
-        seconds = await bans.remaining(identity.user) if bans is not None else 0.0
+        seconds = await self.bans.remaining(identity.user) if self.bans is not None else 0.0
         if seconds > 0:
-            raise SessionRefused(
-                BANNED, f"You are banned for another {round(seconds + 0.5)} seconds.", retry_after=seconds
-            )
+            raise banned(seconds)
 
     async def answer_requests_for_room(self) -> None:
         """Close abandoned sessions of users who open a session on another host and have too many."""
