@@ -39,7 +39,6 @@ _APOSTROPHE = "\N{RIGHT SINGLE QUOTATION MARK}"
 _MARKUP = re.compile(r"[*_#~]+|^[ \t]*(?:[-+•]|\d+[.)])[ \t]+", re.MULTILINE)
 _SENTENCE_END = re.compile(r"(?<=[.!?…])[)\]]*\s+|\n+")
 _TOKEN = re.compile(r"[^\W_]+(?:(?:[-'@/]|\.(?![A-Z]))[^\W_]+)*|[,;:()—\u2013]|--?(?=\s)")
-_WORD = re.compile(r"[^\W_]+")
 _CLITIC = re.compile(r"(.+?)(n't|'ve|'s|'re|'d|'ll|'m)$")
 _CLITIC_WORDS = {"n't": "not", "'ve": "have", "'re": "are", "'ll": "will", "'m": "am"}
 
@@ -113,18 +112,23 @@ class ClaimMatcher:
     def __init__(self, phrases: Mapping[str, Sequence[ClaimPhrase]]) -> None:
         """`phrases` are those of each tool, by its id."""
         self._by_verb: dict[str, list[_Entry]] = {}
+        past_forms = [r"[^\W_]*ed"]
         for tool_id, said in phrases.items():
             for phrase in said:
                 entry = _Entry(tool_id, phrase, frozenset(map(stem, phrase.words)))
                 key = _regular_key(phrase.verb) if phrase.regular else phrase.verb
                 self._by_verb.setdefault(key, []).append(entry)
+                if not phrase.regular:
+                    past_forms.append(re.escape(phrase.verb))
+        # The words of a message that may be verbs of these tools; most messages contain few.
+        self._candidates = re.compile(rf"(?<![^\W_])(?:{'|'.join(past_forms)})(?![^\W_])")
 
     def find(self, text: str) -> list[ActionClaim]:
         """Return the claims of a message, each phrase once, in the order of the text."""
         found: dict[str, ActionClaim] = {}
         text = text[:MAX_TEXT]
         # Most messages contain no verb of any tool.
-        if self._by_verb.keys().isdisjoint(map(_verb_key, set(_WORD.findall(text.lower())))):
+        if not any(_verb_key(word) in self._by_verb for word in self._candidates.findall(text.lower())):
             return []
         for sentence in _sentences(text):
             for claim in self._in_sentence(sentence):
