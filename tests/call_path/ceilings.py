@@ -5,9 +5,9 @@ from __future__ import annotations
 from call_path.tracer import Counts
 
 CEILINGS = {
-    "text_message": Counts(files=43, functions=147, crossings=125),
-    "confirmation": Counts(files=50, functions=217, crossings=288),
-    "barge_in": Counts(files=25, functions=108, crossings=57),
+    "text_message": Counts(files=39, functions=138, crossings=120),
+    "confirmation": Counts(files=46, functions=208, crossings=282),
+    "barge_in": Counts(files=23, functions=101, crossings=55),
     "voice_frame": Counts(files=9, functions=15, crossings=7),
     "build": Counts(files=52, functions=329, crossings=618),
 }
