@@ -235,7 +235,7 @@ def test_an_exported_session_is_readable_by_its_owner_only(
     done = jackfield("sessions", "export", session, "-o", "out.jsonl")
     assert (done.exit_code, done.stderr) == (1, "Error: out.jsonl already exists; choose a different name\n")
     markdown = asked(jackfield, "sessions", "export", session, "--format", "markdown")
-    assert markdown.startswith(f"# Session {session}\n")
+    assert markdown.startswith(f"# look\n\nSession {session}: ")
     assert "\n> Two words.\n> No \\x1b[31mmore.\n" in markdown
     assert "\n> asked for approval: Book a table?\n" in markdown
     assert "\n> hst_book is waiting for approval\n" in markdown

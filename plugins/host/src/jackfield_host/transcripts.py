@@ -31,9 +31,10 @@ def as_text(session: StoredSession, lines: list[Line]) -> Iterator[str]:
 
 def as_markdown(session: StoredSession, lines: list[Line]) -> Iterator[str]:
     """Write the transcript as Markdown; every text is quoted, so that it cannot imitate another part."""
-    yield f"# Session {session.id}"
+    title = " ".join(escape_controls(session.title or "").split())
+    yield f"# {title}" if title else f"# Session {session.id}"
     yield ""
-    yield f"{escape_controls(_about(session))}."
+    yield f"Session {session.id}: {escape_controls(_about(session))}."
     for line in lines:
         who, what = _describe(line)
         yield ""
