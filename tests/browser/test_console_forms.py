@@ -77,7 +77,7 @@ def test_a_form_shows_known_values_and_calls_its_tool_when_submitted(deployment:
         confirmation = page.get_by_role("group", name="Confirmation")
         await expect(confirmation.locator(".preview")).to_have_text("Book the Photo room on 2026-11-20?")
         await expect(card).to_contain_text("You submitted this form.")
-        await expect(card.locator("dd")).to_have_text(["2026-11-20", "Photo room"])
+        await expect(card.locator("dd")).to_have_text(["Photo room", "2026-11-20"])
         await expect(card.get_by_role("textbox")).to_have_count(0)
         await expect(page.locator(".message.user").last).to_contain_text("book_room: ")
         assert booked(deployment) == []
@@ -87,8 +87,27 @@ def test_a_form_shows_known_values_and_calls_its_tool_when_submitted(deployment:
         assert booked(deployment) == ["Photo room"]
         await page.reload()
         await expect(card).to_contain_text("You submitted this form.")
-        await expect(card.locator("dd")).to_have_text(["2026-11-20", "Photo room"])
+        await expect(card.locator("dd")).to_have_text(["Photo room", "2026-11-20"])
         await expect(card.get_by_role("button")).to_have_count(0)
+
+    browse(deployment, steps)
+
+
+def test_optional_fields_without_a_value_are_folded(deployment: Deployment) -> None:
+    async def steps(console: Console) -> None:
+        card = form(console, "kb_search")
+        await console.send('form kb_search {"top_k": 3}')
+        names = (
+            card.get_by_role("textbox").or_(card.get_by_role("spinbutton")).or_(card.get_by_role("combobox"))
+        )
+        await expect(field(card, "query")).to_be_focused()
+        await expect(field(card, "query")).to_be_in_viewport()
+        await expect(field(card, "top_k")).to_have_value("3")
+        await expect(names).to_have_count(2)
+        await expect(card.get_by_role("button", name="Send")).to_be_in_viewport()
+        await card.get_by_text(re.compile("^Optional fields")).click()
+        await expect(field(card, "namespace")).to_be_visible()
+        await console.check_accessibility()
 
     browse(deployment, steps)
 
@@ -103,7 +122,7 @@ def test_invalid_values_are_reported_at_their_fields(deployment: Deployment) -> 
         await expect(day).to_have_attribute("aria-invalid", "true")
         await expect(room).to_have_attribute("aria-invalid", "true")
         await expect(card.get_by_text("This field is required.")).to_be_visible()
-        await expect(day).to_be_focused()
+        await expect(room).to_be_focused()
         await expect(page.locator(".tool")).to_have_count(0)
         await console.check_accessibility()
         await room.fill("Dark room")

@@ -168,11 +168,17 @@ export class ObjectField extends Field {
   constructor(schema, options, createField) {
     super(schema, options);
     const required = new Set(schema.required ?? []);
-    // The registry does not keep the author's order; required fields come first.
-    const names = Object.keys(schema.properties).sort((a, b) => required.has(b) - required.has(a));
+    // The registry keeps the author's order only of the required fields, which come first.
+    const names = [...new Set([...required, ...Object.keys(schema.properties)])].filter((name) => name in schema.properties);
     this.members = names.map((name) => createField(schema.properties[name], { name, required: required.has(name) }));
     if (options.top) {
-      this.root = element("div", { class: "fields" }, this.fault, this.members.map((member) => member.root));
+      const isOpen = ({ name }) => !options.shown || required.has(name) || options.shown.has(name);
+      const open = this.members.some(isOpen) ? this.members.filter(isOpen) : this.members;
+      const folded = this.members.filter((member) => !open.includes(member));
+      this.root = element("div", { class: "fields" }, this.fault, open.map((member) => member.root),
+        folded.length > 0 && element("details", { class: "more" },
+          element("summary", {}, `Optional fields (${folded.length})`),
+          element("div", { class: "fields" }, folded.map((member) => member.root))));
     } else {
       this.addGroup(element("div", { class: "fields" }, this.members.map((member) => member.root)));
     }

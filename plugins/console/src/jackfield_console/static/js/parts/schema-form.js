@@ -22,11 +22,15 @@ export class SchemaForm {
   #container = element("div");
   #modeButton = element("button", { type: "button", class: "small plain", on: { click: () => this.#switchMode() } });
 
-  /** `values` are filled in; values without a field are left out. */
-  constructor(schema, values = null) {
+  /**
+   * `values` are filled in; values without a field are left out. With `fold`, optional fields without a value are in
+   * a closed section.
+   */
+  constructor(schema, values = null, { fold = false } = {}) {
     loadStylesheet("forms");
     this.schema = schema;
-    const top = { name: "arguments", required: true, top: true };
+    const shown = fold ? new Set(Object.keys(values ?? {})) : null;
+    const top = { name: "arguments", required: true, top: true, shown };
     this.#fields = createField(schema, top, schema, 0);
     this.#json = new JsonField({}, { name: "arguments" });
     this.#show(this.#fields);
@@ -95,6 +99,7 @@ export class SchemaForm {
 
   #focusFault() {
     const first = this.#container.querySelector(".fault:not([hidden])");
+    first?.closest("details.more")?.setAttribute("open", "");
     first?.parentElement.querySelector("input, select, textarea, button")?.focus();
   }
 }
