@@ -164,7 +164,22 @@ def test_examples_show_times_as_said_and_leave_out_what_was_not() -> None:
         ("what time is it in Germany now", "Europe/Berlin"),
         ("in the United States", None),
         ("let us wake up after christmas", None),
+        ("9:30 Lisbon time", "Europe/Lisbon"),
     ],
 )
 def test_a_city_or_a_country_with_one_time_has_a_time_zone(said: str, zone: str | None) -> None:
     assert zone_of_place(said) == zone
+
+
+@pytest.mark.parametrize(
+    ("said", "source", "target"),
+    [
+        ("from Lisbon to Denver", "Europe/Lisbon", "America/Denver"),
+        ("9:30 Lisbon time in Denver", "Europe/Lisbon", "America/Denver"),
+        ("9:30 in Lisbon to Denver time", "Europe/Lisbon", "America/Denver"),
+        ("9:30 to Denver time", None, "America/Denver"),
+    ],
+)
+def test_of_two_places_one_is_the_source(said: str, source: str | None, target: str) -> None:
+    assert zone_of_place(said, source=True) == source
+    assert zone_of_place(said) == target

@@ -41,6 +41,22 @@ def test_the_answering_sentence_comes_first_with_its_source(question: str, sente
     assert heard == f"{sentence} That is from {source.partition(' [')[0]}."
 
 
+@pytest.mark.parametrize("style", [READ, HEARD])
+def test_an_answer_without_the_words_of_the_question_says_that_it_is_uncertain(style: ResponseStyle) -> None:
+    unsure = "I found nothing that clearly answers this. The closest is: "
+    assert describe_result({"results": RECORDS}, "who repairs bicycles?", style).startswith(unsure)
+    assert not describe_result({"results": RECORDS}, "how much is a poster?", style).startswith(unsure)
+
+
+def test_texts_that_were_not_searched_for_are_all_shown() -> None:
+    texts = [
+        {"title": "short", "text": "A slow morning on the quiet river."},
+        {"title": "long", "text": "A slow and golden morning on the wide and quiet river."},
+    ]
+    said = describe_result({"variants": texts}, "write two captions for the river", READ)
+    assert said == f"1. short: {texts[0]['text']}\n2. long: {texts[1]['text']}"
+
+
 def test_a_list_result_becomes_a_numbered_list() -> None:
     slots = [
         {"start": "2026-11-17T09:00:00+01:00", "end": f"2026-11-17T{n}:00:00+01:00"} for n in range(10, 23)
@@ -58,7 +74,10 @@ def test_plain_values_are_described_without_machine_fields() -> None:
         "invited": [],
         "meeting_url": None,
     }
-    assert describe_result(data, "", READ) == "The status is created and the title is Dentist."
+    assert describe_result(data, "", READ) == "Created: Dentist."
+    assert describe_result(data, "", HEARD) == "The status is created and the title is Dentist."
+    data |= {"start": "2026-11-17T09:00:00+01:00", "end": "2026-11-17T10:00:00+01:00", "room": "B2"}
+    assert describe_result(data, "", READ) == "Created: Dentist, Tue 17 Nov, 09:00 to 10:00 - room: B2."
     assert (
         describe_result({"each": 21.5, "currency": "EUR"}, "", READ)
         == "The each is 21.5 and the currency is EUR."

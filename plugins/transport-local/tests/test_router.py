@@ -121,6 +121,94 @@ def test_a_client_with_forms_gets_one_with_all_values_that_were_found() -> None:
     _third(steps, forms=True)
 
 
+def test_words_complete_and_correct_the_form_that_was_just_shown() -> None:
+    async def steps(talk: Session) -> None:
+        await talk.says("book a meeting on Friday at 4 pm")
+        assert "title" not in talk.forms[-1].values
+        await talk.says("Budget round")
+        assert talk.forms[-1].values["title"] == "Budget round"
+        await talk.says("no, make it half past four")
+        assert talk.calls[-1].tool_id == "calendar_create_event"
+        assert talk.args["title"] == "Budget round"
+        assert talk.args["start_time"] == "2026-11-20T16:30:00+01:00"
+
+    _own(steps, forms=True)
+
+
+def test_another_request_leaves_the_form_as_it_is() -> None:
+    async def steps(talk: Session) -> None:
+        await talk.says("book a meeting on Friday at 4 pm")
+        await talk.says("who looks after the printers?")
+        assert {each.tool_id for each in talk.calls} == {"kb_search"}
+        assert len(talk.forms) == 1
+
+    _own(steps, forms=True)
+
+
+@pytest.mark.parametrize("forms", [True, False])
+def test_what_the_user_does_not_want_is_not_done(*, forms: bool) -> None:
+    async def steps(talk: Session) -> None:
+        assert await talk.says("I don't want to create an event on Friday at 4 pm") == "All right."
+        assert await talk.says("please do not create an event called Retro on Friday at 4 pm") == "All right."
+        assert talk.calls == []
+        assert talk.forms == []
+
+    _own(steps, forms=forms)
+
+
+@pytest.mark.parametrize("said", ["cancel the event on Friday at 4 pm", "please delete my calendar event"])
+def test_a_tool_that_creates_is_not_used_to_remove(said: str) -> None:
+    async def steps(talk: Session) -> None:
+        assert (await talk.says(said)).startswith("I have no tool for that. ")
+        assert talk.calls == []
+        assert talk.forms == []
+
+    _own(steps, forms=True)
+
+
+def test_the_verb_of_a_request_is_not_the_title() -> None:
+    async def steps(talk: Session) -> None:
+        await talk.says("schedule a wine tasting event on Friday at 4 pm")
+        assert talk.forms[-1].values["title"] == "wine tasting"
+
+    _own(steps, forms=True)
+
+
+@pytest.mark.parametrize("said", ["???", "!"])
+def test_a_message_without_words_gets_examples(said: str) -> None:
+    async def steps(talk: Session) -> None:
+        assert (await talk.says(said)).startswith("Say it in your own words.")
+
+    _own(steps)
+
+
+def test_nonsense_is_not_answered_with_unrelated_tools() -> None:
+    async def steps(talk: Session) -> None:
+        said = await talk.says("peel the potatoes")
+        assert said == 'I have no tool for that. Ask "What can you do?" for examples.'
+
+    _own(steps)
+
+
+def test_a_time_is_converted_from_the_first_place_to_the_second() -> None:
+    async def steps(talk: Session) -> None:
+        await talk.says("convert 2026-12-01T09:30 Lisbon time to Denver time")
+        assert (talk.args["from_timezone"], talk.args["timezone"]) == ("Europe/Lisbon", "America/Denver")
+
+    _own(steps)
+
+
+def test_a_whole_question_does_not_take_the_day_of_the_last_one() -> None:
+    async def steps(talk: Session) -> None:
+        await talk.says("what day is it today?")
+        assert talk.args["datetime"] == "2026-11-16"
+        await talk.gets({"text": "Monday"})
+        await talk.says("what time is it in Lisbon?")
+        assert "datetime" not in talk.args
+
+    _own(steps)
+
+
 def test_a_form_has_the_members_of_an_object_in_their_place() -> None:
     schema = {
         "type": "object",

@@ -8,6 +8,7 @@ from datetime import timedelta
 from typing import NamedTuple
 
 from jackfield_language.text import Span
+from jackfield_language.words import words
 
 _ONES = "zero one two three four five six seven eight nine"
 _TEENS = "ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen"
@@ -196,3 +197,15 @@ def _lengths(text: str) -> Iterator[tuple[Duration, re.Match[str]]]:
 def _seconds(match: re.Match[str]) -> int:
     """Return the seconds in the unit of a duration."""
     return UNITS[match["unit"].lower()]
+
+
+def chosen_place(text: str, count: int) -> int:
+    """Return the place from 1 to `count` that words such as "number two, please" choose, or else 0."""
+    heard = words(text)
+    counted = [
+        ORDINALS.get(each) or WORDS.get(each) or (int(each) if each.isdecimal() else 0) for each in heard
+    ]
+    rest = {word for word, number in zip(heard, counted, strict=True) if not number}
+    places = [number for number in counted if number]
+    alone = len(places) == 1 and rest <= {"number", "option", "the", "one", "please"}
+    return places[0] if alone and places[0] <= count else 0

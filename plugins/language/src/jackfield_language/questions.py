@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from jackfield_language.words import words
+from jackfield_language.words import stem, words
 
 _INTERROGATIVE = r"(?:who|whom|whose|what|which|when|where|why|how)(?:['\u2019]?(?:s|re|ve|d|ll))?"
 _QUESTION = re.compile(
@@ -77,3 +77,66 @@ def agrees(text: str) -> bool:
 def refuses(text: str) -> bool:
     """Return whether a text begins with a no."""
     return words(text)[:1] != [] and words(text)[0] in _NEGATIVE
+
+
+_UNWANTED = re.compile(
+    r"^\W*(?:(?:no|please|but|well)\W+)*(?:(?:i|we)\s+(?:do\s+not|don['\u2019]?t|no\s+longer)\s+"
+    r"(?:want|need|wish|intend)\b"
+    r"|(?:do\s+not|don['\u2019]?t|never)\s+(?!forget|worry|you|we|they|i\b|mind)\w+)[^,;.!?]*[.!]*\s*$",
+    re.IGNORECASE,
+)
+
+
+def rules_out(text: str) -> bool:
+    """Whether a text says only what is not to be done; "don't book it, move it" also says what is."""
+    return _UNWANTED.search(text) is not None
+
+
+_CORRECTED = re.compile(
+    r"^\W*((?:(?:no|nope|sorry|wait|oops|actually|rather|but|please|i meant?|i said)\b\W*)*)"
+    r"((?:(?:make|move|change|shift|set|put|push)\s+(?:it|that|this)\s+(?:(?:to|on|at|for)\s+)?)?)",
+    re.IGNORECASE,
+)
+
+
+def corrected(text: str) -> str:
+    """Return what a correction puts in place of something: "12:30" in "no, make it 12:30"; else empty."""
+    begun = _CORRECTED.match(text)
+    return text[begun.end() :].strip() if begun is not None and any(begun.groups()) else ""
+
+
+_COMMANDS = frozenset(("add", "arrange", "book", "create", "enter", "fix", "make", "note", "organise"))
+_COMMANDS |= {"organize", "plan", "put", "register", "remind", "reserve", "schedule", "set", "write"}
+_REMOVALS = frozenset(("cancel", "delete", "discard", "erase", "remove", "revoke", "undo", "unbook"))
+_OPENERS = frozenset(("please", "can", "could", "would", "you", "i", "want", "to", "need", "just", "now"))
+
+
+def command(text: str) -> str:
+    """Return the stem of the verb with which a request begins, such as "schedule"; empty for other words."""
+    first = next((each for each in words(text) if each not in _OPENERS), "")
+    return stem(first) if first in _COMMANDS | _REMOVALS else ""
+
+
+def removes(text: str) -> bool:
+    """Whether a request is to cancel or delete something, which a tool that creates things cannot do."""
+    return command(text) in {*map(stem, _REMOVALS)}
+
+
+_FORMS = (
+    (re.compile(r"\bwho(?:m|se)?\b", re.IGNORECASE), re.compile(r"\b[A-Z]\w+ [A-Z]\w")),
+    (re.compile(r"\b(?:when|what time|how long)\b", re.IGNORECASE), re.compile(r"\d|day\b")),
+    (re.compile(r"\b(?:how much|how many|number)\b", re.IGNORECASE), re.compile(r"\d")),
+)
+"""The question, and the form of what it asks for: a person, a time, a number."""
+
+_OWN = re.compile(r"\b(?:i|me|my|mine|we|our)\b", re.IGNORECASE)
+
+
+def answer_forms(text: str) -> list[re.Pattern[str]]:
+    """Return patterns for what a question asks for: a name after "who", digits after "how many"."""
+    return [form for sign, form in _FORMS if sign.search(text)]
+
+
+def is_own(text: str) -> bool:
+    """Whether a text is about the user's own affairs."""
+    return _OWN.search(text) is not None

@@ -111,3 +111,8 @@ def untitled(text: str, title: str) -> str:
     rest = text[begins.end() :] if begins else ""
     is_sentence = not rest or rest[0].islower() or rest[0] in "',\u2019"
     return text if is_sentence else rest.lstrip(" :.\u2013\u2014-")
+
+
+def shortened(text: str, most: int) -> str:
+    """Return at most this many characters of a text, cut between words."""
+    return text if len(text) <= most else f"{text[:most].rsplit(' ', 1)[0]} ..."

@@ -14,7 +14,7 @@ from jackfield.contract.tool import ToolCall
 from jackfield.transport.events import FormRequest, TextDelta, ToolCalls
 from jackfield.transport.protocol import ToolResult
 from jackfield_language.numbers import time_change
-from jackfield_language.questions import asks_for_facts, is_question, refers_back
+from jackfield_language.questions import asks_for_facts, is_continuation, is_question, refers_back
 from jackfield_language.words import stems
 
 from jackfield_local.agent import results
@@ -103,7 +103,7 @@ class CallPlanner:
         if self._forms and (found.missing is not None or doubtful):
             deed = re.split("[,;:]", tool.purpose)[0]
             intro = f"{deed}: please check and complete this."
-            self._state.question = PendingQuestion(ExpectedReply.FORM, (tool,), intro, text)
+            self._state.question = PendingQuestion(ExpectedReply.FORM, (tool,), intro, text, found.args)
             return [TextDelta(intro), FormRequest(f"form-{secrets.token_hex(8)}", tool.id, nest(found.args))]
         return [self.act(tool, found, question, doubtful=doubtful)]
 
@@ -202,10 +202,10 @@ class CallPlanner:
 
     def offer(self, text: str, passed: tuple[Tool, ...] = ()) -> TextDelta:
         """Offer the closest tools if none is close enough or the proposed one was not meant."""
-        closest = [each for each in self._context.router.closest(self.message(text)) if each not in passed]
-        options = tuple(closest[:_OPTIONS])
+        closest = self._context.router.closest(self.message(text), related=not passed)
+        options = tuple([each for each in closest if each not in passed][:_OPTIONS])
         if not options:
-            return TextDelta(NO_TOOL)
+            return TextDelta(STOPPED if passed else f'{NO_TOOL} Ask "What can you do?" for examples.')
         listed = " ".join(f"{place}. {each.purpose}." for place, each in enumerate(options, 1))
         begun = f"{STOPPED} Did you mean one of these?" if passed else f"{NO_TOOL} The closest I have:"
         told = f"{begun} {listed} Say a number to choose one."
@@ -280,6 +280,8 @@ def _is_change(last: LastCall, found: GroundedArguments, message: UserMessage) -
         return True
     only_values = not untyped(last.tool, message) - stems(" ".join(map(str, found.args.values())))
     complete = found.missing is None and not found.unusable and not found.guessed
+    if complete and asks_for_facts(message.text) and not is_continuation(message.text):
+        return False  # A whole question, such as "what time is it in Tokyo?".
     if (complete and not only_values) or not (last.waiting or only_values):
         return False
     given = sum(each.name in found.args for each in last.tool.required)

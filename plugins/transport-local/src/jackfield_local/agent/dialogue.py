@@ -11,14 +11,16 @@ from typing import Any
 
 from jackfield.transport.events import TextDelta
 from jackfield.transport.protocol import ConnectionConfig, ToolResult, TransportError
-from jackfield_language.numbers import ORDINALS, WORDS, amounts, time_change
+from jackfield_language.numbers import amounts, chosen_place, time_change
 from jackfield_language.questions import (
     agrees,
     asks_for_facts,
+    corrected,
     is_continuation,
     is_question,
     refers_to_person,
     refuses,
+    rules_out,
 )
 from jackfield_language.words import stem, stems, words
 
@@ -155,13 +157,10 @@ class AgentDialogue:
 
     def _at_once(self, question: PendingQuestion | None, text: str) -> list[AnswerPart]:
         """Handle requests that need no decision: replies to a question, "stop", and text-only tools."""
-        if question is not None:
-            if question.expects is ExpectedReply.CHOICE and (chosen := _chosen(question.tools, text)):
-                self.state.said = question.said
-                return self._calls.propose(chosen, question.said)
-            if refuses(text):
-                return [self._calls.offer(question.said, (*question.passed, *question.tools))]
-        if self._context.router.act(text) is STOP:
+        stops = self._context.router.act(text) is STOP or rules_out(text)
+        if question is not None and (parts := self._replied(question, text, stops=stops)):
+            return parts
+        if stops:
             # This answer must not suggest that anything was done before.
             waiting = self.state.last is not None and self.state.last.waiting
             told = f"{STOP.reply}{' The card is still waiting for your decision.' if waiting else ''}"
@@ -172,6 +171,27 @@ class AgentDialogue:
             self.state.note(text, written_words(_TEXT_ONLY))
             return [TextDelta(_TEXT_ONLY)]
         return []
+
+    def _replied(self, question: PendingQuestion, text: str, *, stops: bool) -> list[AnswerPart]:
+        """Handle the choice of an offered tool, values for a form, and "no"."""
+        place = chosen_place(text, len(question.tools))
+        if question.expects is ExpectedReply.CHOICE and place:
+            self.state.said = question.said
+            return self._calls.propose(question.tools[place - 1], question.said)
+        if question.expects is ExpectedReply.FORM and self._completes(question, text):
+            return self._calls.propose(question.tool, corrected(text) or text, question)
+        offers = refuses(text) and not stops
+        return [self._calls.offer(question.said, (*question.passed, *question.tools))] if offers else []
+
+    def _completes(self, question: PendingQuestion, text: str) -> bool:
+        """Whether words give or correct values of the form that was just shown."""
+        form, said = LastCall(question.tool, question.args), corrected(text) or text
+        if is_question(text) or rules_out(text) or len(text.split()) > CHANGE:
+            return False
+        lacking = [each.type for each in form.tool.required if each.name not in form.args]
+        new = self._context.router.decide(self._calls.message(said)).tool
+        completed = lacking == [ValueType.TEXT] and new is None
+        return time_change(text) is not None or completed or self._has_values(form, said, _STRAY)
 
     def _reply(self, question: PendingQuestion, text: str) -> AnswerPart | None:
         """Handle the reply to a question; None if the words are a new request."""
@@ -252,7 +272,7 @@ class AgentDialogue:
         if call is None or len(text.split()) > CHANGE:
             return None
         if time_change(text) is not None or (
-            call is card and not is_question(text) and self._has_values(call, text, _STRAY)
+            call is card and not is_question(text) and self._has_values(call, corrected(text) or text, _STRAY)
         ):
             return call.tool
         if last is None or not last.recent:
@@ -286,15 +306,3 @@ class AgentDialogue:
         numbers = set(re.findall(r"\d+", decision.text)) - set(re.findall(r"\d+", text))
         # An invented fact or action is worse than no answer.
         return TextDelta(NO_TOOL if numbers or _CLAIM.search(decision.text) else decision.text)
-
-
-def _chosen(options: Sequence[Tool], text: str) -> Tool | None:
-    """Return the option that a few words select by its number."""
-    heard = words(text)
-    counted = [
-        ORDINALS.get(each) or WORDS.get(each) or (int(each) if each.isdecimal() else 0) for each in heard
-    ]
-    rest = {word for word, number in zip(heard, counted, strict=True) if not number}
-    places = [number for number in counted if number]
-    alone = len(places) == 1 and rest <= {"number", "option", "the", "one", "please"}
-    return options[places[0] - 1] if alone and places[0] <= len(options) else None

@@ -23,8 +23,8 @@ _ENGLISH = Locale("en")
 _SEASONS = (datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 7, 1, tzinfo=UTC))
 """Places whose clocks agree in both seasons have the same time."""
 
-_PLACED = re.compile(r"(?=\b(?:in|to|from)\s+(?:the\s+)?(\w+(?:\s+\w+){0,3}))")
-"""The words after a preposition, which may be the name of a place."""
+_PLACED = re.compile(r"(?=\b(?:(in|to|from)\s+)?(?:the\s+)?(\w+(?:\s+\w+){0,3}))")
+"""The words after a preposition, or before "time", which may be the name of a place."""
 
 _LETTERS = re.compile(r"[^\W\d_]+")
 _PREFIX = 5  # Letters that a country's name shares with its adjective, such as Sweden and Swedish.
@@ -45,15 +45,19 @@ def mentions(value_type: ValueType, text: str) -> list[Mention]:
     return sorted(finder(text), key=lambda each: each.span) if finder is not None else []
 
 
-def zone_of_place(text: str) -> str | None:
-    """Return the time zone of the city or country that a text names; None if a country has several."""
+def zone_of_place(text: str, *, source: bool = False) -> str | None:
+    """Return the zone of a place in a text; of two, the one that a time is converted from, or to."""
+    found: dict[str, str] = {}
     for match in _PLACED.finditer(_plain(text)):
         # The longest name that begins here: "new york city" before "new york".
-        following = match.group(1).split()
+        following = match.group(2).split()
         for end in range(len(following), 0, -1):
-            if (zone := _places().get(" ".join(following[:end]))) is not None:
-                return zone
-    return None
+            zone, after = _places().get(" ".join(following[:end])), following[end : end + 1]
+            if zone and zone not in found.values() and (match.group(1) or after == ["time"]):
+                found.setdefault(match.group(1) or "", zone)
+                break
+    order = ("from", "", "in") if source else ("to", "in", "", "from")
+    return next((found[each] for each in order if each in found), None)
 
 
 def is_used_in_named_country(currency: str, text: str) -> bool:

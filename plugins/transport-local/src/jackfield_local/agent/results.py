@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from jackfield.speech import plain
 from jackfield_language.datetimes import readable, span
-from jackfield_language.questions import asks_for_facts
-from jackfield_language.text import sentences, untitled
+from jackfield_language.questions import answer_forms, asks_for_facts, is_own
+from jackfield_language.text import sentences, shortened, untitled
 from jackfield_language.words import content, name_words, spoken_name, stems
 
 from jackfield_local.agent.message import Embed
@@ -24,15 +24,11 @@ _WORDS, _RANK, _KIND = 0.5, 0.5, 0.3
 """How much the question's words, the record's rank in the search, and a value of the kind asked for add
 to a sentence's score."""
 
-_KINDS = (
-    (re.compile(r"\bwho(?:m|se)?\b", re.IGNORECASE), re.compile(r"\b[A-Z]\w+ [A-Z]\w")),
-    (re.compile(r"\b(?:when|what time|how long)\b", re.IGNORECASE), re.compile(r"\d|day\b")),
-    (re.compile(r"\b(?:how much|how many|number)\b", re.IGNORECASE), re.compile(r"\d")),
-)
-"""The question, and the form of what it asks for: a person, a time, a number."""
-
 _GOOD, _GOOD_SPOKEN = 0.6, 0.8
 """Minimum score of a further sentence in the answer, as a share of the first one's."""
+
+_UNSURE, _UNRELATED = "I found nothing that clearly answers this. The closest is: ", 0.34
+"""What precedes an answer whose record has at most this share of the question's words."""
 
 _KNOWN = 0.8  # How much less a member of a record counts than a sentence, if it is not the best.
 _MOST_SENTENCES = 60
@@ -133,7 +129,7 @@ def _is_records(value: Any) -> bool:
 
 def _object(data: Record, question: str, style: ResponseStyle, given: Collection[str]) -> str:
     body = next((str(data[key]) for key in _WORDED if isinstance(data.get(key), str)), "") or _body(data, 2)
-    parts = [readable(_passage(body), style.zone)]
+    parts = [readable(shortened(body, _LONGEST_PASSAGE), style.zone)]
     if len(sentences(body)) > 2 and asks_for_facts(question):
         parts = [_evidence([data], question, style)]
     for key, value in data.items():
@@ -149,16 +145,14 @@ def _object(data: Record, question: str, style: ResponseStyle, given: Collection
     return f"Nothing was found: no {', '.join(empty)}." if empty else ""
 
 
-def _passage(text: str) -> str:
-    cut = text[:_LONGEST_PASSAGE].rsplit(" ", 1)[0]
-    return text if len(text) <= _LONGEST_PASSAGE else f"{cut} ..."
-
-
 def _list(key: str, items: Sequence[Any], question: str, style: ResponseStyle) -> str:
     if not items:
         return "Nothing was found."
     if _is_records(items) and all(_body(each) and title_of(each) for each in items):
-        return _evidence(items, question, style)
+        if asks_for_facts(question) or style.spoken or len(items) == 1 or any(map(score_of, items)):
+            return _evidence(items, question, style)
+        texts = [f"{title_of(each)}: {shortened(_body(each), _LONGEST_PASSAGE)}" for each in items[:_LISTED]]
+        return "\n".join(f"{place}. {text}" for place, text in enumerate(texts, 1))
     most = _LISTED_SPOKEN if style.spoken else _LISTED
     lines = [line for each in items[:most] if (line := _line(each, style))]
     more = max(0, len(items) - most)
@@ -179,14 +173,21 @@ def _body(record: Record, least: int = 4) -> str:
 def _evidence(items: Sequence[Record], question: str, style: ResponseStyle) -> str:
     """Return the sentences that answer a question, with their source, and the other titles."""
     if len(items) == 1 and not asks_for_facts(question) and not style.spoken:
-        return f"{_passage(_body(items[0]))}{_source(items[0], style)}"
+        return f"{shortened(_body(items[0]), _LONGEST_PASSAGE)}{_source(items[0], style)}"
     best = best_sentences(question, items, style)
     if best is None:
         return "; ".join(title_of(each) for each in items[:_LISTED])
     record, told = best
-    answer = f"{' '.join(told)}{_source(record, style)}"
+    answer = f"{_hedge(question, record, style)}{' '.join(told)}{_source(record, style)}"
     others = [f"- {title_of(each)}{_mark(each)}" for each in items[:_LISTED] if each is not record]
     return answer if style.spoken or not others else "\n".join((answer, "\nAlso found:", *others))
+
+
+def _hedge(question: str, record: Record, style: ResponseStyle) -> str:
+    """Return a warning if a record has hardly a word of the question: a search always finds something."""
+    asked = set(content(question.partition(" (")[0]))
+    known = stems(" ".join([*(str(each) for each in record.values()), *_facts(record, style)]))
+    return _UNSURE if asked and len(asked & known) <= len(asked) * _UNRELATED else ""
 
 
 def _source(record: Record, style: ResponseStyle) -> str:
@@ -218,7 +219,7 @@ def best_sentences(
     score = style.embed([sentence for _, sentence in found]) @ style.embed([said or " "])[0]
     best = max(map(score_of, records))
     asked = set(content(question))
-    forms = [form for sign, form in _KINDS if sign.search(question)]
+    forms = answer_forms(question)
     for row, (place, sentence) in enumerate(found):
         about = set(content(" ".join([sentence, *(str(records[place].get(key, "")) for key in _ABOUT)])))
         score[row] += _WORDS * len(asked & about) / max(1, len(asked))
@@ -281,6 +282,8 @@ def _members(data: Record, style: ResponseStyle) -> list[tuple[str, str]]:
 
 def _sentence(data: Record, style: ResponseStyle, given: Collection[str]) -> str:
     """Return an object as a sentence, without what only repeats the arguments of the call."""
+    if title_of(data) and not style.spoken and re.fullmatch("[a-z]+", status := str(data.get("status"))):
+        return f"{status.capitalize()}: {_line({**data, 'status': ''}, style)}."
     members = _members(data, style)
     new = [(name, text) for name, text in members if text not in given or name in _TITLES] or members
     told = [{"yes": name, "no": f"not {name}"}.get(text) or f"the {name} is {text}" for name, text in new]
@@ -289,8 +292,6 @@ def _sentence(data: Record, style: ResponseStyle, given: Collection[str]) -> str
 
 
 # Several searches for one question, and fetching the whole text of the best result.
-
-_OWN = re.compile(r"\b(?:i|me|my|mine|we|our)\b", re.IGNORECASE)
 
 
 def searches(tool: Tool, args: Mapping[str, Any], question: str, most: int) -> list[dict[str, Any]]:
@@ -308,7 +309,7 @@ def searches(tool: Tool, args: Mapping[str, Any], question: str, most: int) -> l
         # "My own" things are in the place that the description calls the user's.
         own = [each for each in re.split(r"[,;:.]", parameter.description) if "user" in stems(each)]
         places = [each for each in parameter.choices if each != parameter.schema["default"]]
-        places.sort(key=lambda each: (str(each) in " ".join(own)) != bool(_OWN.search(question)))
+        places.sort(key=lambda each: (str(each) in " ".join(own)) != is_own(question))
         elsewhere += [{**args, parameter.name: each} for each in places]
     return [dict(args), *narrower, *elsewhere][:most]
 

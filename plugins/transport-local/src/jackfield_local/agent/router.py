@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 from jackfield_embeddings import Vectors
-from jackfield_language.questions import asks_for_facts, may_ask_for_action
+from jackfield_language.questions import asks_for_facts, command, may_ask_for_action, removes
 from jackfield_language.words import content, words
 
 from jackfield_local.agent.grounding import GroundedArguments, ground
@@ -85,10 +85,11 @@ class Router:
                 return Decision(best)
         return Decision(self.search if asks_for_facts(message.text) else None)
 
-    def closest(self, message: UserMessage) -> list[Tool]:
-        """Return the tools of this session, closest to the request first."""
+    def closest(self, message: UserMessage, *, related: bool = True) -> list[Tool]:
+        """Return the tools of this session, or only those related to the request, closest first."""
+        least = _RELATED if related else -1.0
         near = sorted(zip(self._near(message.text), self._tools, strict=True), key=lambda each: -each[0])
-        return [tool for _, tool in near if tool not in self._text_only]
+        return [tool for score, tool in near if score >= least and tool not in self._text_only]
 
     def better(self, tool: Tool, message: UserMessage) -> Tool | None:
         """Return a tool that fits a request clearly better than this one."""
@@ -109,8 +110,8 @@ class Router:
 
     def act(self, text: str) -> DialogueAct | None:
         """Return the dialogue act of a text, unless a tool is closer to it."""
-        for act in _ACTS:
-            if words(text) in map(words, act.examples):
+        for act in _ACTS if words(text) else [HELP]:
+            if not words(text) or words(text) in map(words, act.examples):
                 return act
         near = self._similarities(text, self._act_rows)
         place = int(np.argmax(near))
@@ -130,6 +131,8 @@ class Router:
         said = content(message.text)
         for near, stems, tool in zip(self._near(message.text), self._stems, self._tools, strict=True):
             if tool.writes and not may_ask_for_action(message.text):
+                continue
+            if removes(message.text) and command(message.text) not in stems:
                 continue
             found = ground(tool, {}, message)
             # A question for the search must not become a value of another tool.

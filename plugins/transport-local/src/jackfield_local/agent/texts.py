@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from statistics import fmean
 from typing import Any
 
-from jackfield_language.questions import asks_for_facts, refers_back
+from jackfield_language.questions import asks_for_facts, command, refers_back
 from jackfield_language.text import GAP, blanked, named_texts, quoted
 from jackfield_language.words import content, spoken_name, stem, stems, words
 
@@ -95,7 +95,7 @@ def introduced(tool: Tool, parameter: ToolParameter, message: UserMessage, value
 
 def _left_over(tool: Tool, parameter: ToolParameter, message: UserMessage) -> list[str]:
     """Return the runs of words that are not a time, number, address or the tool's own words."""
-    known, brief = _known(tool), is_brief(tool, parameter.name)
+    known, brief = _known(tool) | {command(message.text)}, is_brief(tool, parameter.name)
     runs: list[str] = []
     for match in _RUN.finditer(_blanked(tool, message)):
         parts: list[list[str]] = [[]]

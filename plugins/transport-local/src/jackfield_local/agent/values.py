@@ -281,9 +281,9 @@ def _fits(parameter: ToolParameter, value: str) -> bool:
         return False
 
 
-def _zone(tool: Tool, _: ToolParameter, hint: Any, message: UserMessage) -> str | None:
+def _zone(tool: Tool, parameter: ToolParameter, hint: Any, message: UserMessage) -> str | None:
     """Return the zone of a named place, or the one that the model knows for it; else the user's own."""
-    if (named := zone_of_place(message.text)) is not None:
+    if (named := zone_of_place(message.text, source=parameter.starts)) is not None:
         return named
     text = str(hint or "")
     is_named = stems(text.rpartition("/")[2].replace("_", " ")) <= message.stems
