@@ -100,6 +100,7 @@ def test_optional_fields_without_a_value_are_folded(deployment: Deployment) -> N
         names = (
             card.get_by_role("textbox").or_(card.get_by_role("spinbutton")).or_(card.get_by_role("combobox"))
         )
+        await expect(card.locator(".preview")).to_have_text(re.compile(r"^[^.]+\.$"))
         await expect(field(card, "query")).to_be_focused()
         await expect(field(card, "query")).to_be_in_viewport()
         await expect(field(card, "top_k")).to_have_value("3")

@@ -36,7 +36,9 @@ export class FormCard {
         },
       },
     }, this.#form.root, element("div", { class: "row" }, sendButton, dismissButton));
-    replace(this.#body, description && element("p", { class: "preview" }, description), this.#fields, this.#status);
+    // The first sentence says what a tool does; the others tell the model how to use it.
+    const told = askedBy ? description : description?.split(/(?<=[.!?])\s/)[0];
+    replace(this.#body, told && element("p", { class: "preview" }, told), this.#fields, this.#status);
     this.#card = element("div", { class: "form-card card", role: "group", "aria-label": `Form for ${tool}` },
       element("div", { class: "row spread" }, this.#hint, element("code", {}, tool)),
       this.#body);
