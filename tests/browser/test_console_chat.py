@@ -146,6 +146,29 @@ def booked(deployment: Deployment) -> list[str]:
     return file.read_text().splitlines() if file.exists() else []
 
 
+def test_a_second_search_without_a_result_is_shown_as_stopped_and_not_as_a_failure(
+    deployment: Deployment,
+) -> None:
+    async def script(model: ScriptedModel) -> None:
+        await model.hears()
+        # The sample has no personal records.
+        for query in ("qqzx", "qqzy"):
+            await model.calls(ScriptedCall("kb_search", {"query": query, "namespace": "personal"}))
+        await model.says("I found nothing.")
+
+    async def steps(console: Console) -> None:
+        page = console.page
+        await console.send("What do you know about qqzx?")
+        await expect(page.get_by_text("I found nothing.")).to_be_visible()
+        first, second = page.locator(".tool").nth(0), page.locator(".tool").nth(1)
+        await expect(first.locator(".tag")).to_have_text("done")
+        await expect(second.locator(".tag")).to_have_text("stopped")
+        await expect(second).to_contain_text("kb_search found nothing 2 times in this turn")
+        await expect(second).not_to_contain_text("had already made the same call")
+
+    browse(deployment, steps, script)
+
+
 def test_a_call_runs_once_and_only_after_its_approval(deployment: Deployment) -> None:
     async def steps(console: Console) -> None:
         page = console.page

@@ -12,7 +12,7 @@ const ERROR_TEXTS = {
   MODE_RESTRICTED: "The mode policy rejected the call: the tool is not available in this mode.",
   BUDGET_EXCEEDED: "The budget policy rejected the call: this turn has used up its calls.",
   CONFIRMATION_REQUIRED: "The call is waiting for your confirmation.",
-  LOOP_DETECTED: "The loop policy rejected the call: the model had already made the same call.",
+  LOOP_DETECTED: "The loop policy stopped a repetition.",
   SESSION_INACTIVE: "The session that the tool needs has ended.",
   SESSION_ACTIVE: "The session that the tool would start already exists.",
   TRANSIENT: "The tool failed temporarily; try again later.",
@@ -27,6 +27,7 @@ const STATES = {
   waiting: ["waiting for you", "warn"],
   done: ["done", "good"],
   failed: ["failed", "bad"],
+  stopped: ["stopped", "warn"],
   declined: ["declined", ""],
   expired: ["expired", ""],
   in_doubt: ["in doubt", "warn"],
@@ -99,7 +100,7 @@ export class Call extends EventTarget {
 
   /** Whether the call ran to its end, so that its duration is meaningful. */
   get timed() {
-    return this.durationMs !== null && (this.state === "done" || this.state === "failed");
+    return this.durationMs !== null && ["done", "failed", "stopped"].includes(this.state);
   }
 
   /** The label and colour of the state. */
@@ -111,6 +112,8 @@ export class Call extends EventTarget {
 /** The state that a `tool_error` event means; a newer host may send one that is unknown here. */
 function stateOf({ errorType, state }) {
   if (errorType === "CONFIRMATION_REQUIRED") return "waiting";
+  // Nothing is broken: the call repeats another one, or found nothing like the one before.
+  if (errorType === "LOOP_DETECTED") return "stopped";
   return state in STATES ? state : "failed";
 }
 
@@ -170,7 +173,7 @@ function problem(call) {
     return element("div", { class: "tool-problem" }, element("p", {}, OUTCOME_TEXTS[call.state]),
       call.state === "in_doubt" && element("p", { class: "hint" }, IN_DOUBT_HINT));
   }
-  if (call.state !== "failed") return null;
+  if (call.state !== "failed" && call.state !== "stopped") return null;
   const { errorType, message, suggestion } = call.error;
   return element("div", { class: "tool-problem" },
     element("p", {}, ERROR_TEXTS[errorType] ?? "The tool failed."),
