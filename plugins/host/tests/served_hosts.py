@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import signal
 import socket
-import sys
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -17,6 +16,7 @@ from jackfield_host.app import create_app, open_host
 from jackfield_host.host import Host
 from jackfield_host.server import Server, bind_socket, uvicorn_config
 from jackfield_host.settings import HostSettings
+from jackfield_testkit.command_server import CommandProcess, start_command
 
 PATIENCE = 60.0
 """How many seconds a test waits for an event before it fails."""
@@ -60,17 +60,17 @@ class ServingProcess:
     ) -> None:
         self._port = port
         self._folder = folder
-        self._arguments = ("-m", "jackfield_cli", command, "--config", str(config))
+        self._arguments = (command, "--config", str(config))
         self._environ = environ
-        self._process: asyncio.subprocess.Process | None = None
+        self._process: CommandProcess | asyncio.subprocess.Process | None = None
         self.output = folder / f"host-{port}.log"
 
     async def start(self) -> None:
         """Start it, and wait until it accepts connections."""
         with self.output.open("ab") as output:
-            self._process = await asyncio.create_subprocess_exec(
-                sys.executable, *self._arguments,
-                cwd=self._folder, env=self._environ, stdout=output, stderr=output,
+            self._process = await start_command(
+                self._arguments, cwd=self._folder, env=self._environ,
+                stdout=output, stderr=output,
             )  # fmt: skip
         async with asyncio.timeout(PATIENCE * 2):
             while True:

@@ -1,13 +1,20 @@
 """Runs `jackfield` in processes that need not import it first.
 
-Importing the command line and the build takes most of the time of a command. A server process imports them
-once. For each command it forks a process with its own arguments, environment, working folder and streams,
-and with the import path that Python would have there.
+Importing the command line, the build and the host takes most of the time of a command. A server process
+imports them once. For each command it forks a process with its own arguments, environment, working folder
+and streams, and with the import path that Python would have there.
+
+    done = run_command(["build"], cwd=folder, env=environment)
+    host = await start_command(["serve"], cwd=folder, env=environment)
+
+A test of what Python does before the command runs, such as imports or memory, needs a new Python instead.
 """
 
 from __future__ import annotations
 
+import asyncio
 import atexit
+import contextlib
 import gc
 import importlib
 import json
@@ -23,23 +30,48 @@ import time
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 PROGRAM = "jackfield_cli"
 
 _PRELOADED = ("jackfield.runtime", "jackfield_builder.pipeline", "jackfield_builder.snapshot")
+HOST_MODULES = (
+    "httpcore2",
+    "jackfield_cli.installed_plugins",
+    "jackfield_console.assets",
+    "jackfield_console.markdown",
+    "jackfield_gemini.settings",
+    "jackfield_host.commands.serve",
+    "jackfield_host.plugin_endpoints",
+    "jackfield_host.server",
+    "jackfield_mcp.settings",
+    "jackfield_observability.audit",
+    "jackfield_observability.prometheus",
+    "jackfield_observability.traces",
+    "jackfield_openai.transport",
+    "jackfield_policies.access",
+    "jackfield_policies.confirmation",
+    "jackfield_policies.limits",
+    "jackfield_policies.settings",
+    "jackfield_store_postgres.settings",
+    "jackfield_store_sqlite.settings",
+    "jackfield_store_sqlite.store",
+    "openai.resources.chat.completions.completions",
+    "pydantic",
+    "uvicorn.loops.uvloop",
+)
+"""What most hosts import."""
+
 _CHUNK = 65536
+_READ_AT_START = ("PYTHON", "LANG", "LC_", "LD_", "MALLOC_")
+"""Beginnings of variables that Python or its libraries read when they start."""
 
 
 def run_command(
     arguments: Sequence[str], *, cwd: Path, env: Mapping[str, str], stderr: int = subprocess.PIPE
 ) -> subprocess.CompletedProcess[str]:
     """Run `jackfield` to its end and return its output."""
-    # What Python reads from these variables when it starts cannot be changed later.
-    if any(
-        name.startswith("PYTHON") and env[name] != os.environ.get(name)
-        for name in env.keys() - {"PYTHONPATH"}
-    ):
+    if _needs_new_python(env):
         command = [sys.executable, "-m", PROGRAM, *arguments]
         return subprocess.run(  # noqa: S603 - trusted command with a test's arguments
             command, cwd=cwd, env=env, stdout=subprocess.PIPE, stderr=stderr, text=True, check=False
@@ -51,17 +83,24 @@ def run_command(
         pipes[errors] = b""
     elif stderr == subprocess.STDOUT:
         given[2] = theirs
-    status, told = os.pipe()
-    pipes[status] = b""
     try:
-        _server().send({"arguments": list(arguments), "cwd": str(cwd), "env": dict(env)}, [*given, told])
+        _, status = _server().start(
+            {"arguments": list(arguments), "cwd": str(cwd), "env": dict(env), "preload": []}, given
+        )
     finally:
-        for descriptor in {theirs, told, *([given[2]] if stderr == subprocess.PIPE else [])}:
+        for descriptor in {theirs, *([given[2]] if stderr == subprocess.PIPE else [])}:
             os.close(descriptor)
+    pipes[status] = b""
     _read_to_the_end(pipes)
-    returncode = json.loads(pipes.pop(status))
+    returncode = int(pipes.pop(status))
     texts = [each.decode().replace("\r\n", "\n") for each in pipes.values()]
     return subprocess.CompletedProcess([PROGRAM, *arguments], returncode, *texts)
+
+
+def _needs_new_python(env: Mapping[str, str]) -> bool:
+    """Return True if variables differ that cannot be changed later."""
+    names = {name for name in env.keys() | os.environ.keys() if name.startswith(_READ_AT_START)}
+    return any(env.get(name) != os.environ.get(name) for name in names - {"PYTHONPATH"})
 
 
 def _read_to_the_end(pipes: dict[int, bytes]) -> None:
@@ -75,6 +114,146 @@ def _read_to_the_end(pipes: dict[int, bytes]) -> None:
                 if not part:
                     selector.unregister(key.fd)
                     os.close(key.fd)
+
+
+async def start_command(
+    arguments: Sequence[str],
+    *,
+    cwd: Path | None = None,
+    env: Mapping[str, str] | None = None,
+    stdin: int | IO[Any] | None = None,
+    stdout: int | IO[Any] | None = None,
+    stderr: int | IO[Any] | None = None,
+    preload: Sequence[str] = HOST_MODULES,
+) -> CommandProcess | asyncio.subprocess.Process:
+    """Start `jackfield`; the parameters are those of `asyncio.create_subprocess_exec`.
+
+    `preload` names further modules that the server imports before it forks; those that are not installed are
+    skipped.
+    """
+    environment = dict(os.environ if env is None else env)
+    if _needs_new_python(environment):
+        return await asyncio.create_subprocess_exec(
+            sys.executable, "-m", PROGRAM, *arguments,
+            cwd=cwd, env=environment, stdin=stdin, stdout=stdout, stderr=stderr,
+        )  # fmt: skip
+    request = {
+        "arguments": list(arguments),
+        "cwd": str(cwd or Path.cwd()),
+        "env": environment,
+        "preload": list(preload),
+    }
+    with contextlib.ExitStack() as theirs:
+        given, ours = _streams((stdin, stdout, stderr), theirs)
+        pid, status = _server().start(request, given)
+    made = CommandProcess(pid, status)
+    await made.connect(*ours)
+    return made
+
+
+def _streams(
+    asked: tuple[int | IO[Any] | None, ...], theirs: contextlib.ExitStack
+) -> tuple[list[int], list[int | None]]:
+    """Return the streams of a command, and our ends of its pipes; `theirs` closes its own ends."""
+    given: list[int] = []
+    ours: list[int | None] = []
+    for number, stream in enumerate(asked):
+        our_end = None
+        if stream is None:
+            their_end = number
+        elif stream == subprocess.STDOUT:
+            their_end = given[1]
+        elif stream == subprocess.PIPE:
+            reading, writing = os.pipe()
+            their_end, our_end = (writing, reading) if number else (reading, writing)
+            theirs.callback(os.close, their_end)
+        elif stream == subprocess.DEVNULL:
+            their_end = os.open(os.devnull, os.O_RDWR)
+            theirs.callback(os.close, their_end)
+        else:
+            their_end = stream if isinstance(stream, int) else stream.fileno()
+        given.append(their_end)
+        ours.append(our_end)
+    return given, ours
+
+
+class CommandProcess:
+    """A command that `start_command` started, with the interface of `asyncio.subprocess.Process`."""
+
+    def __init__(self, pid: int, status: int) -> None:
+        self.pid = pid
+        self.returncode: int | None = None
+        self.stdin: asyncio.StreamWriter | None = None
+        self.stdout: asyncio.StreamReader | None = None
+        self.stderr: asyncio.StreamReader | None = None
+        self._status = status
+        self._ended = asyncio.Event()
+        asyncio.get_running_loop().add_reader(status, self._take_status)
+
+    def _take_status(self) -> None:
+        asyncio.get_running_loop().remove_reader(self._status)
+        self.returncode = int(os.read(self._status, _CHUNK))
+        os.close(self._status)
+        if self.stdin is not None:
+            self.stdin.close()
+        self._ended.set()
+
+    async def connect(self, stdin: int | None, stdout: int | None, stderr: int | None) -> None:
+        """Open the streams on our ends of its pipes."""
+        if stdin is not None:
+            loop = asyncio.get_running_loop()
+            transport, protocol = await loop.connect_write_pipe(
+                lambda: asyncio.StreamReaderProtocol(asyncio.StreamReader()),
+                os.fdopen(stdin, "wb", buffering=0),
+            )
+            self.stdin = asyncio.StreamWriter(transport, protocol, None, loop)
+        self.stdout = await _reader(stdout)
+        self.stderr = await _reader(stderr)
+
+    def send_signal(self, number: int) -> None:
+        """Send a signal; raises ProcessLookupError if the process has ended."""
+        if self.returncode is not None:
+            raise ProcessLookupError
+        os.kill(self.pid, number)
+
+    def terminate(self) -> None:
+        """Send SIGTERM."""
+        self.send_signal(signal.SIGTERM)
+
+    def kill(self) -> None:
+        """Send SIGKILL."""
+        self.send_signal(signal.SIGKILL)
+
+    async def wait(self) -> int:
+        """Wait until the process has ended, and return its exit status."""
+        await self._ended.wait()
+        assert self.returncode is not None  # noqa: S101 - set with the event
+        return self.returncode
+
+    async def communicate(self, input: bytes | None = None) -> tuple[bytes | None, bytes | None]:  # noqa: A002 - asyncio's name
+        """Write the input, read the output, and wait for the end."""
+        if self.stdin is not None:
+            with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+                self.stdin.write(input or b"")
+                await self.stdin.drain()
+            self.stdin.close()
+        out, err = await asyncio.gather(*map(_read, (self.stdout, self.stderr)))
+        await self.wait()
+        return out, err
+
+
+async def _reader(pipe: int | None) -> asyncio.StreamReader | None:
+    if pipe is None:
+        return None
+    reader = asyncio.StreamReader()
+    await asyncio.get_running_loop().connect_read_pipe(
+        lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(pipe, "rb", buffering=0)
+    )
+    return reader
+
+
+async def _read(reader: asyncio.StreamReader | None) -> bytes | None:
+    return None if reader is None else await reader.read()
 
 
 class _Server:
@@ -94,13 +273,25 @@ class _Server:
         theirs.close()
         atexit.register(self.stop)
 
-    def send(self, request: Mapping[str, Any], descriptors: Sequence[int]) -> None:
-        """Start a command with these descriptors: three streams, and a pipe for its status."""
-        # A packet has a limit, so the request is in a file.
-        with open(os.memfd_create("request"), "w+b") as file:  # noqa: PTH123 - a descriptor
-            file.write(json.dumps(request).encode())
-            file.flush()
-            socket.send_fds(self._socket, [b"."], [file.fileno(), *descriptors])
+    def start(self, request: Mapping[str, Any], streams: Sequence[int]) -> tuple[int, int]:
+        """Start a command with these three streams; return its process id, and a pipe with its status."""
+        status, told = os.pipe()
+        try:
+            # A packet has a limit, so the request is in a file.
+            with open(os.memfd_create("request"), "w+b") as file:  # noqa: PTH123 - a descriptor
+                file.write(json.dumps(request).encode())
+                file.flush()
+                socket.send_fds(self._socket, [b"."], [file.fileno(), *streams, told])
+        finally:
+            os.close(told)
+        pid = b""
+        while not pid.endswith(b"\n"):
+            part = os.read(status, 1)
+            if not part:
+                os.close(status)
+                raise RuntimeError("the command server has ended; its error is in the output of the tests")
+            pid += part
+        return int(pid), status
 
     def stop(self) -> None:
         """Let the server end."""
@@ -113,51 +304,87 @@ def _server() -> _Server:
     return _Server()
 
 
-def _serve(requests: socket.socket) -> None:
-    """Fork for each request; returns in the process of a command, and when there are no more requests."""
-    packages = importlib.import_module(f"{PROGRAM}.commands")
-    for module in pkgutil.iter_modules(packages.__path__, f"{packages.__name__}."):
-        importlib.import_module(module.name)
-    for name in _PRELOADED:
-        importlib.import_module(name)
-    # A collection would write to all memory that the processes share.
-    gc.collect()
-    gc.freeze()
-    while True:
-        _, descriptors, _, _ = socket.recv_fds(requests, 1, 5)
+class _Forks:
+    """The commands that this process has forked as the server of another one."""
+
+    def __init__(self, requests: socket.socket) -> None:
+        self._requests = requests
+        self._selector = selectors.DefaultSelector()
+        self._selector.register(requests, selectors.EVENT_READ)
+        self._running: dict[int, tuple[int, int]] = {}
+        """The process id and the status pipe of each command, by a descriptor that is readable at its end."""
+
+    def serve(self) -> None:
+        """Fork for each request until the other process closes its socket."""
+        while True:
+            for key, _ in self._selector.select():
+                if key.fileobj is not self._requests:
+                    self._report_end(key.fd)
+                elif not self._take_request():
+                    return
+
+    def _take_request(self) -> bool:
+        _, descriptors, _, _ = socket.recv_fds(self._requests, 1, 5)
         if not descriptors:
-            return
-        if os.fork() == 0:
-            requests.close()
-            _run(*descriptors)
-            return
-        for each in descriptors:
-            os.close(each)
-        while _has_ended_child():
-            pass
-
-
-def _has_ended_child() -> bool:
-    try:
-        return os.waitpid(-1, os.WNOHANG)[0] != 0
-    except ChildProcessError:
-        return False
-
-
-def _run(request: int, *streams_and_status: int) -> None:
-    """Run the command in a further process, and report its status."""
-    *streams, status = streams_and_status
-    process = os.fork()
-    if process:
+            return False
+        request, *streams, status = descriptors
+        with open(request, "rb") as file:  # noqa: PTH123 - a descriptor
+            file.seek(0)
+            given = json.load(file)
+        _preload(given["preload"])
+        process = os.fork()
+        if process == 0:
+            os.close(status)
+            self._leave()
+            _run(given, streams)
+            sys.exit()
         for each in streams:
             os.close(each)
-        _, ended = os.waitpid(process, 0)
-        os.write(status, str(os.waitstatus_to_exitcode(ended)).encode())
-        os._exit(0)
-    os.close(status)
-    with open(request, "rb") as file:
-        file.seek(0)
-        given = json.load(file)
+        os.write(status, f"{process}\n".encode())
+        ended = os.pidfd_open(process)
+        self._running[ended] = process, status
+        self._selector.register(ended, selectors.EVENT_READ)
+        return True
+
+    def _leave(self) -> None:
+        """Close in a new process what belongs to the server."""
+        self._selector.close()
+        self._requests.close()
+        for ended, (_, status) in self._running.items():
+            os.close(ended)
+            os.close(status)
+
+    def _report_end(self, ended: int) -> None:
+        self._selector.unregister(ended)
+        process, status = self._running.pop(ended)
+        code = os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
+        # The test may not wait for it any more.
+        with contextlib.suppress(BrokenPipeError):
+            os.write(status, str(code).encode())
+        os.close(status)
+        os.close(ended)
+
+
+def _preload(names: Sequence[str]) -> None:
+    """Import modules, and keep collections from writing to memory that the processes share."""
+    before = len(sys.modules)
+    for name in names:
+        with contextlib.suppress(ModuleNotFoundError):
+            importlib.import_module(name)
+    if len(sys.modules) != before:
+        if len([*Path("/proc/self/task").iterdir()]) > 1:
+            raise RuntimeError(f"a module among {names} starts a thread when imported: do not preload it")
+        gc.collect()
+        gc.freeze()
+
+
+def _command_modules() -> list[str]:
+    packages = importlib.import_module(f"{PROGRAM}.commands")
+    return [each.name for each in pkgutil.iter_modules(packages.__path__, f"{packages.__name__}.")]
+
+
+def _run(given: Mapping[str, Any], streams: Sequence[int]) -> None:
+    """Run the command in this process."""
     for number, stream in enumerate(streams):
         os.dup2(stream, number)
     for stream in {*streams} - {0, 1, 2}:
@@ -172,9 +399,13 @@ def _run(request: int, *streams_and_status: int) -> None:
         *filter(None, own.split(os.pathsep)),
     ]
     sys.argv[1:] = given["arguments"]
+    sys.orig_argv[:] = [sys.executable, "-m", PROGRAM, *given["arguments"]]
+    if os.isatty(1):
+        sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]
     runpy.run_module(PROGRAM, run_name="__main__", alter_sys=True)
 
 
 if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    _serve(socket.socket(fileno=int(sys.argv[1])))
+    _preload([*_command_modules(), *_PRELOADED])
+    _Forks(socket.socket(fileno=int(sys.argv[1]))).serve()
