@@ -6,7 +6,6 @@ import asyncio
 import json
 import signal
 import socket
-import sys
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
@@ -19,6 +18,7 @@ from jackfield_builder.pipeline import build
 from jackfield_builder.snapshot import write_snapshot
 from jackfield_scripted import ScriptedCall, ScriptedModel
 from jackfield_scripted.openai import OpenAIServer
+from jackfield_testkit.command_server import start_command
 from process_environment import clean_environ
 from provider_sessions import PLUGINS, tools
 
@@ -66,8 +66,8 @@ async def host(name: str, base_url: str, site: Path) -> AsyncIterator[tuple[Any,
     """Run a host in a process of its own; all of them share the store in the working folder."""
     port = free_port()
     config = write_settings(name, base_url, port)
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "jackfield_cli", "serve", "--config", str(config),
+    process = await start_command(
+        ["serve", "--config", str(config)],
         env={**clean_environ(), "PYTHONPATH": str(site), "FAB_KEY": "k"},
         stdout=asyncio.subprocess.DEVNULL,
     )  # fmt: skip

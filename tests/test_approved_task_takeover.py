@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import signal
-import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
@@ -17,6 +16,7 @@ from jackfield.settings import Settings
 from jackfield_builder.pipeline import build
 from jackfield_builder.snapshot import write_snapshot
 from jackfield_scripted.openai import OpenAIServer
+from jackfield_testkit.command_server import StartedCommand, start_command
 from jackfield_testkit.postgres import PostgresServer
 from process_environment import clean_environ
 from provider_sessions import PLUGINS, tools
@@ -105,14 +105,14 @@ class Hosts:
         config.write_text(text)
         return config
 
-    async def _command(self, *arguments: str) -> asyncio.subprocess.Process:
-        return await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "jackfield_cli", *arguments,
+    async def _command(self, *arguments: str) -> StartedCommand:
+        return await start_command(
+            [*arguments],
             env=self._environ, stdout=asyncio.subprocess.DEVNULL,
         )  # fmt: skip
 
     @staticmethod
-    async def _end(process: asyncio.subprocess.Process) -> None:
+    async def _end(process: StartedCommand) -> None:
         assert await process.wait() == 0
 
 

@@ -6,13 +6,13 @@ import asyncio
 import os
 import pty
 import signal
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 from jackfield_scripted import Refusal, ScriptedCall, ScriptedModel
 from jackfield_scripted.openai import OpenAIServer
+from jackfield_testkit.command_server import start_command
 from provider_sessions import tools
 
 
@@ -29,8 +29,8 @@ async def chat(
 ) -> tuple[int, str, str]:
     """Run the command with these lines; return its exit status and output."""
     configure(folder, server, provider)
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "jackfield_cli", "chat", "--user", "ada", *options,
+    process = await start_command(
+        ["chat", "--user", "ada", *options],
         cwd=folder, env={**os.environ, "FAB_KEY": "k", "NO_COLOR": "1"},
         stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
     )  # fmt: skip
@@ -209,8 +209,8 @@ def test_control_c_stops_the_answer_but_not_the_conversation(built: Path) -> Non
         ours, theirs = pty.openpty()
         async with OpenAIServer(script) as server:
             configure(built, server)
-            process = await asyncio.create_subprocess_exec(
-                sys.executable, "-m", "jackfield_cli", "chat",
+            process = await start_command(
+                ["chat"],
                 cwd=built, env={**os.environ, "FAB_KEY": "k", "NO_COLOR": "1"},
                 stdin=theirs, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
             )  # fmt: skip

@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import sys
 from pathlib import Path
 from typing import Any
 
 from jackfield_scripted import ScriptedCall, ScriptedModel
 from jackfield_scripted.openai import OpenAIServer
+from jackfield_testkit.command_server import start_command
 
 ALLOW = (
     "fab-*,jackfield-client,jackfield-host,jackfield-policies,jackfield-store-sqlite,jackfield-transport-*"
@@ -48,8 +48,8 @@ def handler(tool: str, body: str) -> str:
 async def run(folder: Path, *arguments: str, lines: str = "") -> tuple[int, str, str]:
     """Run `jackfield` with these lines as its input; return its exit status and output."""
     environ = {**os.environ, "FAB_KEY": "k", "NO_COLOR": "1", "JACKFIELD_ALLOW": ALLOW}
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "jackfield_cli", *arguments, cwd=folder, env=environ,
+    process = await start_command(
+        [*arguments], cwd=folder, env=environ,
         stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
     )  # fmt: skip
     out, err = await process.communicate(lines.encode())

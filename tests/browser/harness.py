@@ -24,13 +24,14 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import pytest
 from jackfield.protocol.codec import members, message_type
 from jackfield.protocol.messages import CLIENT_MESSAGES, HOST_MESSAGES
 from jackfield_scripted import Script
 from jackfield_scripted.openai import OpenAIServer
+from jackfield_testkit.command_server import StartedCommand, start_command
 from jackfield_testkit.sites import Site
 from playwright.async_api import Browser, BrowserContext, Page, async_playwright, expect
 
@@ -145,12 +146,12 @@ class Deployment:
     port: int = 0
     uses: str = "openai"
     """The provider of the host."""
-    program: tuple[str, ...] = ("-m", "jackfield_cli")
-    """The arguments with which Python runs `jackfield`."""
+    launcher: Path | None = None
+    """A Python program that runs `jackfield` in another way."""
     command: str = "serve"
     """The command that serves the host."""
     allow: Sequence[str] = ALLOW
-    _process: asyncio.subprocess.Process | None = None
+    _process: StartedCommand | None = None
 
     @property
     def address(self) -> str:
@@ -181,14 +182,22 @@ class Deployment:
     async def start(self) -> None:
         """Start the host and wait until it listens."""
         with (self.folder / "host.log").open("a") as log:
-            self._process = await asyncio.create_subprocess_exec(
-                sys.executable, *self.program, self.command, "--config", "console.toml",
-                cwd=self.folder, env=self.environ, stdout=log, stderr=log,
-            )  # fmt: skip
+            self._process = await self._run(self.command, "--config", "console.toml", output=log)
         async with asyncio.timeout(90):
             while not await self._listens():
                 assert self._process.returncode is None, (self.folder / "host.log").read_text()
                 await asyncio.sleep(0.05)
+
+    async def _run(self, *arguments: str, output: IO[Any]) -> StartedCommand:
+        """Start `jackfield`."""
+        if self.launcher is None:
+            return await start_command(
+                arguments, cwd=self.folder, env=self.environ, stdout=output, stderr=output
+            )
+        return await asyncio.create_subprocess_exec(
+            sys.executable, str(self.launcher), *arguments,
+            cwd=self.folder, env=self.environ, stdout=output, stderr=output,
+        )  # fmt: skip
 
     async def stop(self, sig: signal.Signals = signal.SIGTERM) -> None:
         """Stop the host with a signal."""

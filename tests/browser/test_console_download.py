@@ -51,7 +51,7 @@ def deployment(tmp_path: Path) -> Iterator[LocalDeployment]:
     site = Site(tmp_path / "site")
     site.frozen(*ALLOW)
     with model_index(tmp_path / "index") as index:
-        made = LocalDeployment(tmp_path, site.folder, program=(str(index.launcher),))
+        made = LocalDeployment(tmp_path, site.folder, launcher=index.launcher)
         made.index = index
         yield made
 

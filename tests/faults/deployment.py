@@ -14,9 +14,10 @@ import socket
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import IO, Any, NamedTuple
 
 import httpx
+from jackfield_testkit.command_server import StartedCommand, start_command
 from jackfield_testkit.sites import Site
 
 ALLOW = (
@@ -159,8 +160,8 @@ class Deployment:
 
     async def command(self, *arguments: str) -> Any:
         """Run a `jackfield` command while the hosts run; return its JSON output."""
-        process = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "jackfield_cli", *arguments, "--json", "--config", str(self._operator),
+        process = await start_command(
+            [*arguments, "--json", "--config", str(self._operator)],
             cwd=self.folder, env=self.environment,
             stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
         )  # fmt: skip
@@ -193,7 +194,7 @@ class Host:
         self.lease: float | None = None
         """The lease for the next start; None keeps the default."""
         self._deployment = deployment
-        self._process: asyncio.subprocess.Process | None = None
+        self._process: StartedCommand | None = None
         self._answers_requests = False
         self.http = httpx.AsyncClient(
             base_url=f"http://{address}:{self.port}",
@@ -231,10 +232,7 @@ class Host:
             f"host-{self.number}", lease=self.lease, port=self.port, address=self.address
         )
         with self.log.open("ab") as output:
-            self._process = await asyncio.create_subprocess_exec(
-                *self._prefix, sys.executable, "-m", "jackfield_cli", "serve", "--config", str(config),
-                cwd=self._deployment.folder, env=self._deployment.environment, stdout=output, stderr=output,
-            )  # fmt: skip
+            self._process = await self._run("serve", "--config", str(config), output=output)
         async with asyncio.timeout(START_SECONDS):
             while True:
                 with contextlib.suppress(OSError):
@@ -245,6 +243,16 @@ class Host:
                     raise RuntimeError(f"a host did not start:\n{self.log.read_text('utf-8')[-3000:]}")
                 await asyncio.sleep(0.02)
         self._answers_requests = True
+
+    async def _run(self, *arguments: str, output: IO[bytes]) -> StartedCommand:
+        """Start `jackfield`."""
+        folder, environment = self._deployment.folder, self._deployment.environment
+        if not self._prefix:
+            return await start_command(arguments, cwd=folder, env=environment, stdout=output, stderr=output)
+        return await asyncio.create_subprocess_exec(
+            *self._prefix, sys.executable, "-m", "jackfield_cli", *arguments,
+            cwd=folder, env=environment, stdout=output, stderr=output,
+        )  # fmt: skip
 
     async def kill(self) -> None:
         """Kill it, like a power cut."""

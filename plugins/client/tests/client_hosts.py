@@ -8,7 +8,6 @@ import json
 import os
 import signal
 import socket
-import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ from jackfield.settings import Settings
 from jackfield_host.server import serve_embedded
 from jackfield_host.settings import HostSettings
 from jackfield_scripted.openai import OpenAIServer
+from jackfield_testkit.command_server import StartedCommand, start_command
 from jackfield_testkit.sites import Site
 
 TIMEOUT = 120.0
@@ -115,13 +115,13 @@ class HostProcess:
         self.url = f"http://127.0.0.1:{self.port}"
         self._deployment = deployment
         deployment.configure(provider, port=self.port, **options)
-        self._process: asyncio.subprocess.Process | None = None
+        self._process: StartedCommand | None = None
 
     async def start(self) -> None:
         """Start the host and wait until it accepts connections."""
         with (self._deployment.folder / "host.log").open("ab") as output:
-            self._process = await asyncio.create_subprocess_exec(
-                sys.executable, "-m", "jackfield_cli", "serve",
+            self._process = await start_command(
+                ["serve"],
                 cwd=self._deployment.folder, stdout=output, stderr=output,
             )  # fmt: skip
         async with asyncio.timeout(TIMEOUT):
@@ -151,7 +151,7 @@ class HostProcess:
 class Command:
     """A command in its own process, with a terminal or a pipe as its input."""
 
-    def __init__(self, process: asyncio.subprocess.Process, write: Callable[[bytes], None]) -> None:
+    def __init__(self, process: StartedCommand, write: Callable[[bytes], None]) -> None:
         self.process = process
         self.write = write
         self.output = ""
@@ -183,8 +183,8 @@ async def at_terminal(folder: Path, *arguments: str) -> AsyncIterator[Command]:
     import pty
 
     master, slave = pty.openpty()
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "jackfield_cli", *arguments,
+    process = await start_command(
+        [*arguments],
         cwd=folder, stdin=slave, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
     )  # fmt: skip
     os.close(slave)
@@ -199,8 +199,8 @@ async def at_terminal(folder: Path, *arguments: str) -> AsyncIterator[Command]:
 
 async def command(folder: Path, *arguments: str, lines: str = "") -> tuple[int, str, str]:
     """Run `jackfield ...` with lines from a pipe; return exit status, output and errors."""
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "jackfield_cli", *arguments,
+    process = await start_command(
+        [*arguments],
         cwd=folder, stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
     )  # fmt: skip

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import math
-import sys
 import wave
 from array import array
 from itertools import pairwise
@@ -16,6 +15,7 @@ from jackfield_client.voice.wav import AudioFile, AudioFileError
 from jackfield_scripted import ScriptedCall, ScriptedModel
 from jackfield_scripted.audio import tone
 from jackfield_scripted.openai import OpenAIServer
+from jackfield_testkit.command_server import start_command
 
 
 def write_wav(path: Path, ms: int, *, rate: int = 24_000, channels: int = 1) -> Path:
@@ -84,14 +84,13 @@ def test_transcript_and_states_in_one_pipe_are_on_separate_lines(deployment: Dep
 
     async def main() -> str:
         async with OpenAIServer(script) as server, deployment.host(server) as url:
-            process = await asyncio.create_subprocess_exec(
-                sys.executable, "-m", "jackfield_cli", "talk", "--fast", "--wait", "30",
-                str(write_wav(deployment.folder / "q.wav", 400)), url,
+            process = await start_command(
+                ["talk", "--fast", "--wait", "30", str(write_wav(deployment.folder / "q.wav", 400)), url],
                 cwd=deployment.folder, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
             )  # fmt: skip
             out, _ = await asyncio.wait_for(process.communicate(), 60)
             assert process.returncode == 0, out.decode()
-            return out.decode()
+            return str(out, "utf-8")
 
     lines = asyncio.run(main()).splitlines()
     assert {"you: how many words", "assistant: There are two words.", "[speaking]"} <= set(lines)

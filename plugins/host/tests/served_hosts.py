@@ -16,7 +16,7 @@ from jackfield_host.app import create_app, open_host
 from jackfield_host.host import Host
 from jackfield_host.server import Server, bind_socket, uvicorn_config
 from jackfield_host.settings import HostSettings
-from jackfield_testkit.command_server import CommandProcess, start_command
+from jackfield_testkit.command_server import StartedCommand, start_command
 
 PATIENCE = 60.0
 """How many seconds a test waits for an event before it fails."""
@@ -62,7 +62,7 @@ class ServingProcess:
         self._folder = folder
         self._arguments = (command, "--config", str(config))
         self._environ = environ
-        self._process: CommandProcess | asyncio.subprocess.Process | None = None
+        self._process: StartedCommand | None = None
         self.output = folder / f"host-{port}.log"
 
     async def start(self) -> None:

@@ -14,6 +14,7 @@ import pytest
 from host_harness import HostFolder, HostProcess, Provider, running_host, scripted_provider, wait_until
 from http_client import SESSION, http_client, stream_events
 from jackfield_scripted import ScriptedCall, ScriptedModel
+from jackfield_testkit.command_server import start_command
 
 
 async def quiet(_: ScriptedModel) -> None:
@@ -157,13 +158,12 @@ def test_a_resumed_session_reports_the_doubt_and_its_settlement(host_folder: Hos
 async def settle(host_folder: HostFolder, host: HostProcess, *, ran: bool) -> str:
     """Settle the one call in doubt from the command line."""
     import json
-    import sys
 
     config = str(host_folder.path / f"host-{host.port}.toml")
 
     async def jackfield(*arguments: str) -> str:
-        process = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "jackfield_cli", "calls", *arguments, "--config", config,
+        process = await start_command(
+            ["calls", *arguments, "--config", config],
             cwd=host_folder.path, env={**os.environ, "PYTHONPATH": str(host_folder.site)},
             stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
         )  # fmt: skip

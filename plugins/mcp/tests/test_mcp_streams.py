@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from jackfield_testkit.command_server import start_command
 from mcp import StdioServerParameters
 from mcp.client.client import Client
 from mcp.shared.exceptions import MCPError
@@ -153,8 +154,8 @@ def test_a_stdio_server_without_a_registry_says_what_to_do(folder: McpFolder) ->
     async def run() -> None:
         config = folder.config(0, {})
         config.write_text(config.read_text().replace("tool_registry.json", "missing.json"))
-        process = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "jackfield_cli", "mcp", "--config", str(config),
+        process = await start_command(
+            ["mcp", "--config", str(config)],
             env=folder.environ, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
         )  # fmt: skip
         output, errors = await process.communicate()

@@ -30,7 +30,7 @@ import time
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, TypeAlias
 
 PROGRAM = "jackfield_cli"
 
@@ -53,7 +53,7 @@ HOST_MODULES = (
     "jackfield_policies.confirmation",
     "jackfield_policies.limits",
     "jackfield_policies.settings",
-    "jackfield_store_postgres.settings",
+    "jackfield_store_postgres.store",
     "jackfield_store_sqlite.settings",
     "jackfield_store_sqlite.store",
     "openai.resources.chat.completions.completions",
@@ -125,7 +125,7 @@ async def start_command(
     stdout: int | IO[Any] | None = None,
     stderr: int | IO[Any] | None = None,
     preload: Sequence[str] = HOST_MODULES,
-) -> CommandProcess | asyncio.subprocess.Process:
+) -> StartedCommand:
     """Start `jackfield`; the parameters are those of `asyncio.create_subprocess_exec`.
 
     `preload` names further modules that the server imports before it forks; those that are not installed are
@@ -230,16 +230,19 @@ class CommandProcess:
         assert self.returncode is not None  # noqa: S101 - set with the event
         return self.returncode
 
-    async def communicate(self, input: bytes | None = None) -> tuple[bytes | None, bytes | None]:  # noqa: A002 - asyncio's name
-        """Write the input, read the output, and wait for the end."""
+    async def communicate(self, written: bytes | None = None) -> tuple[Any, Any]:
+        """Write the input, read the output, and wait for the end; None is for streams that are no pipes."""
         if self.stdin is not None:
             with contextlib.suppress(BrokenPipeError, ConnectionResetError):
-                self.stdin.write(input or b"")
+                self.stdin.write(written or b"")
                 await self.stdin.drain()
             self.stdin.close()
         out, err = await asyncio.gather(*map(_read, (self.stdout, self.stderr)))
         await self.wait()
         return out, err
+
+
+StartedCommand: TypeAlias = CommandProcess | asyncio.subprocess.Process
 
 
 async def _reader(pipe: int | None) -> asyncio.StreamReader | None:
