@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import signal
 import socket
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Self
 
 from jackfield.settings import Settings
@@ -16,6 +19,7 @@ from jackfield_host.app import create_app, open_host
 from jackfield_host.host import Host
 from jackfield_host.server import Server, bind_socket, uvicorn_config
 from jackfield_host.settings import HostSettings
+from jackfield_store_sqlite.creation import initialise
 from jackfield_testkit.command_server import StartedCommand, start_command
 
 PATIENCE = 60.0
@@ -35,6 +39,7 @@ async def served_host(
     settings: Settings, *, send_buffer: int = 0, **options: Any
 ) -> AsyncIterator[tuple[int, Host]]:
     """Run a host in this process, on a free port; `send_buffer` limits the system's buffer for a client."""
+    _place_empty_store(settings)
     async with open_host(settings, HostSettings.load({"port": 0, **options}, {})) as host:
         listener = bind_socket(host.options)
         if send_buffer:
@@ -50,6 +55,29 @@ async def served_host(
         finally:
             server.should_exit = True
             await serving
+
+
+def _place_empty_store(settings: Settings) -> None:
+    """Copy an empty store to where a development host would create one, which waits for the disk many times.
+
+    Hosts in processes of their own create their stores themselves.
+    """
+    table = settings.tables.get("stores", {}).get("sqlite", {})
+    if settings.store != "sqlite" or settings.deployment != "development" or {*table} != {"path"}:
+        return
+    path = Path(table["path"])
+    if path.parent.is_dir() and not [*path.parent.glob(f"{path.name}*")]:
+        with open(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "wb") as file:  # noqa: PTH123 - a descriptor
+            file.write(_empty_store())
+
+
+@cache
+def _empty_store() -> bytes:
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "store.db"
+        initialise(path)
+        assert [*Path(folder).iterdir()] == [path]
+        return path.read_bytes()
 
 
 class ServingProcess:
