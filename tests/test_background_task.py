@@ -19,8 +19,8 @@ from jackfield_builder.pipeline import build
 from jackfield_builder.snapshot import write_snapshot
 from jackfield_client import connect
 from jackfield_client.messages import Message, ToolComplete, ToolProgress, TurnComplete
-from jackfield_host.server import serve_embedded
 from jackfield_host.settings import HostSettings
+from jackfield_host.uvicorn_server import serve_embedded
 from jackfield_scripted import ScriptedCall, ScriptedModel
 from jackfield_scripted.openai import OpenAIServer
 from jackfield_sessions.checkpoint import Checkpoint

@@ -14,8 +14,8 @@ from click.testing import CliRunner
 from jackfield.settings import KEYS
 from jackfield_cli import main
 from jackfield_host.endpoints.docs import ENDPOINTS
-from jackfield_host.server import CLOSE_SECONDS, EXIT_SECONDS
 from jackfield_host.settings import HostSettings
+from jackfield_host.uvicorn_server import CLOSE_SECONDS, EXIT_SECONDS
 from jackfield_observability.metrics import Metrics
 from jackfield_store_postgres.settings import URL_VARIABLE, PostgresSettings
 

@@ -45,7 +45,7 @@ class ContentDeployment(BuiltDeployment):
 
     allow = (
         "jackfield-capability-images",
-        "jackfield-mcp",
+        "jackfield-mcp-server",
         "jackfield-mcp-tools",
         "jackfield-observability",
         "jackfield-policies",

@@ -38,7 +38,7 @@ class ForeignDeployment(BuiltDeployment):
     """A host with six servers: three from PyPI, three from npm. One is reached over HTTP."""
 
     allow = (
-        "jackfield-mcp",
+        "jackfield-mcp-server",
         "jackfield-mcp-tools",
         "jackfield-observability",
         "jackfield-policies",

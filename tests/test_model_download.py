@@ -18,7 +18,7 @@ import httpx
 import pytest
 import websockets
 from jackfield_host.security.api_keys import new_key
-from jackfield_testkit.sites import Site
+from jackfield_testkit.site_packages import SitePackages
 from model_index import MODEL, PARTS, ModelIndex, model_index
 from websockets.typing import Origin, Subprotocol
 
@@ -33,7 +33,7 @@ WITH = "no key and no local server was found; it uses the local language model"
 
 @pytest.fixture(scope="module")
 def registry(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return Site(tmp_path_factory.mktemp("site")).frozen(*ALLOW)
+    return SitePackages(tmp_path_factory.mktemp("site")).frozen(*ALLOW)
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from jackfield.outcomes import CallState, state_of
+from jackfield.call_states import CallState, state_of
 from jackfield.session.session import State
 from jackfield_scripted import ScriptedCall, ScriptedModel
 from jackfield_scripted.openai import RealtimeModel

@@ -24,8 +24,8 @@ from jackfield_client.messages import (
     TurnComplete,
 )
 from jackfield_client.session import ClientSession
-from jackfield_host.server import serve_embedded
 from jackfield_host.settings import HostSettings
+from jackfield_host.uvicorn_server import serve_embedded
 from jackfield_local.voice.engines import load_engines, missing_packages
 
 pytestmark = pytest.mark.skipif(bool(missing_packages()), reason="the extra `voice` is not installed")

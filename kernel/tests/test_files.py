@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
-from jackfield.files import acquire_lock, write_atomically
+from jackfield.atomic_files import acquire_lock, write_atomically
 
 
 def test_a_write_replaces_the_whole_file_and_leaves_no_temporary_file(tmp_path: Path) -> None:

@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 from jackfield import ToolResponse, fail, ledger, ok
+from jackfield.call_states import CallState, declined
 from jackfield.confirmation import Confirmations, PendingConfirmation, confirmation_pending
 from jackfield.contract.tool import ErrorType
 from jackfield.governance import Call, Proceed
 from jackfield.ledger import CallLedger, CallStatus, stable_key
 from jackfield.offers import PolicyOffer, Stage
 from jackfield.orchestrator import CallResult
-from jackfield.outcomes import CallState, declined
 from jackfield.registry.registry import RegisteredTool
 from jackfield.session.session import Session
 from jackfield.store import ClaimState, StoreUnavailableError

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 from jackfield.live_output import LiveOutput
-from jackfield.partials import MAX_BYTES
+from jackfield.partial_results import MAX_BYTES
 
 Show = Callable[[str], None]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from jackfield.hosts import HostDirectory
+from jackfield.host_reports import HostDirectory
 from jackfield.store import MemoryStore
 from jackfield.user_slots import UserSlots
 

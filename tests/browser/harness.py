@@ -32,7 +32,7 @@ from jackfield.protocol.messages import CLIENT_MESSAGES, HOST_MESSAGES
 from jackfield_scripted import Script
 from jackfield_scripted.openai import OpenAIServer
 from jackfield_testkit.command_server import StartedCommand, start_command
-from jackfield_testkit.sites import Site
+from jackfield_testkit.site_packages import SitePackages
 from playwright.async_api import Browser, BrowserContext, Page, async_playwright, expect
 
 TIMEOUT_MS = 60_000
@@ -44,7 +44,7 @@ ALLOW = (
     "con-*",
     "jackfield-console",
     "jackfield-experiments",
-    "jackfield-mcp",
+    "jackfield-mcp-server",
     "jackfield-policies",
     "jackfield-observability",
     "jackfield-store-sqlite",
@@ -113,9 +113,9 @@ TOOLS: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
 """The tools of these tests: handler, manifest and parameters."""
 
 
-def create_site(folder: Path) -> Site:
+def create_site(folder: Path) -> SitePackages:
     """Create the tools of these tests, and a registry with them and the repository's own tools."""
-    site = Site(folder)
+    site = SitePackages(folder)
     for tool, (handler, fields, parameters) in TOOLS.items():
         summary = {"book_room": "Books a room of the studio.", "count_stock": "Counts what is in stock."}[
             tool

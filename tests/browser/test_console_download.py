@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from jackfield_host.security.api_keys import new_key
 from jackfield_scripted.openai import OpenAIServer
-from jackfield_testkit.sites import Site
+from jackfield_testkit.site_packages import SitePackages
 from model_index import MODEL, PARTS, ModelIndex, model_index
 from playwright.async_api import expect
 
@@ -48,7 +48,7 @@ class LocalDeployment(Deployment):
 
 @pytest.fixture
 def deployment(tmp_path: Path) -> Iterator[LocalDeployment]:
-    site = Site(tmp_path / "site")
+    site = SitePackages(tmp_path / "site")
     site.frozen(*ALLOW)
     with model_index(tmp_path / "index") as index:
         made = LocalDeployment(tmp_path, site.folder, launcher=index.launcher)

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from jackfield_testkit.sites import Site
+from jackfield_testkit.site_packages import SitePackages
 from playwright.async_api import expect
 
 from browser.harness import Console, Deployment, chromium, open_console, run_with_chromium
@@ -14,7 +14,7 @@ from browser.harness import Console, Deployment, chromium, open_console, run_wit
 ALLOW = (
     "exp-*",
     "jackfield-console",
-    "jackfield-mcp",
+    "jackfield-mcp-server",
     "jackfield-experiments",
     "jackfield-observability",
     "jackfield-policies",
@@ -32,7 +32,7 @@ HANDLERS = {
 def experimental(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Deployment:
     """A deployment whose only user gets a broken variant."""
     chromium()
-    site = Site(tmp_path / "site")
+    site = SitePackages(tmp_path / "site")
     for variant, handler in HANDLERS.items():
         site.tool(
             "look",

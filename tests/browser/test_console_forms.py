@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from jackfield_testkit.sites import Site
+from jackfield_testkit.site_packages import SitePackages
 from playwright.async_api import Locator, WebSocketRoute, expect
 
 from browser.harness import Console, Deployment, create_site, open_console, run_with_chromium
@@ -25,7 +25,7 @@ ASK = 'form book_room {"room": "Photo room"}'
 def forms_site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The tools of these tests, with a transport that asks with forms."""
     folder = tmp_path_factory.mktemp("forms-site")
-    Site(folder).plugin("con-forms", "from jackfield_scripted.form_transport import *\n")
+    SitePackages(folder).plugin("con-forms", "from jackfield_scripted.form_transport import *\n")
     return create_site(folder).folder
 
 

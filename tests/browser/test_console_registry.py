@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from jackfield_testkit.sites import Site
+from jackfield_testkit.site_packages import SitePackages
 from playwright.async_api import expect
 
 from browser.harness import ALLOW, Console, Deployment, create_site, open_console, run_with_chromium
@@ -61,7 +61,7 @@ VISIT: dict[str, Any] = {
 }
 
 
-def add_tool(site: Site, tool: str, parameters: dict[str, Any], **fields: Any) -> None:
+def add_tool(site: SitePackages, tool: str, parameters: dict[str, Any], **fields: Any) -> None:
     """Install a tool with a schema."""
     about = {"description": f"Does what {tool} does.", "latencyBudgetMs": 2000, "parameters": parameters}
     guide = f"# {tool}\n\nHelps with {tool}.\n\n## Watch out\n\n- Ask **first**.\n<script>alert(1)</script>\n"

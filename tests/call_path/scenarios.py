@@ -19,13 +19,13 @@ from unittest.mock import patch
 from jackfield.settings import Settings
 from jackfield_builder.pipeline import build
 from jackfield_builder.snapshot import write_snapshot
-from jackfield_host.server import serve_embedded
 from jackfield_host.settings import HostSettings
+from jackfield_host.uvicorn_server import serve_embedded
 from jackfield_scripted import Script, ScriptedCall, ScriptedModel
 from jackfield_scripted.audio import tone
 from jackfield_scripted.openai import OpenAIServer
 from jackfield_sessions import manager
-from jackfield_testkit.sites import Site
+from jackfield_testkit.site_packages import SitePackages
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.typing import Origin, Subprotocol
 
@@ -97,7 +97,7 @@ class Client:
 @contextmanager
 def site(folder: Path) -> Iterator[Settings]:
     """A deployment with the tools of the traces."""
-    made = Site(folder / "site")
+    made = SitePackages(folder / "site")
     for tool, fields in TOOLS.items():
         schema = {"latencyBudgetMs": 1000, **fields}
         made.tool(tool, distribution=f"path-{tool}", schema=schema)

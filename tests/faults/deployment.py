@@ -18,7 +18,7 @@ from typing import IO, Any, NamedTuple
 
 import httpx
 from jackfield_testkit.command_server import StartedCommand, start_command
-from jackfield_testkit.sites import Site
+from jackfield_testkit.site_packages import SitePackages
 
 ALLOW = (
     "fault-*",
@@ -116,7 +116,7 @@ class Deployment:
 
     def freeze(self) -> Path:
         """Install the tools and freeze them; return the registry's path."""
-        site = Site(self.folder / "site")
+        site = SitePackages(self.folder / "site")
         for tool, fields in TOOLS.items():
             schema = {"description": f"Does what {tool} does.", "latencyBudgetMs": 60000, **fields}
             site.tool(

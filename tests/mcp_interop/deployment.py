@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from faults.deployment import Deployment, Host
-from jackfield_testkit.sites import Site
+from jackfield_testkit.site_packages import SitePackages
 
 FAMILY = Path(__file__).parent / "conformance_tools" / "src" / "conformance_tools"
 
@@ -22,7 +22,7 @@ class InteropDeployment(Deployment):
     allow = (
         "conformance-tools",
         "jackfield-capability-images",
-        "jackfield-mcp",
+        "jackfield-mcp-server",
         "jackfield-observability",
         "jackfield-policies",
         "jackfield-store-sqlite",
@@ -43,7 +43,7 @@ class InteropDeployment(Deployment):
         return {**super().environment, "OPENAI_API_KEY": "test"}
 
     def freeze(self) -> Path:
-        site = Site(self.folder / "site")
+        site = SitePackages(self.folder / "site")
         entry_points = {
             "jackfield.families": {"conformance": FAMILY.name},
             "jackfield.plugins": {"samples": f"{FAMILY.name}.samples"},

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import orjson
 
+from jackfield.call_states import CallState, state_of
 from jackfield.confirmation import PendingConfirmation
 from jackfield.contract.tool import ToolCall
-from jackfield.outcomes import CallState, state_of
 from jackfield.protocol.codec import event_fields
 from jackfield.protocol.messages import (
     ConfirmationSettled,

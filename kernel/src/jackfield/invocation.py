@@ -29,7 +29,7 @@ from jackfield.contract.context import (
 )
 from jackfield.contract.tool import ErrorType, Partial, ToolError, ToolResponse, fail, fail_from, ok
 from jackfield.handler_types import is_async, is_streaming, typed
-from jackfield.partials import streaming
+from jackfield.partial_results import streaming
 from jackfield.protocol.codec import event_fields
 from jackfield.protocol.messages import ToolProgress
 

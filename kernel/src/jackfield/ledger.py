@@ -16,7 +16,7 @@ it. So a call is reported as expired or declined only after that is recorded the
 
 A call in doubt stays in doubt until its own process turns out to be alive and records the result, or until
 an operator settles it: the host cannot find out whether the call took effect. A capability may know that it
-had none (`jackfield.takeover`); the next host then takes the call over.
+had none (`jackfield.call_takeover`); the next host then takes the call over.
 """
 
 from __future__ import annotations
@@ -30,6 +30,17 @@ from typing import Any, NamedTuple
 
 import orjson
 
+from jackfield.call_states import (
+    CallState,
+    expired,
+    in_doubt,
+    never_ran,
+    response_of,
+    state_of,
+    still_running,
+    unknown,
+)
+from jackfield.call_takeover import may_run_again
 from jackfield.confirmation import (
     APPROVED,
     Confirmations,
@@ -40,18 +51,7 @@ from jackfield.confirmation import (
 from jackfield.contract.tool import ErrorType, ToolResponse, fail, ok
 from jackfield.governance import DUPLICATES, Call, Proceed, policy_failed
 from jackfield.invocation import is_external_cancellation
-from jackfield.outcomes import (
-    CallState,
-    expired,
-    in_doubt,
-    never_ran,
-    response_of,
-    state_of,
-    still_running,
-    unknown,
-)
 from jackfield.store import Claim, ClaimState, DoubtfulClaim, Store, StoreUnavailableError
-from jackfield.takeover import may_run_again
 
 _log = logging.getLogger(__name__)
 

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine
 from typing import Any, Generic, Self, TypeVar
 
-from jackfield.partials import MAX_BYTES
+from jackfield.partial_results import MAX_BYTES
 
 _T = TypeVar("_T")
 

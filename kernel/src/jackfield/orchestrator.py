@@ -14,6 +14,7 @@ import orjson
 
 from jackfield import invocation
 from jackfield.call_events import call_outcome, confirmation_settled, publish_decisions
+from jackfield.call_states import CallState, declined, in_doubt, not_claimed, response_of, still_running
 from jackfield.confirmation import PendingConfirmation
 from jackfield.contract.tool import ErrorType, ToolCall, ToolResponse, fail
 from jackfield.governance import (
@@ -27,7 +28,6 @@ from jackfield.governance import (
     SyncPolicy,
     policy_failed,
 )
-from jackfield.guards import claim_lost, expire, policy_timeout, refusal, resolved
 from jackfield.invocation import (
     DeadlineTimer,
     HandlerContext,
@@ -38,8 +38,8 @@ from jackfield.invocation import (
 )
 from jackfield.ledger import CallLedger, DoubtfulCall, is_stable
 from jackfield.offers import Stage
-from jackfield.outcomes import CallState, declined, in_doubt, not_claimed, response_of, still_running
 from jackfield.policy_chain import VALIDATION, Chain, ResultEncoding, Validation
+from jackfield.policy_guards import claim_lost, expire, policy_timeout, refusal, resolved
 from jackfield.protocol.codec import event_fields
 from jackfield.protocol.messages import UnbackedClaim
 from jackfield.registry.registry import MissingTool, RegisteredTool, Registry

@@ -14,8 +14,8 @@ from functools import partial
 
 from jackfield.contract.tool import ErrorType, Failure, ToolResponse, fail
 from jackfield.governance import Call, Policy, Proceed, SyncPolicy
-from jackfield.guards import allow_retry, answer_timeout, clear_timeout, refuse_timed_out
 from jackfield.invocation import cancelled_response
+from jackfield.policy_guards import allow_retry, answer_timeout, clear_timeout, refuse_timed_out
 from jackfield.registry.arguments import Violation
 from jackfield.registry.registry import RegisteredTool
 from jackfield.registry.returns import Returns

@@ -16,7 +16,7 @@ from jackfield.contract.tool import ToolResponse
 from jackfield.experiments.definition import ExperimentsError
 from jackfield.experiments.experiments import Experiments
 from jackfield.experiments.signed_versions import ExperimentsSource
-from jackfield.hosts import HostDirectory
+from jackfield.host_reports import HostDirectory
 from jackfield.ledger import CallLedger
 from jackfield.offers import Services
 from jackfield.orchestrator import CallResult, Observer, Orchestrator
@@ -24,7 +24,7 @@ from jackfield.registry.registry import Deployment, Registry, RegistryError, Unt
 from jackfield.session.session import Publish, Session, SessionFormatError, State
 from jackfield.settings import Settings, SettingsError, SettingsFaults
 from jackfield.shadow import ShadowRuns
-from jackfield.signatures.envelope import SignatureError
+from jackfield.signatures.dsse_envelope import SignatureError
 from jackfield.signatures.requirement import RequiredSignatures
 from jackfield.store import Store
 from jackfield.toolsets import Toolsets

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import NamedTuple
 from urllib.parse import quote, unquote
 
-from jackfield.hosts import HostDirectory
+from jackfield.host_reports import HostDirectory
 from jackfield.store import Store
 
 

@@ -1,5 +1,5 @@
 """Fixtures for generated tools and plugins."""
 
-from jackfield_testkit.sites import project, site
+from jackfield_testkit.site_packages import project, site
 
 __all__ = ["project", "site"]

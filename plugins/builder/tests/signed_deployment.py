@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 from jackfield.contract.snapshot import seal
 from jackfield.settings import Settings
-from jackfield.signatures.envelope import PAYLOAD_TYPE, envelope_path, pre_authentication_encoding
+from jackfield.signatures.dsse_envelope import PAYLOAD_TYPE, envelope_path, pre_authentication_encoding
 from jackfield.signatures.requirement import RequiredSignatures
 from jackfield_builder.signatures.signed_registry import sign_registry
 from jackfield_builder.signatures.signers import create_key_pair, read_signer
-from jackfield_testkit.sites import Site
+from jackfield_testkit.site_packages import SitePackages
 
 BOTH = ("alice", "bob")
 """The people whose keys are trusted."""
@@ -113,7 +113,7 @@ class SignedDeployment:
 @pytest.fixture(scope="module")
 def signed(tmp_path_factory: pytest.TempPathFactory) -> SignedDeployment:
     """Create a registry with two tools and a plugin that Alice and Bob have signed."""
-    site = Site(tmp_path_factory.mktemp("site"))
+    site = SitePackages(tmp_path_factory.mktemp("site"))
     site.tool("sgn_one", distribution="fab-sgn-one")
     site.tool("sgn_two", distribution="fab-sgn-two")
     site.enforcer()

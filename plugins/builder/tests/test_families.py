@@ -13,7 +13,7 @@ from jackfield.settings import Settings
 from jackfield_builder.discovery import Selection, discover
 from jackfield_builder.findings import CheckCode
 from jackfield_builder.pipeline import build
-from jackfield_testkit.sites import Site
+from jackfield_testkit.site_packages import SitePackages
 
 SCHEMA: dict[str, Any] = {
     "family": "shop",
@@ -80,14 +80,14 @@ FILES = {
 }
 
 
-def shop(site: Site, **changed: Any) -> Path:
+def shop(site: SitePackages, **changed: Any) -> Path:
     """Install the shop; `handler__py=...` replaces a file, and other names replace fields of schema.json."""
     files = {name.replace("__", "."): text for name, text in changed.items() if "__" in name}
     fields = {name: value for name, value in changed.items() if "__" not in name}
     return site.family("shop", {**FILES, "schema.json": {**SCHEMA, **fields}, **files})
 
 
-def frozen(site: Site) -> Snapshot:
+def frozen(site: SitePackages) -> Snapshot:
     site.enforcer()
     return Snapshot.load(site.frozen("fab-*"))
 
@@ -99,7 +99,7 @@ def findings(*, import_handlers: bool = False) -> list[tuple[str, str, str, str]
     )
 
 
-def test_each_tool_of_a_family_is_frozen_as_a_complete_tool(site: Site) -> None:
+def test_each_tool_of_a_family_is_frozen_as_a_complete_tool(site: SitePackages) -> None:
     shop(site)
     tools = frozen(site).tools
     assert list(tools) == ["cancel_order", "get_order", "list_orders"]
@@ -116,7 +116,7 @@ def test_each_tool_of_a_family_is_frozen_as_a_complete_tool(site: Site) -> None:
     assert (get.manifest.category, cancel.manifest.category) == ("retrieval", "action")
 
 
-def test_only_the_definitions_that_a_tool_reaches_are_bundled(site: Site) -> None:
+def test_only_the_definitions_that_a_tool_reaches_are_bundled(site: SitePackages) -> None:
     shop(site)
     tools = frozen(site).tools
     assert set(tools["get_order"].manifest.parameters["$defs"]) == {"order_id"}
@@ -125,7 +125,7 @@ def test_only_the_definitions_that_a_tool_reaches_are_bundled(site: Site) -> Non
     assert "$defs" not in tools["list_orders"].manifest.parameters
 
 
-def test_a_tool_outside_a_family_has_no_member_family(site: Site) -> None:
+def test_a_tool_outside_a_family_has_no_member_family(site: SitePackages) -> None:
     site.tool("echo")
     (tool,) = frozen(site).wire["tools"]
     assert "family" not in tool
@@ -142,7 +142,9 @@ def test_a_tool_outside_a_family_has_no_member_family(site: Site) -> None:
         ("cancel_order/schema.json", False),
     ],
 )
-def test_every_tool_drifts_with_any_file_of_the_family(site: Site, file: str, code_changed: bool) -> None:
+def test_every_tool_drifts_with_any_file_of_the_family(
+    site: SitePackages, file: str, code_changed: bool
+) -> None:
     folder = shop(site)
     snapshot = frozen(site)
     for deployment in Deployment:
@@ -154,7 +156,7 @@ def test_every_tool_drifts_with_any_file_of_the_family(site: Site, file: str, co
         assert [bool(drift.of_tool(tool)) for tool in snapshot.tools.values()] == [differs] * 3
 
 
-def test_a_reload_imports_the_shared_code_again(site: Site) -> None:
+def test_a_reload_imports_the_shared_code_again(site: SitePackages) -> None:
     folder = shop(site)
     site.enforcer()
     registry = Registry.load(site.frozen("fab-*"), Deployment.DEVELOPMENT)
@@ -177,7 +179,7 @@ def test_a_reload_imports_the_shared_code_again(site: Site) -> None:
     ],
 )
 def test_a_family_is_selected_by_its_name_its_distribution_or_its_tools(
-    site: Site, allow: tuple[str, ...], deny: tuple[str, ...], expected: list[str]
+    site: SitePackages, allow: tuple[str, ...], deny: tuple[str, ...], expected: list[str]
 ) -> None:
     shop(site)
     found = discover(Selection(allow, deny))
@@ -185,13 +187,13 @@ def test_a_family_is_selected_by_its_name_its_distribution_or_its_tools(
     assert [each for each in found.findings if each.code is CheckCode.ALLOW_UNMATCHED] == []
 
 
-def test_the_faults_of_a_family_that_is_switched_off_are_not_reported(site: Site) -> None:
+def test_the_faults_of_a_family_that_is_switched_off_are_not_reported(site: SitePackages) -> None:
     shop(site, schema__json="{")
     assert discover(Selection(("fab-*",), ("fab-shop",))).findings == ()
     assert [each.code for each in discover(Selection(("fab-*",))).findings] == [CheckCode.BAD_JSON]
 
 
-def test_two_distributions_may_not_claim_one_tool_id(site: Site) -> None:
+def test_two_distributions_may_not_claim_one_tool_id(site: SitePackages) -> None:
     shop(site)
     site.tool("get_order")
     assert ("JF002", "get_order", "", "") in findings()
@@ -285,20 +287,20 @@ BROKEN: dict[str, tuple[dict[str, Any], list[tuple[str, str, str, str]]]] = {
 
 
 @pytest.mark.parametrize("fault", BROKEN)
-def test_a_fault_names_its_place_in_the_shared_files(site: Site, fault: str) -> None:
+def test_a_fault_names_its_place_in_the_shared_files(site: SitePackages, fault: str) -> None:
     changed, expected = BROKEN[fault]
     shop(site, **changed)
     site.enforcer()
     assert findings(import_handlers=fault == "failing_import") == sorted(expected)
 
 
-def test_a_shared_module_that_cannot_be_imported_is_named(site: Site) -> None:
+def test_a_shared_module_that_cannot_be_imported_is_named(site: SitePackages) -> None:
     shop(site, orders__py="ORDERS = [\n\nx = (\n")
     site.enforcer()
     assert findings(import_handlers=True) == [("JF704", "shop", "orders.py", "line 3")]
 
 
-def test_a_similar_name_is_suggested(site: Site) -> None:
+def test_a_similar_name_is_suggested(site: SitePackages) -> None:
     shop(
         site,
         guide__md=GUIDE.replace("# list_orders", "# list_order"),
@@ -310,7 +312,7 @@ def test_a_similar_name_is_suggested(site: Site) -> None:
     assert messages["JF706"].endswith("is named list_orders; is it misspelled as list_ordrs?")
 
 
-def test_types_that_disagree_with_a_definition_name_the_definition(site: Site) -> None:
+def test_types_that_disagree_with_a_definition_name_the_definition(site: SitePackages) -> None:
     typed = """from dataclasses import dataclass
 from typing import Annotated
 from pydantic import Field
@@ -332,7 +334,7 @@ def list_orders(args, ctx): ...
     ("version", "file", "path"), [("2.0.0", "schema.json", "/version"), (..., "pyproject.toml", "")]
 )
 def test_a_missing_bump_names_the_file_with_the_version(
-    site: Site, version: Any, file: str, path: str
+    site: SitePackages, version: Any, file: str, path: str
 ) -> None:
     site.enforcer()
     schema = shop(site, version=version) / "schema.json"
@@ -344,22 +346,22 @@ def test_a_missing_bump_names_the_file_with_the_version(
     assert "order: pattern" in found[0]["message"]
 
 
-def test_a_family_without_tools_is_reported(site: Site) -> None:
+def test_a_family_without_tools_is_reported(site: SitePackages) -> None:
     site.family("shop", {"schema.json": {"family": "shop"}})
     assert (CheckCode.EMPTY_FAMILY.id, "shop", "schema.json", "/tools") in findings()
 
 
-def test_a_family_whose_package_is_missing_is_reported(site: Site) -> None:
+def test_a_family_whose_package_is_missing_is_reported(site: SitePackages) -> None:
     site.distribution("fab-gone", "1.0.0", {"jackfield.families": {"gone": "fab_gone", "odd": "fab_gone:x"}})
     assert findings() == [("JF005", "odd", "", ""), ("JF006", "gone", "", "")]
 
 
-def test_a_family_of_folders_needs_no_shared_guide_or_handler(site: Site) -> None:
+def test_a_family_of_folders_needs_no_shared_guide_or_handler(site: SitePackages) -> None:
     site.family("shop", {"schema.json": {**SCHEMA, "tools": ...}, **CANCEL})
     assert list(frozen(site).tools) == ["cancel_order"]
 
 
-def test_the_tools_of_a_family_run(site: Site) -> None:
+def test_the_tools_of_a_family_run(site: SitePackages) -> None:
     site.family("shop", {name: text for name, text in FILES.items() if name not in CANCEL})
     site.run("build")
     answer = site.run_json("call", "get_order", '{"order": "o7"}')["answer"]

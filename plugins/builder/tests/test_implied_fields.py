@@ -15,7 +15,7 @@ from jackfield_builder.findings import CheckCode
 from jackfield_builder.implied_fields import close_objects, complete_manifest, semantic_version
 from jackfield_builder.pipeline import build
 from jackfield_builder.schema_bundle import bundle
-from jackfield_testkit.sites import Site
+from jackfield_testkit.site_packages import SitePackages
 
 
 def complete(written: dict[str, Any]) -> dict[str, Any]:
@@ -61,7 +61,7 @@ def test_effects_and_limits_follow_from_the_category(
     assert {name: fields.get(name) for name in implied} == implied
 
 
-def test_a_short_manifest_is_frozen_in_full(site: Site) -> None:
+def test_a_short_manifest_is_frozen_in_full(site: SitePackages) -> None:
     short = {
         "category": "utility",
         "parameters": {"properties": {"text": {"type": "string", "description": "It."}}},
@@ -82,7 +82,7 @@ def test_a_short_manifest_is_frozen_in_full(site: Site) -> None:
     ],
 )
 def test_what_only_the_author_knows_must_be_stated(
-    site: Site, written: dict[str, Any], missing: list[str]
+    site: SitePackages, written: dict[str, Any], missing: list[str]
 ) -> None:
     site.tool("echo", schema=json.dumps(written), guide="# echo\n\nSays.\n\n```json\n{}\n```\n")
     found = build(Settings(allow=("fab-*",)), import_handlers=False).findings
@@ -91,7 +91,7 @@ def test_what_only_the_author_knows_must_be_stated(
     ]
 
 
-def test_a_version_without_a_semantic_equivalent_must_be_stated(site: Site) -> None:
+def test_a_version_without_a_semantic_equivalent_must_be_stated(site: SitePackages) -> None:
     site.tool("echo", schema={"version": ...}, version="1.0.post1")
     found = build(Settings(allow=("fab-*",)), import_handlers=False).findings
     (finding,) = [each for each in found if each.is_error]
@@ -143,7 +143,7 @@ def test_objects_are_closed_where_the_author_states_nothing(
     assert json.dumps(schema) == before
 
 
-def test_an_object_whose_branches_add_properties_is_left_to_its_author(site: Site) -> None:
+def test_an_object_whose_branches_add_properties_is_left_to_its_author(site: SitePackages) -> None:
     branches = [{"properties": {name: {"type": "string", "description": "It."}}} for name in ("a", "b")]
     site.tool("echo", schema={"parameters": {"type": "object", "allOf": branches}}, guide="# echo\n\nSays.\n")
     found = build(Settings(allow=("fab-*",)), import_handlers=False).findings

@@ -13,7 +13,7 @@ from typing import Any, Self
 
 import pytest
 from click.testing import CliRunner
-from jackfield.signatures.envelope import MAX_ENVELOPE_BYTES, SignatureError
+from jackfield.signatures.dsse_envelope import MAX_ENVELOPE_BYTES, SignatureError
 from jackfield_builder.signatures.signed_registry import sign_registry
 from jackfield_builder.signatures.signers import read_signer
 from jackfield_cli import main

@@ -20,7 +20,7 @@ from jackfield_builder.pipeline import build
 from jackfield_builder.snapshot import write_snapshot
 from jackfield_scripted import Script
 from jackfield_scripted.openai import OpenAIServer
-from jackfield_testkit.sites import Site
+from jackfield_testkit.site_packages import SitePackages
 
 ASKED = "Please look into the rooms and report back."
 WRITES = {"category": "action", "sideEffects": "writes", "idempotent": False}
@@ -60,7 +60,7 @@ _NOTE = f"""{_HEAD}
 """
 
 
-def install_tools(site: Site, log: Path) -> None:
+def install_tools(site: SitePackages, log: Path) -> None:
     """Install the tools that an agent may use, and those that it may not."""
     site.tool("fab_look", schema=READS, handler=_LOOK)
     site.tool("fab_slow", schema={**READS, "timeoutMs": 120_000}, handler=_SLOW)
@@ -143,7 +143,7 @@ class AgentSession:
 
 @asynccontextmanager
 async def agent_deployment(
-    site: Site,
+    site: SitePackages,
     folder: Path,
     *scripts: Script,
     agents: dict[str, Any] | None = None,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from jackfield_testkit.sites import site
+from jackfield_testkit.site_packages import site
 
 __all__ = ["site"]
 

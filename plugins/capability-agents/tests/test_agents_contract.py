@@ -15,7 +15,7 @@ from jackfield_agents import agent
 from jackfield_capability_types.agents import AgentsView
 from jackfield_scripted import Refusal, Script, ScriptedCall, ScriptedModel
 from jackfield_testkit import AgentsContractTests
-from jackfield_testkit.sites import Site
+from jackfield_testkit.site_packages import SitePackages
 
 
 async def looking(model: ScriptedModel) -> None:
@@ -67,10 +67,10 @@ class Deployment:
 
 class TestAgents(AgentsContractTests):
     tools = ("fab_look", "fab_through")
-    site: Site
+    site: SitePackages
 
     @pytest.fixture(autouse=True)
-    def _deployment(self, site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    def _deployment(self, site: SitePackages, monkeypatch: pytest.MonkeyPatch) -> None:
         self.site = site
         monkeypatch.setenv("FAB_KEY", "k")
         monkeypatch.setattr(agent, "PAUSES", (0.01,))

@@ -15,7 +15,7 @@ from jackfield import ToolCall
 from jackfield.session.session import State
 from jackfield_agents.agent import truncated
 from jackfield_scripted import ScriptedCall, ScriptedModel
-from jackfield_testkit.sites import Site
+from jackfield_testkit.site_packages import SitePackages
 
 
 @pytest.fixture(autouse=True)
@@ -23,7 +23,9 @@ def _key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FAB_KEY", "k")
 
 
-def test_an_endless_agent_is_warned_before_its_last_step_and_then_stopped(site: Site, tmp_path: Path) -> None:
+def test_an_endless_agent_is_warned_before_its_last_step_and_then_stopped(
+    site: SitePackages, tmp_path: Path
+) -> None:
     heard: list[str] = []
 
     async def script(model: ScriptedModel) -> None:
@@ -48,7 +50,7 @@ def test_an_endless_agent_is_warned_before_its_last_step_and_then_stopped(site: 
     assert "Call no more tools" in heard[1]
 
 
-def test_a_model_without_a_report_is_asked_for_one(site: Site, tmp_path: Path) -> None:
+def test_a_model_without_a_report_is_asked_for_one(site: SitePackages, tmp_path: Path) -> None:
     async def script(model: ScriptedModel) -> None:
         await model.hears()
         await model.says("")
@@ -74,7 +76,7 @@ async def hangs(model: ScriptedModel) -> None:
     await asyncio.sleep(60)
 
 
-def test_at_the_time_limit_the_findings_so_far_are_the_answer(site: Site, tmp_path: Path) -> None:
+def test_at_the_time_limit_the_findings_so_far_are_the_answer(site: SitePackages, tmp_path: Path) -> None:
     async def act() -> None:
         async with agent_deployment(site, tmp_path, looks_then_hangs, hangs, agents={"seconds": 1}) as there:
             data = (await there.call_task())["data"]
@@ -93,7 +95,7 @@ def test_at_the_time_limit_the_findings_so_far_are_the_answer(site: Site, tmp_pa
     run(act)
 
 
-def test_a_stopping_host_records_the_progress_of_its_agents(site: Site, tmp_path: Path) -> None:
+def test_a_stopping_host_records_the_progress_of_its_agents(site: SitePackages, tmp_path: Path) -> None:
     async def act() -> None:
         async with agent_deployment(site, tmp_path, looks_then_hangs) as there:
             working = asyncio.create_task(there.call_task(call_id="call_stable_0002"))
@@ -108,7 +110,7 @@ def test_a_stopping_host_records_the_progress_of_its_agents(site: Site, tmp_path
     run(act)
 
 
-def test_a_cancelled_call_stops_its_agent(site: Site, tmp_path: Path) -> None:
+def test_a_cancelled_call_stops_its_agent(site: SitePackages, tmp_path: Path) -> None:
     async def act() -> None:
         async with agent_deployment(site, tmp_path, looks_then_hangs) as there:
             view = there.runtime.capabilities["agents"].for_session(there.session)
@@ -139,7 +141,7 @@ def test_a_cancelled_call_stops_its_agent(site: Site, tmp_path: Path) -> None:
     ],
 )
 def test_the_number_of_concurrent_agents_is_limited(
-    site: Site, tmp_path: Path, limits: dict[str, int], users: tuple[str, ...], sentence: str
+    site: SitePackages, tmp_path: Path, limits: dict[str, int], users: tuple[str, ...], sentence: str
 ) -> None:
     done = asyncio.Event()
 
@@ -163,7 +165,7 @@ def test_the_number_of_concurrent_agents_is_limited(
     run(act)
 
 
-def test_a_long_report_is_truncated_and_says_so(site: Site, tmp_path: Path) -> None:
+def test_a_long_report_is_truncated_and_says_so(site: SitePackages, tmp_path: Path) -> None:
     async def script(model: ScriptedModel) -> None:
         await model.hears()
         await model.says("A sentence like any other. " * 400)
@@ -185,7 +187,7 @@ def test_a_truncated_report_fits_and_can_be_encoded(text: str, limit: int) -> No
     assert short.endswith("[...]") or len(text) == len(short)
 
 
-def test_two_tasks_of_one_message_run_as_two_agents(site: Site, tmp_path: Path) -> None:
+def test_two_tasks_of_one_message_run_as_two_agents(site: SitePackages, tmp_path: Path) -> None:
     """Also if neither used a tool: a report without sources is not an empty answer."""
 
     async def script(model: ScriptedModel) -> None:

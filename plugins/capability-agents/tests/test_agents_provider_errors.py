@@ -13,7 +13,7 @@ from jackfield.transport.protocol import TransportError
 from jackfield.transport.provider_errors import PROVIDER_ERRORS
 from jackfield_agents import agent, tool_errors
 from jackfield_scripted import Refusal, ScriptedCall, ScriptedModel
-from jackfield_testkit.sites import Site
+from jackfield_testkit.site_packages import SitePackages
 
 
 @pytest.fixture(autouse=True)
@@ -27,7 +27,7 @@ async def reports(model: ScriptedModel) -> None:
     await model.says("It was found.")
 
 
-def test_a_temporary_provider_error_is_retried(site: Site, tmp_path: Path) -> None:
+def test_a_temporary_provider_error_is_retried(site: SitePackages, tmp_path: Path) -> None:
     async def script(model: ScriptedModel) -> None:
         await model.hears()
         await model.calls(ScriptedCall("fab_look", {"text": "rooms"}))
@@ -42,7 +42,9 @@ def test_a_temporary_provider_error_is_retried(site: Site, tmp_path: Path) -> No
     run(act)
 
 
-def test_a_lasting_provider_error_is_transient_and_reports_the_findings(site: Site, tmp_path: Path) -> None:
+def test_a_lasting_provider_error_is_transient_and_reports_the_findings(
+    site: SitePackages, tmp_path: Path
+) -> None:
     async def script(model: ScriptedModel) -> None:
         await model.hears()
         await model.calls(ScriptedCall("fab_look", {"text": "rooms"}))
@@ -76,7 +78,7 @@ def test_a_lasting_provider_error_is_transient_and_reports_the_findings(site: Si
     ],
 )
 def test_an_unrecoverable_provider_error_is_permanent(
-    site: Site, tmp_path: Path, refusal: Refusal, kind: str, words: str
+    site: SitePackages, tmp_path: Path, refusal: Refusal, kind: str, words: str
 ) -> None:
     async def act() -> None:
         async with agent_deployment(site, tmp_path, reports, refusals=[refusal] * 5) as there:
@@ -106,7 +108,7 @@ def test_a_task_that_wrote_something_is_not_retryable() -> None:
     )
 
 
-def test_an_agent_needs_a_provider(site: Site, tmp_path: Path) -> None:
+def test_an_agent_needs_a_provider(site: SitePackages, tmp_path: Path) -> None:
     async def act() -> None:
         async with agent_deployment(site, tmp_path, reports, provider="nowhere") as there:
             error = (await there.call_task())["error"]
@@ -116,7 +118,9 @@ def test_an_agent_needs_a_provider(site: Site, tmp_path: Path) -> None:
     run(act)
 
 
-def test_an_agent_needs_the_store(site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_agent_needs_the_store(
+    site: SitePackages, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async def act() -> None:
         async with agent_deployment(site, tmp_path, reports) as there:
 

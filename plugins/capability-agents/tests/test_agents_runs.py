@@ -10,7 +10,7 @@ import pytest
 from agent_deployment import agent_deployment, run
 from jackfield.session.session import State
 from jackfield_scripted import ScriptedCall, ScriptedModel
-from jackfield_testkit.sites import Site
+from jackfield_testkit.site_packages import SitePackages
 
 
 @pytest.fixture(autouse=True)
@@ -18,7 +18,7 @@ def _key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FAB_KEY", "k")
 
 
-def test_an_agent_searches_and_reports_in_its_own_session(site: Site, tmp_path: Path) -> None:
+def test_an_agent_searches_and_reports_in_its_own_session(site: SitePackages, tmp_path: Path) -> None:
     seen: dict[str, Any] = {}
 
     async def script(model: ScriptedModel) -> None:
@@ -64,7 +64,7 @@ def test_an_agent_searches_and_reports_in_its_own_session(site: Site, tmp_path: 
 
 
 def test_tools_not_allowed_unattended_are_rejected_when_the_model_calls_them(
-    site: Site, tmp_path: Path
+    site: SitePackages, tmp_path: Path
 ) -> None:
     refused: dict[str, Any] = {}
 
@@ -93,7 +93,7 @@ def test_tools_not_allowed_unattended_are_rejected_when_the_model_calls_them(
     assert {each["error"]["type"] for each in refused.values()} == {"MODE_RESTRICTED"}
 
 
-def test_an_agent_has_only_the_tools_it_was_given(site: Site, tmp_path: Path) -> None:
+def test_an_agent_has_only_the_tools_it_was_given(site: SitePackages, tmp_path: Path) -> None:
     seen: list[Any] = []
 
     async def script(model: ScriptedModel) -> None:
@@ -116,7 +116,7 @@ def test_an_agent_has_only_the_tools_it_was_given(site: Site, tmp_path: Path) ->
     assert seen[1]["error"]["type"] == "MODE_RESTRICTED"
 
 
-def test_additionally_allowed_tools_need_confirmation(site: Site, tmp_path: Path) -> None:
+def test_additionally_allowed_tools_need_confirmation(site: SitePackages, tmp_path: Path) -> None:
     async def script(model: ScriptedModel) -> None:
         await model.hears()
         await model.calls(ScriptedCall("fab_note", {"text": "noted by the agent"}))
@@ -138,7 +138,7 @@ def test_additionally_allowed_tools_need_confirmation(site: Site, tmp_path: Path
     run(act)
 
 
-def test_turn_budgets_and_loop_detection_apply_to_agents(site: Site, tmp_path: Path) -> None:
+def test_turn_budgets_and_loop_detection_apply_to_agents(site: SitePackages, tmp_path: Path) -> None:
     kinds: list[str] = []
 
     async def script(model: ScriptedModel) -> None:
@@ -157,7 +157,7 @@ def test_turn_budgets_and_loop_detection_apply_to_agents(site: Site, tmp_path: P
     assert kinds == ["ok", "ok", "LOOP_DETECTED", "ok", "ok", "BUDGET_EXCEEDED", "BUDGET_EXCEEDED"]
 
 
-def test_an_agent_has_the_roles_but_not_the_messages_of_its_user(site: Site, tmp_path: Path) -> None:
+def test_an_agent_has_the_roles_but_not_the_messages_of_its_user(site: SitePackages, tmp_path: Path) -> None:
     async def script(model: ScriptedModel) -> None:
         await model.hears()
         await model.calls(ScriptedCall("fab_staff", {"text": "wages"}))
@@ -172,7 +172,7 @@ def test_an_agent_has_the_roles_but_not_the_messages_of_its_user(site: Site, tmp
     run(act)
 
 
-def test_a_repeated_call_runs_one_agent(site: Site, tmp_path: Path) -> None:
+def test_a_repeated_call_runs_one_agent(site: SitePackages, tmp_path: Path) -> None:
     async def script(model: ScriptedModel) -> None:
         await model.hears()
         await model.says("Once.")

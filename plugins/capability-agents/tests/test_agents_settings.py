@@ -14,7 +14,7 @@ from jackfield_agents import jackfield_policies
 from jackfield_agents.policies import asks_for_work
 from jackfield_agents.settings import AgentsSettings, TaskConsentSettings
 from jackfield_capability_types.agents import AgentsView, Report
-from jackfield_testkit.sites import Site
+from jackfield_testkit.site_packages import SitePackages
 
 DOCS = Path(__file__).parents[3] / "docs"
 
@@ -54,7 +54,7 @@ def test_a_wrong_setting_is_reported_with_its_place(given: dict[str, Any], fault
     ],
 )
 def test_a_tool_that_no_agent_can_use_fails_at_startup(
-    site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tool: str, sentence: str
+    site: SitePackages, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tool: str, sentence: str
 ) -> None:
     monkeypatch.setenv("FAB_KEY", "k")
 
@@ -107,7 +107,7 @@ def test_an_explicit_request_for_work_is_recognised(said: str, asked: bool) -> N
 
 
 def test_an_unrequested_task_waits_for_confirmation(
-    site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    site: SitePackages, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("FAB_KEY", "k")
 
@@ -126,7 +126,7 @@ def test_an_unrequested_task_waits_for_confirmation(
 
 
 def test_configured_words_replace_the_english_ones(
-    site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    site: SitePackages, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("FAB_KEY", "k")
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from jackfield_testkit import WebSite as Site
+from jackfield_testkit import WebSite as SitePackages
 
 
 @pytest.fixture
-def site() -> Iterator[Site]:
-    with Site() as site:
+def site() -> Iterator[SitePackages]:
+    with SitePackages() as site:
         yield site

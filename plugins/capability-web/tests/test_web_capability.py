@@ -16,7 +16,7 @@ from jackfield.settings import parse_offer
 from jackfield.store import MemoryStore
 from jackfield_capability_types.web import Link, Page
 from jackfield_testkit import ToolTestContext
-from jackfield_testkit import WebSite as Site
+from jackfield_testkit import WebSite as SitePackages
 from jackfield_tool_web_fetch.handler import execute
 from jackfield_web import jackfield_capabilities
 from jackfield_web.web import WebFetcher
@@ -39,11 +39,11 @@ def using(settings: dict[str, Any], work: Callable[[WebFetcher], Awaitable[Any]]
     return asyncio.run(run())
 
 
-def listed(site: Site) -> dict[str, Any]:
+def listed(site: SitePackages) -> dict[str, Any]:
     return {"allow": [f"127.0.0.1:{site.port}"], "timeout": 60}
 
 
-def test_a_page_is_fetched_and_read(site: Site) -> None:
+def test_a_page_is_fetched_and_read(site: SitePackages) -> None:
     packed = gzip.compress(PAGE.encode())
     site.page("/hours", packed, "text/html; charset=utf-8", headers={"Content-Encoding": "gzip"})
     url = site.redirect("/", "/hours")
@@ -56,14 +56,14 @@ def test_a_page_is_fetched_and_read(site: Site) -> None:
     assert began <= page.fetched_at <= datetime.now(UTC)
 
 
-def test_a_page_that_is_too_large_is_truncated(site: Site) -> None:
+def test_a_page_that_is_too_large_is_truncated(site: SitePackages) -> None:
     url = site.page("/", "<html><body><article>" + "<p>Another line of the story.</p>" * 5000)
     page: Page = using({**listed(site), "max_bytes": 20_000}, lambda web: web.fetch(url))
     assert not page.complete
     assert 1000 < len(page.text) <= 20_000
 
 
-def test_a_host_that_sends_slowly_times_out(site: Site) -> None:
+def test_a_host_that_sends_slowly_times_out(site: SitePackages) -> None:
     def drip(exchange: BaseHTTPRequestHandler) -> None:
         exchange.send_response(200)
         exchange.send_header("Content-Type", "text/plain")
@@ -78,14 +78,14 @@ def test_a_host_that_sends_slowly_times_out(site: Site) -> None:
     assert raised.value.type is ErrorType.TRANSIENT
 
 
-def test_unreadable_content_is_rejected_with_a_reason(site: Site) -> None:
+def test_unreadable_content_is_rejected_with_a_reason(site: SitePackages) -> None:
     url = site.page("/", "<html><body><script>draw()</script></body></html>")
     with pytest.raises(ToolError, match="a script fills it in") as raised:
         using(listed(site), lambda web: web.fetch(url))
     assert raised.value.type is ErrorType.PERMANENT
 
 
-def test_the_tool_uses_the_capability(site: Site) -> None:
+def test_the_tool_uses_the_capability(site: SitePackages) -> None:
     url = site.page("/", PAGE)
     arguments = {"url": url, "max_chars": 3000, "offset": 0, "include_links": True}
     response = using(listed(site), lambda web: execute(arguments, ToolTestContext("text", web=web)))

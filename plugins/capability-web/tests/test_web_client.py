@@ -20,7 +20,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from jackfield import ErrorType, ToolError
 from jackfield.settings import parse_settings
-from jackfield_testkit import WebSite as Site
+from jackfield_testkit import WebSite as SitePackages
 from jackfield_web.client import NoSuchHostError, PageClient
 from jackfield_web.content import FetchedResponse
 from jackfield_web.decompression import CorruptBodyError, ResponseBody
@@ -64,11 +64,11 @@ def refused(url: str, allow: Sequence[str], resolve: Resolve | None = None, **gi
     return raised.value
 
 
-def listed(site: Site, host: str = "127.0.0.1") -> list[str]:
+def listed(site: SitePackages, host: str = "127.0.0.1") -> list[str]:
     return ["*", f"{host}:{site.port}"]
 
 
-def test_a_page_of_a_listed_host_is_fetched(site: Site) -> None:
+def test_a_page_of_a_listed_host_is_fetched(site: SitePackages) -> None:
     url = site.page("/hours", "open at nine", "text/plain; charset=utf-8")
     answer = get(f"{url}?day=monday#top", listed(site))
     assert (answer.url, answer.content, answer.cut) == (f"{url}?day=monday", b"open at nine", False)
@@ -99,7 +99,7 @@ def test_a_url_with_credentials_is_rejected_and_not_repeated(url: str) -> None:
     assert "secret" not in error.message
 
 
-def test_an_unlisted_host_is_not_resolved(site: Site) -> None:
+def test_an_unlisted_host_is_not_resolved(site: SitePackages) -> None:
     names = StubResolver(other_example=[["127.0.0.1"]])
     error = refused(site.url("/", "other.example"), ["docs.example.com"], names)
     assert (error.type, names.asked, site.requests) == (ErrorType.PERMANENT, [], [])
@@ -109,7 +109,7 @@ def test_an_unlisted_host_is_not_resolved(site: Site) -> None:
     "addresses",
     [["127.0.0.1"], [PUBLIC, "127.0.0.1"], ["::ffff:127.0.0.1"], ["64:ff9b::7f00:1"], ["nonsense"]],
 )
-def test_a_name_with_any_internal_address_is_rejected(site: Site, addresses: list[str]) -> None:
+def test_a_name_with_any_internal_address_is_rejected(site: SitePackages, addresses: list[str]) -> None:
     url = site.url("/", "inner.example")
     error = refused(
         url, [f"*:{site.port}", f"*.example:{site.port}"], StubResolver(inner_example=[addresses])
@@ -117,7 +117,7 @@ def test_a_name_with_any_internal_address_is_rejected(site: Site, addresses: lis
     assert (error.type, site.requests) == (ErrorType.PERMANENT, [])
 
 
-def test_a_host_listed_by_its_full_name_may_be_internal(site: Site) -> None:
+def test_a_host_listed_by_its_full_name_may_be_internal(site: SitePackages) -> None:
     site.page("/", "wiki", "text/plain")
     names = StubResolver(wiki_example=[["127.0.0.1"]])
     answer = get(site.url("/", "wiki.example"), listed(site, "wiki.example"), names)
@@ -143,7 +143,7 @@ class DivertedConnections(httpcore.AnyIOBackend):
         return await super().connect_tcp("127.0.0.1", self.port, timeout, local_address, socket_options)
 
 
-def test_the_connection_uses_the_checked_address(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_connection_uses_the_checked_address(site: SitePackages, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(httpcore, "AnyIOBackend", DivertedConnections)
     monkeypatch.setattr(DivertedConnections, "port", site.port)
     monkeypatch.setattr(DivertedConnections, "wanted", [])
@@ -156,7 +156,7 @@ def test_the_connection_uses_the_checked_address(site: Site, monkeypatch: pytest
     assert refused("http://rebinding.example/", ["*"], names).type is ErrorType.PERMANENT
 
 
-def test_an_address_that_does_not_respond_is_skipped(site: Site) -> None:
+def test_an_address_that_does_not_respond_is_skipped(site: SitePackages) -> None:
     site.page("/", "here", "text/plain")
     names = StubResolver(two_example=[["127.0.0.2", "127.0.0.1"]])
     # Nothing listens on the second loopback address, so the third is tried.
@@ -185,7 +185,7 @@ def secured(authority: trustme.CA, name: str) -> ssl.SSLContext:
 
 
 def test_tls_verifies_the_host_name_of_a_pinned_address(authority: trustme.CA) -> None:
-    with Site(secured(authority, "secure.example")) as site:
+    with SitePackages(secured(authority, "secure.example")) as site:
         site.page("/", "proved", "text/plain")
         names = StubResolver(secure_example=[["127.0.0.1"]], other_example=[["127.0.0.1"]])
         allow = [f"secure.example:{site.port}", f"other.example:{site.port}", f"127.0.0.1:{site.port}"]
@@ -205,7 +205,7 @@ def test_tls_verifies_the_host_name_of_a_pinned_address(authority: trustme.CA) -
         "http://ann:secret@x.example/", "http://127.0.0.1:1/", "http://inner.example/", "http://[", "\u2028",
     ],
 )  # fmt: skip
-def test_every_redirect_target_is_checked(site: Site, target: str) -> None:
+def test_every_redirect_target_is_checked(site: SitePackages, target: str) -> None:
     names = StubResolver(inner_example=[["192.168.1.1"]], localhost=[["127.0.0.1"]])
     names.names["127.0.0.1"] = [["127.0.0.1"]]
     names.names["2130706433"] = [["127.0.0.1"]]
@@ -218,7 +218,7 @@ def test_every_redirect_target_is_checked(site: Site, target: str) -> None:
     assert len(site.requests) <= 2
 
 
-def test_at_most_five_redirects_are_followed(site: Site) -> None:
+def test_at_most_five_redirects_are_followed(site: SitePackages) -> None:
     for number in range(1, 7):
         site.redirect(f"/{number}", f"/{number - 1}")
     site.page("/0", "arrived", "text/plain")
@@ -243,7 +243,7 @@ def test_at_most_five_redirects_are_followed(site: Site) -> None:
     ],
 )
 def test_http_statuses_determine_whether_a_retry_makes_sense(
-    site: Site, status: int, kind: ErrorType, retryable: bool
+    site: SitePackages, status: int, kind: ErrorType, retryable: bool
 ) -> None:
     url = site.page("/", "secret words of the server", status=status, headers={"Retry-After": "17"})
     error = refused(url, listed(site))
@@ -252,7 +252,7 @@ def test_http_statuses_determine_whether_a_retry_makes_sense(
     assert (error.details == {"retryAfterSeconds": 17}) is (status == 429)
 
 
-def test_requests_share_no_state(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_requests_share_no_state(site: SitePackages, monkeypatch: pytest.MonkeyPatch) -> None:
     site.page("/", "hello", "text/plain", headers={"Set-Cookie": "who=ann"})
     for variable in ("HTTP_PROXY", "http_proxy", "ALL_PROXY"):
         monkeypatch.setenv(variable, "http://127.0.0.1:1")
@@ -268,7 +268,7 @@ def test_requests_share_no_state(site: Site, monkeypatch: pytest.MonkeyPatch) ->
 
 
 @pytest.mark.parametrize("content_type", ["image/png", "video/mp4", "application/zip", "audio/wav"])
-def test_binary_content_is_rejected_before_the_download(site: Site, content_type: str) -> None:
+def test_binary_content_is_rejected_before_the_download(site: SitePackages, content_type: str) -> None:
     def endless(exchange: BaseHTTPRequestHandler) -> None:
         exchange.send_response(200)
         exchange.send_header("Content-Type", content_type)
@@ -280,7 +280,7 @@ def test_binary_content_is_rejected_before_the_download(site: Site, content_type
     assert content_type in error.message
 
 
-def test_an_endless_page_is_truncated(site: Site) -> None:
+def test_an_endless_page_is_truncated(site: SitePackages) -> None:
     def endless(exchange: BaseHTTPRequestHandler) -> None:
         exchange.send_response(200)
         exchange.send_header("Content-Type", "text/plain")
@@ -293,7 +293,7 @@ def test_an_endless_page_is_truncated(site: Site) -> None:
 
 
 @pytest.mark.parametrize("name", ["gzip", "deflate", "x-gzip"])
-def test_a_decompression_bomb_is_truncated_at_the_limit(site: Site, name: str) -> None:
+def test_a_decompression_bomb_is_truncated_at_the_limit(site: SitePackages, name: str) -> None:
     zeros = b"0" * 10_000_000
     packed = zlib.compress(zeros) if name == "deflate" else gzip.compress(zeros)
     url = site.page("/", packed, "text/plain", headers={"Content-Encoding": name})
@@ -314,14 +314,14 @@ def test_a_decompression_bomb_does_not_exceed_the_memory_limit() -> None:
 
 
 @pytest.mark.parametrize("name", ["br", "zstd", "gzip, gzip", "gzip,deflate", "compress"])
-def test_an_unrequested_compression_is_rejected(site: Site, name: str) -> None:
+def test_an_unrequested_compression_is_rejected(site: SitePackages, name: str) -> None:
     twice = gzip.compress(gzip.compress(b"0" * 1_000_000))
     url = site.page("/", twice, "text/plain", headers={"Content-Encoding": name})
     assert "not requested" in refused(url, listed(site)).message
     assert site.requests[0].headers["accept-encoding"] == "gzip, deflate"
 
 
-def test_an_invalid_compressed_body_is_rejected(site: Site) -> None:
+def test_an_invalid_compressed_body_is_rejected(site: SitePackages) -> None:
     url = site.page("/", b"plain words", "text/plain", headers={"Content-Encoding": "gzip"})
     assert "damaged" in refused(url, listed(site)).message
 
@@ -366,7 +366,7 @@ def test_arbitrary_compressed_bytes_give_a_body_or_a_rejection(content: bytes) -
     assert len(body.content) <= 1000
 
 
-def test_a_silent_host_times_out(site: Site) -> None:
+def test_a_silent_host_times_out(site: SitePackages) -> None:
     def stall(exchange: BaseHTTPRequestHandler) -> None:
         site.closing.wait()
 
@@ -374,7 +374,7 @@ def test_a_silent_host_times_out(site: Site) -> None:
     assert (error.type, "0.3 seconds" in error.message) == (ErrorType.TRANSIENT, True)
 
 
-def test_a_missing_host_or_another_protocol_is_unreachable(site: Site) -> None:
+def test_a_missing_host_or_another_protocol_is_unreachable(site: SitePackages) -> None:
     def babble(exchange: BaseHTTPRequestHandler) -> None:
         exchange.wfile.write(b"SSH-2.0-OpenSSH_9.9\r\n" * 3)
 
@@ -382,6 +382,6 @@ def test_a_missing_host_or_another_protocol_is_unreachable(site: Site) -> None:
         error = refused(url, listed(site))
         assert (error.type, error.retryable) == (ErrorType.TRANSIENT, True)
         assert "SSH" not in error.message
-    gone = Site()
+    gone = SitePackages()
     gone._http.server_close()
     assert refused(gone.url(), listed(gone)).type is ErrorType.TRANSIENT

@@ -17,7 +17,7 @@ from jackfield.offers import Services
 from jackfield.settings import parse_offer
 from jackfield.store import MemoryStore
 from jackfield_capability_types.web import WebResult
-from jackfield_testkit import WebSite as Site
+from jackfield_testkit import WebSite as SitePackages
 from jackfield_web import jackfield_capabilities
 
 KEY = "BSA-secret-0123456789"
@@ -96,7 +96,9 @@ def provider(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-def search(site: Site, provider: str, query: str = "harbour museum", **given: Any) -> Sequence[WebResult]:
+def search(
+    site: SitePackages, provider: str, query: str = "harbour museum", **given: Any
+) -> Sequence[WebResult]:
     asked = {name: given.pop(name) for name in ("limit", "recency") if name in given}
     prefix = PATHS[provider].removesuffix("/search").removesuffix("/web")
     settings = {"provider": provider, "url": site.url(prefix), **given}
@@ -117,13 +119,13 @@ def search(site: Site, provider: str, query: str = "harbour museum", **given: An
     return asyncio.run(run())
 
 
-def put(site: Site, provider: str, body: Any = None, status: int = 200, **headers: str) -> None:
+def put(site: SitePackages, provider: str, body: Any = None, status: int = 200, **headers: str) -> None:
     content = body if isinstance(body, bytes) else json.dumps(body or ANSWERS[provider]).encode()
     named = {name.replace("_", "-"): value for name, value in headers.items()}
     site.page(PATHS[provider], content, "application/json", status=status, headers=named)
 
 
-def test_results_of_all_providers_have_the_same_form(site: Site, provider: str) -> None:
+def test_results_of_all_providers_have_the_same_form(site: SitePackages, provider: str) -> None:
     put(site, provider)
     first, second = search(site, provider)
     assert (first.url, first.title) == ("https://museum.example.org/visit", "Plan your visit")
@@ -135,7 +137,7 @@ def test_results_of_all_providers_have_the_same_form(site: Site, provider: str) 
     assert scores == ([1.0, 0.25] if provider == "searxng" else [None, None])
 
 
-def test_searxng_gets_its_own_request_format(site: Site) -> None:
+def test_searxng_gets_its_own_request_format(site: SitePackages) -> None:
     put(site, "searxng")
     search(site, "searxng", "zwölf & mehr", recency="month", language="de", safe="strict")
     (asked,) = site.requests
@@ -153,7 +155,7 @@ def test_searxng_gets_its_own_request_format(site: Site) -> None:
     assert site.requests[1].headers["authorization"] == f"Bearer {KEY}"
 
 
-def test_brave_gets_its_own_request_format(site: Site) -> None:
+def test_brave_gets_its_own_request_format(site: SitePackages) -> None:
     put(site, "brave")
     search(site, "brave", recency="week", limit=3, language="en", safe="off")
     (asked,) = site.requests
@@ -170,7 +172,7 @@ def test_brave_gets_its_own_request_format(site: Site) -> None:
     assert asked.headers["x-subscription-token"] == KEY
 
 
-def test_the_number_of_results_is_limited_to_ten(site: Site, provider: str) -> None:
+def test_the_number_of_results_is_limited_to_ten(site: SitePackages, provider: str) -> None:
     entries = [
         {"url": f"https://x.example/{n}", "title": str(n), "content": "", "score": 1} for n in range(30)
     ]
@@ -179,12 +181,12 @@ def test_the_number_of_results_is_limited_to_ten(site: Site, provider: str) -> N
     assert len(search(site, provider, limit=50)) == 10
 
 
-def test_no_results_is_a_valid_answer(site: Site, provider: str) -> None:
+def test_no_results_is_a_valid_answer(site: SitePackages, provider: str) -> None:
     put(site, provider, {"results": [], "query": {"original": "x"}})
     assert search(site, provider) == []
 
 
-def test_a_compressed_response_is_decoded(site: Site, provider: str) -> None:
+def test_a_compressed_response_is_decoded(site: SitePackages, provider: str) -> None:
     put(site, provider, gzip.compress(json.dumps(ANSWERS[provider]).encode()), Content_Encoding="gzip")
     assert len(search(site, provider)) == 2
 
@@ -201,7 +203,7 @@ def test_a_compressed_response_is_decoded(site: Site, provider: str) -> None:
     ],
 )
 def test_provider_errors_state_whether_to_retry_and_quote_nothing(
-    site: Site,
+    site: SitePackages,
     provider: str,
     status: int,
     kind: ErrorType,
@@ -227,7 +229,7 @@ def test_provider_errors_state_whether_to_retry_and_quote_nothing(
 
 
 def test_a_searxng_without_json_logs_the_missing_setting(
-    site: Site, caplog: pytest.LogCaptureFixture
+    site: SitePackages, caplog: pytest.LogCaptureFixture
 ) -> None:
     put(site, "searxng", b"<html>Forbidden</html>", 403)
     with pytest.raises(ToolError):
@@ -239,14 +241,14 @@ def test_a_searxng_without_json_logs_the_missing_setting(
     "body",
     [b"", b"<html>", b"[]", b'"x"', b'{"results": 3, "web": {"results": 3}}', b'{"web": 1}', b"[" * 100_000],
 )
-def test_a_malformed_response_is_rejected(site: Site, provider: str, body: bytes) -> None:
+def test_a_malformed_response_is_rejected(site: SitePackages, provider: str, body: bytes) -> None:
     put(site, provider, body or b" ")
     with pytest.raises(ToolError, match="unexpected response") as raised:
         search(site, provider)
     assert raised.value.type is ErrorType.PERMANENT
 
 
-def test_malformed_entries_are_skipped(site: Site, provider: str) -> None:
+def test_malformed_entries_are_skipped(site: SitePackages, provider: str) -> None:
     entries = [
         None,
         3,
@@ -258,13 +260,13 @@ def test_malformed_entries_are_skipped(site: Site, provider: str) -> None:
     assert search(site, provider) == [WebResult("https://x.example/", "", "")]
 
 
-def test_an_endless_response_is_rejected(site: Site, provider: str) -> None:
+def test_an_endless_response_is_rejected(site: SitePackages, provider: str) -> None:
     put(site, provider, gzip.compress(b"[" * 20_000_000), Content_Encoding="gzip")
     with pytest.raises(ToolError, match="too large"):
         search(site, provider)
 
 
-def test_a_silent_or_unreachable_provider_is_transient(site: Site, provider: str) -> None:
+def test_a_silent_or_unreachable_provider_is_transient(site: SitePackages, provider: str) -> None:
     def stall(exchange: BaseHTTPRequestHandler) -> None:
         site.closing.wait()
 
@@ -272,7 +274,7 @@ def test_a_silent_or_unreachable_provider_is_transient(site: Site, provider: str
     with pytest.raises(ToolError, match="in time") as raised:
         search(site, provider, timeout=0.3)
     assert raised.value.type is ErrorType.TRANSIENT
-    gone = Site()
+    gone = SitePackages()
     gone._http.server_close()
     with pytest.raises(ToolError, match="cannot be reached") as raised:
         search(gone, provider)

@@ -11,7 +11,7 @@ from jackfield.contract.manifest import family_schema
 from jackfield_builder.mechanical_fixes import fix_schema
 from jackfield_cli.family_scaffold import scaffold_family
 from jackfield_cli.scaffold import ScaffoldError
-from jackfield_testkit.sites import write_files
+from jackfield_testkit.site_packages import write_files
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from jackfield_testkit.sites import SCHEMA
+from jackfield_testkit.site_packages import SCHEMA
 
 ALLOW = "fab-*,jackfield-policies,jackfield-store-sqlite,jackfield-observability"
 GOVERNED = {"JACKFIELD_ALLOW": ALLOW}

@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import Any, Self
 
 from jackfield.settings import Settings
-from jackfield_host.server import serve_embedded
 from jackfield_host.settings import HostSettings
+from jackfield_host.uvicorn_server import serve_embedded
 from jackfield_scripted.openai import OpenAIServer
 from jackfield_testkit.command_server import StartedCommand, start_command
-from jackfield_testkit.sites import Site
+from jackfield_testkit.site_packages import SitePackages
 
 TIMEOUT = 120.0
 FROZEN = (
@@ -49,7 +49,7 @@ async def execute(args, ctx):
 def create_site(folder: Path) -> Path:
     """Create the tools of these tests and their registry in a folder."""
     writes: dict[str, Any] = {"category": "action", "sideEffects": "writes", "idempotent": False}
-    site = Site(folder)
+    site = SitePackages(folder)
     _tool(site, "cli_look")
     _tool(site, "cli_slow", seconds=30)
     _tool(site, "cli_book", **writes, requiresConfirmation=True, preview="Book {text}?")
@@ -57,7 +57,7 @@ def create_site(folder: Path) -> Path:
     return folder
 
 
-def _tool(site: Site, tool: str, seconds: float = 0.0, **fields: Any) -> None:
+def _tool(site: SitePackages, tool: str, seconds: float = 0.0, **fields: Any) -> None:
     handler = HANDLER.format(tool=tool, seconds=seconds)
     site.tool(tool, distribution=f"cli-{tool.replace('_', '-')}", schema=fields, handler=handler)
 

@@ -116,7 +116,7 @@ def test_wrong_usage_is_explained(
 def test_chat_without_a_url_says_what_to_install_if_there_is_no_host(
     deployment: Deployment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(sys.modules, "jackfield_host.server", None)
+    monkeypatch.setitem(sys.modules, "jackfield_host.uvicorn_server", None)
     done = CliRunner().invoke(chat, [])
     assert done.exit_code == 2
     assert "pip install" in done.output

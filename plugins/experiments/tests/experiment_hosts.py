@@ -14,12 +14,12 @@ from typing import Any
 from host_harness import ALLOW, PATIENCE, HostFolder, Provider
 from jackfield.experiments.definition import Experiment, ExperimentsFile
 from jackfield.settings import Settings
-from jackfield.signatures.envelope import envelope_path
+from jackfield.signatures.dsse_envelope import envelope_path
 from jackfield_builder.signatures.signed_experiments import sign_experiments
 from jackfield_builder.signatures.signed_registry import sign_registry
 from jackfield_builder.signatures.signers import create_key_pair, read_signer
 from jackfield_host.security.api_keys import digest, new_key
-from jackfield_testkit.sites import Site
+from jackfield_testkit.site_packages import SitePackages
 
 PARAMETERS = {
     "type": "object",
@@ -99,7 +99,7 @@ async def execute(args, ctx):
 
 def make_site(folder: Path) -> Path:
     """Install the tool, its variants and a tool that writes, and freeze them."""
-    site = Site(folder)
+    site = SitePackages(folder)
     for variant, handler in HANDLERS.items():
         site.tool(
             "exh_look",

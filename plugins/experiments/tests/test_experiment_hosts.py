@@ -17,7 +17,7 @@ from http_client import http_client
 from jackfield.experiments.experiments import VERSION_KEY
 from jackfield.experiments.signed_versions import SignedVersion
 from jackfield.settings import SettingsError
-from jackfield.signatures.envelope import envelope_path
+from jackfield.signatures.dsse_envelope import envelope_path
 from jackfield_cli.commands.signatures import sign, verify
 from jackfield_experiments.commands import rollout
 from jackfield_scripted import Script, ScriptedCall, ScriptedModel

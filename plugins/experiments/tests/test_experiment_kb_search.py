@@ -16,7 +16,7 @@ from jackfield.settings import Settings
 from jackfield_experiments.report import create_report
 from jackfield_experiments.shared_figures import read_totals
 from jackfield_kb.cli import kb
-from jackfield_testkit.sites import Site
+from jackfield_testkit.site_packages import SitePackages
 
 PACKAGE = Path(jackfield_tool_kb_search.__file__).parent
 
@@ -41,7 +41,7 @@ ALLOW = ("jackfield-capability-kb", "jackfield-experiments", "jackfield-tool-kb-
 @pytest.fixture
 def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
     """Return a deployment with the sample knowledge base, `kb_search`, and two variants of it."""
-    site = Site(tmp_path / "site")
+    site = SitePackages(tmp_path / "site")
     schema = json.loads((PACKAGE / "schema.json").read_text())
     for variant, handler in HANDLERS.items():
         site.tool(

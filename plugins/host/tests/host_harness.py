@@ -41,7 +41,7 @@ from jackfield_scripted.openai import OpenAIServer
 from jackfield_sessions.manager import SessionManager
 from jackfield_store_sqlite.creation import initialise
 from jackfield_testkit import postgres
-from jackfield_testkit.sites import Site
+from jackfield_testkit.site_packages import SitePackages
 from websockets.asyncio.client import ClientConnection
 from websockets.typing import Origin, Subprotocol
 
@@ -220,7 +220,7 @@ def make_site(folder: Path, plugins: Mapping[str, str] | None = None) -> Path:
 
     `plugins` are the sources of further plugins, by the name of their distribution.
     """
-    site = Site(folder)
+    site = SitePackages(folder)
     for name, source in (plugins or {}).items():
         site.plugin(name, source)
     for tool, (kind, fields) in TOOLS.items():

@@ -17,8 +17,8 @@ from typing import Any, Self
 from jackfield.settings import Settings
 from jackfield_host.app import create_app, open_host
 from jackfield_host.host import Host
-from jackfield_host.server import Server, bind_socket, uvicorn_config
 from jackfield_host.settings import HostSettings
+from jackfield_host.uvicorn_server import Server, bind_socket, uvicorn_config
 from jackfield_store_sqlite.creation import initialise
 from jackfield_testkit.command_server import StartedCommand, start_command
 

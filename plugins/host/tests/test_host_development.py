@@ -17,7 +17,7 @@ import pytest
 from host_harness import HostFolder, HostProcess, Provider, scripted_provider, wait_until
 from http_client import http_client
 from jackfield_scripted import ScriptedCall, ScriptedModel
-from jackfield_testkit.sites import Site, write_files
+from jackfield_testkit.site_packages import SitePackages, write_files
 
 HANDLER = """\
 from hst_dev.words import ANSWER
@@ -64,7 +64,7 @@ class DevelopedTool:
     """A tool whose files a developer saves."""
 
     def __init__(self, site: Path) -> None:
-        made = Site(site)
+        made = SitePackages(site)
         self.folder = made.tool(
             "dev_answer", distribution="hst-dev", schema=SCHEMA, guide=GUIDE, handler=HANDLER
         )
@@ -329,7 +329,7 @@ FAMILY = {
 }
 
 
-def install_family(site: Site, schema: str) -> Path:
+def install_family(site: SitePackages, schema: str) -> Path:
     """Install the family, and return the path of its schema."""
     site.distribution("hst-pair", "1.0.0", {"jackfield.families": {"dev_pair": "hst_pair"}})
     folder = site.folder / "hst_pair"

@@ -203,7 +203,7 @@ def test_a_client_with_an_expired_token_is_disconnected_and_resumes_with_a_new_o
 def test_a_tool_that_blocks_its_thread_does_not_keep_the_process_alive() -> None:
     program = (
         "import threading, time\n"
-        "from jackfield_host.server import exit_after\n"
+        "from jackfield_host.uvicorn_server import exit_after\n"
         "threading.Thread(target=time.sleep, args=(300,)).start()\n"
         "exit_after(0.1, 7)\n"
     )

@@ -19,7 +19,7 @@ import httpx
 import pytest
 from host_harness import HostFolder, HostProcess, RunningHost, running_host, scripted_provider, wait_until
 from http_client import SESSION, http_client, stream_events
-from jackfield.hosts import NAMES, PREFIX, HostDirectory, HostReport, read_reports
+from jackfield.host_reports import NAMES, PREFIX, HostDirectory, HostReport, read_reports
 from jackfield.settings import SettingsError
 from jackfield.store import MemoryStore, Store, StoreUnavailableError
 from jackfield_host import heartbeat, startup

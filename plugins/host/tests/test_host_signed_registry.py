@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from host_harness import HostFolder, HostProcess, scripted_provider
 from jackfield.contract.snapshot import seal
-from jackfield.signatures.envelope import envelope_path
+from jackfield.signatures.dsse_envelope import envelope_path
 from jackfield_builder.signatures.signed_registry import sign_registry
 from jackfield_builder.signatures.signers import create_key_pair, read_signer
 from jackfield_scripted import ScriptedModel

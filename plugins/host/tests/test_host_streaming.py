@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 from host_harness import HostFolder, HostProcess, RunningHost, running_host, scripted_provider, wait_until
 from http_client import SESSION, StreamEvent, http_client, stream_events
-from jackfield.partials import MAX_BYTES, MAX_EVENTS
+from jackfield.partial_results import MAX_BYTES, MAX_EVENTS
 from jackfield_scripted import ScriptedCall, ScriptedModel
 
 STREAM = {"Accept": "text/event-stream"}

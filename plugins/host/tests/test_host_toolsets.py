@@ -16,7 +16,7 @@ from jackfield.settings import Settings, SettingsError
 from jackfield.settings.toolset_settings import ToolsetSettings
 from jackfield_host.security.api_keys import digest, new_key
 from jackfield_scripted import Script, ScriptedCall, ScriptedModel
-from jackfield_testkit.sites import Site
+from jackfield_testkit.site_packages import SitePackages
 
 PARAMETERS = {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}
 
@@ -39,7 +39,7 @@ class ToolsetFolder(HostFolder):
 @pytest.fixture(scope="module")
 def toolset_site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Install a tool, a variant of it and another tool, and freeze them."""
-    site = Site(tmp_path_factory.mktemp("toolsets"))
+    site = SitePackages(tmp_path_factory.mktemp("toolsets"))
     for name, tool_id, fields in (
         ("hst-look", "hst_look", {}),
         ("hst-look-fast", "hst_look", {"variant": "fast"}),

@@ -13,7 +13,7 @@ from host_harness import Client, HostFolder, Provider, check, make_site, running
 from http_client import SESSION, http_client, stream_events
 from jackfield_host.transcripts import as_text
 from jackfield_sessions.archive import find, session_record
-from jackfield_testkit.sites import Site
+from jackfield_testkit.site_packages import SitePackages
 
 FORMS = Provider("forms", SimpleNamespace(base_url=""))
 ASK = 'form hst_note {"seconds": 0}'
@@ -23,7 +23,7 @@ ASK = 'form hst_note {"seconds": 0}'
 def forms_site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Create the tools of these tests, with a transport that supports forms."""
     folder = tmp_path_factory.mktemp("forms-site")
-    Site(folder).plugin("hst-forms", "from jackfield_scripted.form_transport import *\n")
+    SitePackages(folder).plugin("hst-forms", "from jackfield_scripted.form_transport import *\n")
     return make_site(folder)
 
 

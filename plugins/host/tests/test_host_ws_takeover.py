@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from host_harness import HostFolder, RunningHost, running_host, scripted_provider
 from http_client import SESSION, http_client
-from jackfield.outcomes import declined
+from jackfield.call_states import declined
 from jackfield.session.session import Session
 from jackfield.store import MemoryStore, Store
 from jackfield_scripted import ScriptedCall, ScriptedModel

@@ -13,7 +13,7 @@ import pytest
 from host_harness import ALLOW as HOST_ALLOW
 from host_harness import Client, HostFolder, Provider
 from jackfield.settings import Settings
-from jackfield_testkit.sites import Site
+from jackfield_testkit.site_packages import SitePackages
 from shop_deployment import ALLOW, Shop, http_shop
 
 HOST_PLUGINS = tuple(each for each in HOST_ALLOW if each not in ALLOW and "-tool-" not in each)
@@ -35,7 +35,7 @@ class ShopFolder(HostFolder):
 
 def make_site(folder: Path) -> Path:
     """Create a transport that supports forms, and the registry of the shop."""
-    Site(folder).plugin("hst-forms", "from jackfield_scripted.form_transport import *\n")
+    SitePackages(folder).plugin("hst-forms", "from jackfield_scripted.form_transport import *\n")
     shop = Shop(folder)
     shop.allow = (*HOST_PLUGINS, *ALLOW)
     with pytest.MonkeyPatch.context() as patched:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from jackfield_testkit import ToolTestContext
-from jackfield_testkit.sites import Site
+from jackfield_testkit.site_packages import SitePackages
 from shop_deployment import Shop
 
 KEY = "jackfield/idempotencyKey"
@@ -58,10 +58,10 @@ def jackfield_server(tmp_path: Path) -> Shop:
     """Return a deployment whose server is Jackfield itself."""
     upstream = tmp_path / "upstream"
     upstream.mkdir()
-    site = Site(tmp_path / "site")
+    site = SitePackages(tmp_path / "site")
     site.tool("pay", distribution="mcp-pay", schema=SCHEMA, handler=HANDLER)
     (upstream / "jackfield.toml").write_text(
-        'store = "memory"\nallow = ["mcp-pay", "jackfield-mcp", "jackfield-policies"]\n'
+        'store = "memory"\nallow = ["mcp-pay", "jackfield-mcp-server", "jackfield-policies"]\n'
     )
     environment = {"PYTHONPATH": str(site.folder)}
     program = (sys.executable, "-m", "jackfield_cli")

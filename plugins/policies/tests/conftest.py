@@ -1,5 +1,5 @@
 """Fixtures: ad hoc tools and plugins."""
 
-from jackfield_testkit.sites import site
+from jackfield_testkit.site_packages import site
 
 __all__ = ["site"]

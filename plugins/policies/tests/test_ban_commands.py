@@ -12,13 +12,13 @@ from click.testing import CliRunner, Result
 from jackfield_cli import main
 from jackfield_policies.access import Bans
 from jackfield_store_sqlite import SqliteStore
-from jackfield_testkit.sites import Site
+from jackfield_testkit.site_packages import SitePackages
 
 Jackfield = Callable[..., Result]
 
 
 @pytest.fixture
-def jackfield(site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Jackfield:
+def jackfield(site: SitePackages, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Jackfield:
     """Return a function that runs commands in a deployment of one tool, the policies and a durable store."""
     monkeypatch.chdir(tmp_path)
     site.tool("echo")

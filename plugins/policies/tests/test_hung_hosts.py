@@ -24,15 +24,15 @@ from hypothesis import currently_in_test_context, event, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from jackfield import ToolResponse, ledger, ok
+from jackfield.call_states import CallState, state_of
 from jackfield.confirmation import Confirmations, confirmation_token
 from jackfield.governance import Call, Proceed
 from jackfield.ledger import CallLedger, stable_key
 from jackfield.offers import PolicyOffer, Stage
 from jackfield.orchestrator import CallResult
-from jackfield.outcomes import CallState, state_of
 from jackfield_store_sqlite import SqliteStore
 from jackfield_store_sqlite.creation import initialise
-from jackfield_store_sqlite.process import Machine
+from jackfield_store_sqlite.process_identity import Machine
 from jackfield_testkit.runtime import TestRuntime, make_tool
 
 PARAMETERS = {"type": "object", "additionalProperties": False, "properties": {"n": {"type": "integer"}}}

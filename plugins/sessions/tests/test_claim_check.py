@@ -6,8 +6,8 @@ import orjson
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from jackfield.call_states import CallState
 from jackfield.contract.claim_phrases import parse_phrase
-from jackfield.outcomes import CallState
 from jackfield_sessions.checkpoint import CalledTools
 from jackfield_sessions.claim_check import unbacked_claims
 from jackfield_sessions.claim_matcher import ClaimMatcher

@@ -20,7 +20,7 @@ from jackfield_sessions.checkpoint import Checkpoint
 from jackfield_sessions.forms import CLOSED, FormError, Forms, Submission
 from jackfield_sessions.hub import ClientQueue
 from jackfield_sessions.live_session import LiveSession
-from jackfield_testkit.sites import Site, site
+from jackfield_testkit.site_packages import SitePackages, site
 
 __all__ = ["site"]
 
@@ -121,7 +121,7 @@ class User(ClientQueue):
 
 
 @asynccontextmanager
-async def begun(site: Site, transport: Any = None, **options: Any) -> AsyncIterator[User]:
+async def begun(site: SitePackages, transport: Any = None, **options: Any) -> AsyncIterator[User]:
     """A user in a session with a transport that asks with forms."""
     site.tool("book_table", schema=BOOKING, handler=HANDLER, guide=GUIDE)
     site.tool("note")
@@ -149,7 +149,7 @@ def calls() -> list[dict[str, Any]]:
     return found
 
 
-def test_a_completed_form_starts_a_turn_and_its_tool_is_called_once(site: Site) -> None:
+def test_a_completed_form_starts_a_turn_and_its_tool_is_called_once(site: SitePackages) -> None:
     async def main() -> None:
         async with begun(site) as user:
             form = await user.asked()
@@ -175,7 +175,7 @@ def test_a_completed_form_starts_a_turn_and_its_tool_is_called_once(site: Site) 
     asyncio.run(main())
 
 
-def test_a_closed_or_unknown_form_is_refused_and_runs_no_tool(site: Site) -> None:
+def test_a_closed_or_unknown_form_is_refused_and_runs_no_tool(site: SitePackages) -> None:
     async def main() -> None:
         async with begun(site) as user:
             live = user.live
@@ -201,7 +201,7 @@ def test_a_closed_or_unknown_form_is_refused_and_runs_no_tool(site: Site) -> Non
     asyncio.run(main())
 
 
-def test_invalid_form_values_are_reported_and_the_form_stays_open(site: Site) -> None:
+def test_invalid_form_values_are_reported_and_the_form_stays_open(site: SitePackages) -> None:
     async def main() -> None:
         async with begun(site) as user:
             form = await user.asked()
@@ -222,7 +222,7 @@ def test_invalid_form_values_are_reported_and_the_form_stays_open(site: Site) ->
     asyncio.run(main())
 
 
-def test_a_newer_form_of_the_same_tool_replaces_the_older_one(site: Site) -> None:
+def test_a_newer_form_of_the_same_tool_replaces_the_older_one(site: SitePackages) -> None:
     async def main() -> None:
         async with begun(site) as user:
             first, other = await user.asked(), await user.asked('form note {"text": "a"}')
@@ -233,7 +233,7 @@ def test_a_newer_form_of_the_same_tool_replaces_the_older_one(site: Site) -> Non
     asyncio.run(main())
 
 
-def test_a_form_of_a_tool_that_is_not_offered_is_not_shown(site: Site) -> None:
+def test_a_form_of_a_tool_that_is_not_offered_is_not_shown(site: SitePackages) -> None:
     async def main() -> None:
         async with begun(site) as user:
             for tool in ("spoken", "no_such_tool"):
@@ -244,7 +244,9 @@ def test_a_form_of_a_tool_that_is_not_offered_is_not_shown(site: Site) -> None:
     asyncio.run(main())
 
 
-def test_a_client_without_forms_is_asked_in_text_until_a_client_with_forms_attaches(site: Site) -> None:
+def test_a_client_without_forms_is_asked_in_text_until_a_client_with_forms_attaches(
+    site: SitePackages,
+) -> None:
     async def main() -> None:
         async with begun(site, forms=False) as user:
             await user.live.send_text(ASK)
@@ -287,7 +289,7 @@ class _WithoutForms:
         return getattr(self._inner, name)
 
 
-def test_a_connection_without_forms_gets_the_values_as_a_message(site: Site) -> None:
+def test_a_connection_without_forms_gets_the_values_as_a_message(site: SitePackages) -> None:
     async def main() -> None:
         transport = Plain()
         async with begun(site, transport) as user:
@@ -304,7 +306,7 @@ def test_a_connection_without_forms_gets_the_values_as_a_message(site: Site) -> 
     asyncio.run(main())
 
 
-def test_a_form_survives_its_process_and_a_pending_submission_is_sent_again(site: Site) -> None:
+def test_a_form_survives_its_process_and_a_pending_submission_is_sent_again(site: SitePackages) -> None:
     async def main() -> None:
         async with begun(site) as user:
             form = await user.asked()

@@ -7,8 +7,8 @@ from typing import Any
 
 import orjson
 import pytest
+from jackfield.call_states import response_of
 from jackfield.orchestrator import CallResult
-from jackfield.outcomes import response_of
 from jackfield.truncation import LIMIT, truncate_result
 from jackfield_sessions.guides import OmittedGuides, excerpt
 

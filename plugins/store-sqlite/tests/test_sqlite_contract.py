@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from jackfield_store_sqlite import SqliteStore
-from jackfield_store_sqlite.process import Machine
+from jackfield_store_sqlite.process_identity import Machine
 from jackfield_testkit.store import StoreContractTests
 from jackfield_testkit.store.harness import StoreHarness
 

@@ -17,7 +17,7 @@ import pytest
 from jackfield.store import Claim, ClaimState, StoreUnavailableError, StreamEntry
 from jackfield_store_sqlite import SqliteStore, notifier
 from jackfield_store_sqlite import store as module
-from jackfield_store_sqlite.process import Machine
+from jackfield_store_sqlite.process_identity import Machine
 from jackfield_testkit.store import worker
 from jackfield_testkit.store.harness import StoreHarness
 from jackfield_testkit.store.processes import check_deliveries

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from jackfield.store import Claim, ClaimState
 from jackfield_store_sqlite import SqliteStore
-from jackfield_store_sqlite.process import Machine, Process, has_exited, this_process
+from jackfield_store_sqlite.process_identity import Machine, Process, has_exited, this_process
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ import pytest
 from jackfield.store import Claim, ClaimState, DoubtfulClaim, StoreUnavailableError
 from jackfield_store_sqlite import SqliteStore, expiry, schema
 from jackfield_store_sqlite import store as module
-from jackfield_store_sqlite.process import Machine
+from jackfield_store_sqlite.process_identity import Machine
 
 
 class Clock:

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 from jackfield_testkit.command_server import CommandProcess, run_command, start_command
-from jackfield_testkit.sites import site
+from jackfield_testkit.site_packages import site
 
 __all__ = ["site"]
 

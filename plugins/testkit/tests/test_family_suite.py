@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from jackfield_testkit import Example, FamilyContractTests
-from jackfield_testkit.sites import Site
+from jackfield_testkit.site_packages import SitePackages
 from jackfield_testkit.suite import suite_tests
 
 pytest_plugins = ("pytester",)
@@ -56,7 +56,7 @@ class TestPair(FamilyContractTests):
 @pytest.fixture
 def folder(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return the package of an installed family with two tools."""
-    site = Site(pytester.path / "site")
+    site = SitePackages(pytester.path / "site")
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(site.folder), *sys.path]))
     return site.family("pair", {"schema.json": SCHEMA, "guide.md": GUIDE, "handler.py": HANDLER})
 

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 from jackfield_capability_types.workspace import FileChange
 from jackfield_testkit import StubWorkspace, capability
-from jackfield_testkit.sites import Site, site
+from jackfield_testkit.site_packages import SitePackages, site
 
 __all__ = ["site"]
 
@@ -22,7 +22,7 @@ def jackfield_capabilities():
 """
 
 
-def test_capability_is_created_by_the_plugin_that_offers_it(site: Site) -> None:
+def test_capability_is_created_by_the_plugin_that_offers_it(site: SitePackages) -> None:
     site.plugin("fab-lamp", PLUGIN)
     settings, store = capability("fab_lamp", {"colour": "red"})
     assert settings == {"colour": "red"}

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 from jackfield_testkit import ToolContractTests
-from jackfield_testkit.sites import SCHEMA as ECHO
-from jackfield_testkit.sites import Site
+from jackfield_testkit.site_packages import SCHEMA as ECHO
+from jackfield_testkit.site_packages import SitePackages
 from jackfield_testkit.suite import contract_tests
 
 pytest_plugins = ("pytester",)
@@ -243,7 +243,7 @@ def run(pytester: pytest.Pytester, tool: Tool) -> tuple[dict[str, set[str]], str
 def test_tool_fails_the_contract_test_for_its_fault(
     tool: Tool, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    site = Site(pytester.path / "site")
+    site = SitePackages(pytester.path / "site")
     handler = f"{IMPORTS}\n{tool.handler}"
     site.tool(tool.name, schema={**SCHEMA, **tool.schema}, guide=tool.guide, handler=handler)
     monkeypatch.syspath_prepend(str(site.folder))

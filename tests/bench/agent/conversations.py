@@ -26,7 +26,12 @@ _MOST_CALLS = 4
 
 
 async def held(
-    site: Site, agent: LocalAgent, conversations: Sequence[Mapping[str, Any]], *, own: bool, shown: bool
+    site: Site,
+    agent: LocalAgent,
+    conversations: Sequence[Mapping[str, Any]],
+    *,
+    own: bool,
+    shown: bool,
 ) -> Row:
     """Score conversations with the repository's tools, which really run, or with third-party tools."""
     score = Score(shown=shown)

@@ -7,8 +7,8 @@ import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from jackfield.call_states import CallState
 from jackfield.contract.claim_phrases import parse_phrase
-from jackfield.outcomes import CallState
 from jackfield.protocol.messages import UnbackedClaim
 from jackfield_sessions.checkpoint import CALL_LIMIT, CalledTools
 from jackfield_sessions.claim_check import unbacked_claims

@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from jackfield.outcomes import CallState
+from jackfield.call_states import CallState
 
 DATA = Path(__file__).parents[3].parent / "shared" / "data" / "transcripts"
 

@@ -22,7 +22,7 @@ ENDPOINTS = Table("endpoints", "Calls over HTTP", "what", {"us per call": ".0f",
 CLIENTS, CALLS = 8, 1600
 PLUGINS = (
     "jackfield-host",
-    "jackfield-mcp",
+    "jackfield-mcp-server",
     "jackfield-sessions",
     "jackfield-schemas",
     "jackfield-transport-local",
@@ -63,7 +63,7 @@ def jackfield(*, session: bool, store: str = "memory") -> Iterator[Server]:
 
 
 @contextmanager
-def jackfield_mcp(*, modern: bool = False, store: str = "memory") -> Iterator[Server]:
+def jackfield_mcp_server(*, modern: bool = False, store: str = "memory") -> Iterator[Server]:
     """Run Jackfield's host as an MCP server with the same tool."""
     with tempfile.TemporaryDirectory() as folder:
         environment = {**kb_tools.install(Path(folder), 1, PLUGINS), "BENCH_STORE": store}
@@ -89,9 +89,9 @@ CONTESTANTS: dict[str, Callable[[], AbstractContextManager[Server]]] = {
     "**Jackfield** `POST /execute`, in a session": lambda: jackfield(session=True),
     "Jackfield `POST /execute`, in a session, SQLite": lambda: jackfield(session=True, store="sqlite"),
     "Jackfield `POST /execute`, without a session": lambda: jackfield(session=False),
-    "Jackfield `/mcp`, with a handshake": jackfield_mcp,
-    "Jackfield `/mcp`, with a handshake, SQLite": lambda: jackfield_mcp(store="sqlite"),
-    "Jackfield `/mcp`, without a handshake": lambda: jackfield_mcp(modern=True),
+    "Jackfield `/mcp`, with a handshake": jackfield_mcp_server,
+    "Jackfield `/mcp`, with a handshake, SQLite": lambda: jackfield_mcp_server(store="sqlite"),
+    "Jackfield `/mcp`, without a handshake": lambda: jackfield_mcp_server(modern=True),
     "FastMCP, streamable HTTP, in a session": fastmcp,
     "FastMCP, streamable HTTP, stateless, JSON": lambda: fastmcp(stateless=True),
     "FastMCP, without a handshake": lambda: fastmcp(modern=True),

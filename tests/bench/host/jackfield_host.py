@@ -11,14 +11,14 @@ import uvloop
 from jackfield.settings import Settings
 from jackfield_builder.pipeline import build
 from jackfield_builder.snapshot import write_snapshot
-from jackfield_host.server import serve
 from jackfield_host.settings import HostSettings
-from jackfield_testkit.sites import Site
+from jackfield_host.uvicorn_server import serve
+from jackfield_testkit.site_packages import SitePackages
 
 
 def install_tool() -> None:
     """Install a tool that costs nothing, so that the cost of a call is the host's."""
-    made = Site(Path("site").absolute())
+    made = SitePackages(Path("site").absolute())
     made.tool("echo")
     sys.path.insert(0, str(made.folder))
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 from jackfield_capability_types.knowledge import Evidence
-from jackfield_kb import embedders, scores
+from jackfield_kb import embedders, score_fusion
 from jackfield_kb.chunks import number_of
 from jackfield_kb.library import Access, Library
 from jackfield_kb.vectors.index import VectorIndex
@@ -175,12 +175,12 @@ Point = tuple[float, tuple[int, float]]
 
 @contextmanager
 def _with(point: Point) -> Iterator[None]:
-    kept = scores.WEIGHT, scores.PULLING, scores.PULL
-    scores.WEIGHT, (scores.PULLING, scores.PULL) = point
+    kept = score_fusion.WEIGHT, score_fusion.PULLING, score_fusion.PULL
+    score_fusion.WEIGHT, (score_fusion.PULLING, score_fusion.PULL) = point
     try:
         yield
     finally:
-        scores.WEIGHT, scores.PULLING, scores.PULL = kept
+        score_fusion.WEIGHT, score_fusion.PULLING, score_fusion.PULL = kept
 
 
 def _held_out(report: Report, measured: list[Measured]) -> None:
@@ -202,7 +202,7 @@ def _held_out(report: Report, measured: list[Measured]) -> None:
             statistics.mean(values),
             *gain(np.array(values) - np.array(best)),
         ]
-    inuse = f"{scores.WEIGHT:g}, {scores.PULLING}, {scores.PULL:g}"
+    inuse = f"{score_fusion.WEIGHT:g}, {score_fusion.PULLING}, {score_fusion.PULL:g}"
     caption = (
         "nDCG@10 for each collection, ranked with the weight, number of records and pull that are best on "
         f"the others (in use: {inuse}). The gain is over the best of the first three columns, with the 95 % "

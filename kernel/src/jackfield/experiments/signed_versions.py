@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import orjson
 
 from jackfield.experiments.definition import MAX_BYTES, ExperimentsError, ExperimentsFile
-from jackfield.signatures.envelope import SignatureError, envelope_path, read_bounded, read_envelope
+from jackfield.signatures.dsse_envelope import SignatureError, envelope_path, read_bounded, read_envelope
 from jackfield.signatures.requirement import Stamp, file_stamp
 
 if TYPE_CHECKING:

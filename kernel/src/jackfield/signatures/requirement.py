@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from jackfield.contract.snapshot import Snapshot, SnapshotError, read_registry
-from jackfield.signatures.envelope import SignatureError, envelope_path, read_envelope
+from jackfield.signatures.dsse_envelope import SignatureError, envelope_path, read_envelope
 
 if TYPE_CHECKING:
     from jackfield.settings import Settings

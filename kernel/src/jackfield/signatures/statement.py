@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from jackfield.contract.snapshot import Snapshot
-from jackfield.signatures.envelope import SignatureError, parse_object
+from jackfield.signatures.dsse_envelope import SignatureError, parse_object
 
 STATEMENT_TYPE = "https://in-toto.io/Statement/v1"
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from jackfield.contract.snapshot import Snapshot, SnapshotError
-from jackfield.signatures.envelope import Envelope, Signature, SignatureError
+from jackfield.signatures.dsse_envelope import DsseEnvelope, Signature, SignatureError
 from jackfield.signatures.public_keys import PublicKey, short_id
 from jackfield.signatures.statement import (
     EXPERIMENTS_TYPE,
@@ -94,7 +94,7 @@ def _verify_statement(
 ) -> Verification:
     """Verify the signatures of an envelope, and parse its statement if there are enough."""
     try:
-        parsed = Envelope.parse(envelope, "the envelope")
+        parsed = DsseEnvelope.parse(envelope, "the envelope")
     except SignatureError as error:
         return Verification((Fact(False, str(error)),))
     signers, ignored = _check_signatures(parsed, keys)
@@ -119,7 +119,7 @@ def _verify_statement(
 
 
 def _check_signatures(
-    envelope: Envelope, keys: Sequence[PublicKey]
+    envelope: DsseEnvelope, keys: Sequence[PublicKey]
 ) -> tuple[tuple[PublicKey, ...], list[str]]:
     """Return the trusted keys that signed, each once, and why each other signature does not count."""
     signed, ignored, signers = envelope.signed_bytes, list[str](), dict[str, PublicKey]()

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from jackfield.files import write_atomically
+from jackfield.atomic_files import write_atomically
 
 from jackfield_builder.schema_agreement import disagreements, merged
 from jackfield_builder.tool_draft import ToolDraft

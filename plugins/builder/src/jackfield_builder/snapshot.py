@@ -28,7 +28,7 @@ from jackfield.distributions import package_hash, path_of
 from jackfield.offers import Stage
 from jackfield.plugins import OFFER_TYPES, Plugins
 
-from jackfield_builder.dependencies import ContributedModules, InstalledDistributions
+from jackfield_builder.distribution_records import ContributedModules, InstalledDistributions
 from jackfield_builder.tool_draft import ToolDraft
 
 _NOT_FROZEN = {

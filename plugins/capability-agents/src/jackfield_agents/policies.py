@@ -9,7 +9,7 @@ from difflib import get_close_matches
 from typing import Protocol
 
 from jackfield import ErrorType, ToolResponse, fail
-from jackfield.consent import Consent, ConsentPolicy
+from jackfield.confirmation_waiver import ConfirmationWaiverPolicy, WaiverDecision
 from jackfield.governance import Call, SyncPolicy
 from jackfield.offers import Services
 from jackfield.registry.registry import RegisteredTool, Registry
@@ -100,7 +100,7 @@ _SENTENCE = re.compile(r"[.!?;:\n]+|\bbut\b")
 _WORD = re.compile(r"[\w']+")
 
 
-class TaskConsent(ConsentPolicy):
+class TaskConsent(ConfirmationWaiverPolicy):
     """Waives confirmation for a task that the user asked for and that only reads."""
 
     name = "task_consent"
@@ -110,20 +110,20 @@ class TaskConsent(ConsentPolicy):
         self._words, self._negations = settings.words, settings.negations
         self._agents: AgentTools | None = services.instances.get(CAPABILITY)
 
-    def judge(self, call: Call) -> Consent:
+    def judge(self, call: Call) -> WaiverDecision:
         """Decide by the user's words and the tools that the agent could use."""
         instructions, tools = task_terms(call.args)
         writers = self._agents.writers(tools) if self._agents else []
         if taken_over(call.session.id, instructions, tools) and not writers:
             # The user may have said something else since.
-            return Consent("it was allowed on the host that died, and it only reads")
+            return WaiverDecision("it was allowed on the host that died, and it only reads")
         asked = asks_for_work(call.turn.user_text, self._words, self._negations)
         if asked and not writers:
-            return Consent("the user asked for it, and it only reads")
+            return WaiverDecision("the user asked for it, and it only reads")
         notes = [] if asked else ["You did not ask for this explicitly."]
         if writers:
             notes.append(f"It may use {', '.join(writers)} without asking again.")
-        return Consent(notes=tuple(notes))
+        return WaiverDecision(notes=tuple(notes))
 
 
 def asks_for_work(said: str, words: Sequence[str] = WORDS, negations: Sequence[str] = NEGATIONS) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from jackfield.consent import Consent, ConsentPolicy
+from jackfield.confirmation_waiver import ConfirmationWaiverPolicy, WaiverDecision
 from jackfield.governance import Call
 from jackfield.offers import Services
 from jackfield_capability_types.images import ImageOrder, Images
@@ -14,7 +14,7 @@ from jackfield_images.settings import ImageConsentSettings
 from jackfield_images.vocabulary import ImageVocabulary
 
 
-class ImageConsent(ConsentPolicy):
+class ImageConsent(ConfirmationWaiverPolicy):
     """Waives confirmation for images that the user asked for and that cost no more than the limit."""
 
     name = "image_consent"
@@ -27,14 +27,14 @@ class ImageConsent(ConsentPolicy):
         )
         self._images: Images | None = services.instances.get("images")
 
-    def judge(self, call: Call) -> Consent:
+    def judge(self, call: Call) -> WaiverDecision:
         """Decide by the user's words and the estimated price."""
         cost = self._images.cost(_order(call.args)) if self._images else None
         asked = self._vocabulary.asks_for_picture(call.turn.user_text)
         if asked and cost is not None and cost <= self._limit:
-            return Consent(f"the user asked for an image, and it costs about {_dollars(cost)}")
+            return WaiverDecision(f"the user asked for an image, and it costs about {_dollars(cost)}")
         notes = () if asked else ("You did not ask for an image explicitly.",)
-        return Consent(notes=(*notes, self._about(cost)))
+        return WaiverDecision(notes=(*notes, self._about(cost)))
 
     def _about(self, cost: float | None) -> str:
         if cost is None:

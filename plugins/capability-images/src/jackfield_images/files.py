@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import urlsplit
 
-from jackfield.files import write_atomically
+from jackfield.atomic_files import write_atomically
 
 if TYPE_CHECKING:
     from obstore.store import ObjectStore

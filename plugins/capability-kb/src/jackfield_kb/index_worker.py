@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 from jackfield_kb.errors import DamagedIndexError, LibraryError
-from jackfield_kb.files import locked, read_json, write_json
+from jackfield_kb.index_files import locked, read_json, write_json
 from jackfield_kb.records.interface import Position, RecordLog
 
 

@@ -17,13 +17,13 @@ from jackfield_capability_types.knowledge import Filters, Record, SearchResults
 
 from jackfield_kb.access import Access
 from jackfield_kb.embedders import EmbeddingModel
-from jackfield_kb.engine import IndexFigures, LibraryQuery, SearchEngine
 from jackfield_kb.errors import LibraryError, RecordError
 from jackfield_kb.fulltext.index import storable
 from jackfield_kb.index_worker import Progress
 from jackfield_kb.local_search import LocalSearch
-from jackfield_kb.records.interface import Holder, Records, Source, SourceRecords
+from jackfield_kb.records.interface import Records, Source, SourceAndOwner, SourceRecords
 from jackfield_kb.records.sqlite import SqliteRecords
+from jackfield_kb.search_engine import IndexFigures, LibraryQuery, SearchEngine
 
 __all__ = ["Access", "EmbeddingModel", "Library", "LibraryError", "LibraryStats", "RecordError", "Source"]
 
@@ -102,7 +102,7 @@ class Library:
         """The sources of the records, by URI."""
         return {source.uri: source for source in self._records.sources(collection)}
 
-    def holders(self, ids: Iterable[str]) -> dict[str, Holder]:
+    def holders(self, ids: Iterable[str]) -> dict[str, SourceAndOwner]:
         """The source and owner of each existing id."""
         return self._records.holders(ids)
 

@@ -9,13 +9,13 @@ from jackfield_capability_types.knowledge import Record, SearchResults
 
 from jackfield_kb.access import Access
 from jackfield_kb.embedders import EmbeddingModel
-from jackfield_kb.engine import IndexFigures, LibraryQuery
-from jackfield_kb.files import size
 from jackfield_kb.fulltext.index import stems
+from jackfield_kb.index_files import size
 from jackfield_kb.index_worker import Progress
 from jackfield_kb.indexes import Indexes
 from jackfield_kb.records.interface import Position, RecordLog
 from jackfield_kb.search import SearchQuery, evidence, find
+from jackfield_kb.search_engine import IndexFigures, LibraryQuery
 
 
 class LocalSearch:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from jackfield_capability_types.knowledge import Evidence, Filters, Record
 
-from jackfield_kb import scores
+from jackfield_kb import score_fusion
 from jackfield_kb.access import Access
 from jackfield_kb.chunks import number_of, ordinal_of, split
 from jackfield_kb.fulltext.index import places
@@ -161,7 +161,7 @@ def by_words(matches: Mapping[int, float], ideal: float) -> Iterator[RankedRecor
     for key, score in matches.items():
         best[number_of(key)] = max(best.get(number_of(key), (0.0, key)), (score, key))
     for number, (score, key) in sorted(best.items(), key=lambda each: (-each[1][0], each[0])):
-        yield RankedRecord(number, scores.WORDS_ALONE(score / ideal), key)
+        yield RankedRecord(number, score_fusion.WORDS_ALONE(score / ideal), key)
 
 
 def _by_both(

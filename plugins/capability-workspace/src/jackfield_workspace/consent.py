@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from jackfield import ToolError
-from jackfield.consent import Consent, ConsentPolicy
+from jackfield.confirmation_waiver import ConfirmationWaiverPolicy, WaiverDecision
 from jackfield.governance import Call
 from jackfield.settings import SettingsError
 
@@ -14,7 +14,7 @@ from jackfield_workspace.settings import FileConsentSettings
 from jackfield_workspace.vocabulary import FileVocabulary
 
 
-class FileConsent(ConsentPolicy):
+class FileConsent(ConfirmationWaiverPolicy):
     """Waives confirmation for files that the user named, and for files in trusted places."""
 
     name = "file_consent"
@@ -24,20 +24,20 @@ class FileConsent(ConsentPolicy):
         self._vocabulary = FileVocabulary(settings.verbs, settings.negations)
         self._trusted = _TrustedPaths(settings.trusted)
 
-    def judge(self, call: Call) -> Consent:
+    def judge(self, call: Call) -> WaiverDecision:
         """Decide whether the user asked for a change to this file by name."""
         if call.args.get("overwrite"):
             # The tool replaces a file only with this argument, so no file is replaced without confirmation.
-            return Consent(notes=("This replaces the whole file if it exists.",))
+            return WaiverDecision(notes=("This replaces the whole file if it exists.",))
         try:
             parts = parts_of(str(call.args.get("path", "")))
         except ToolError:
-            return Consent(notes=("This path is not in the workspace; the call will be rejected.",))
+            return WaiverDecision(notes=("This path is not in the workspace; the call will be rejected.",))
         if self._trusted.match(parts):
-            return Consent("the path is trusted")
+            return WaiverDecision("the path is trusted")
         if self._vocabulary.asks_for(call.turn.user_text, "/".join(parts)):
-            return Consent("the user asked for a change to this file by name")
-        return Consent(notes=("You did not ask for a change to this file by name.",))
+            return WaiverDecision("the user asked for a change to this file by name")
+        return WaiverDecision(notes=("You did not ask for a change to this file by name.",))
 
 
 class _TrustedPaths:

@@ -30,7 +30,7 @@ COMMAND_DISTRIBUTIONS = {
     "rollout": "jackfield-experiments",
     "import": "jackfield-importers",
     "kb": "jackfield-capability-kb",
-    "mcp": "jackfield-mcp",
+    "mcp": "jackfield-mcp-server",
     "mcp add": "jackfield-mcp-tools",
     "mcp inspect": "jackfield-mcp-tools",
     "mcp list": "jackfield-mcp-tools",

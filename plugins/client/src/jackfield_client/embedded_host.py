@@ -38,8 +38,8 @@ async def run_embedded_host(options: EmbeddedHostOptions) -> AsyncIterator[Embed
     """Run a host for the duration of the block; a failure to start is a `click` error."""
     try:
         from jackfield_host.security.api_keys import new_key
-        from jackfield_host.server import serve_embedded
         from jackfield_host.settings import HostSettings
+        from jackfield_host.uvicorn_server import serve_embedded
     except ImportError:
         raise click.UsageError(
             "No URL was passed, and no host is installed that could be started. Pass a URL, or install "

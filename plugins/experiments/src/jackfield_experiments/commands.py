@@ -177,7 +177,7 @@ def _decide(
         if signer is None and source.checks_signatures:
             raise click.UsageError("hosts use only signed experiments here; give --key or --public-key")
         mode = path.stat().st_mode & 0o777
-        from jackfield.files import write_atomically
+        from jackfield.atomic_files import write_atomically
 
         write_atomically(path, data)
         path.chmod(mode)

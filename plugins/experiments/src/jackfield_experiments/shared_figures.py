@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 import orjson
-from jackfield.hosts import HostDirectory
+from jackfield.host_reports import HostDirectory
 from jackfield.store import Store
 
 from jackfield_experiments.figures import Figures

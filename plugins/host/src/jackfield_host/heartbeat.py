@@ -7,7 +7,7 @@ import logging
 from contextlib import suppress
 from importlib.metadata import version
 
-from jackfield.hosts import REPORT_SECONDS
+from jackfield.host_reports import REPORT_SECONDS
 from jackfield.store import StoreUnavailableError
 from jackfield_sessions.manager import SessionManager
 

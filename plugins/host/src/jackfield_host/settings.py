@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from jackfield.contract.context import Mode
-from jackfield.hosts import MAX_NAME as MAX_HOST_NAME
-from jackfield.hosts import NAME
+from jackfield.host_reports import MAX_NAME as MAX_HOST_NAME
+from jackfield.host_reports import NAME
 from jackfield.settings import (
     EnvironmentVariable,
     Format,

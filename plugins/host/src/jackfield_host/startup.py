@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from jackfield.components import PluginComponents
 from jackfield.contract.snapshot import SnapshotError
-from jackfield.hosts import SILENT_SECONDS, HostDirectory
+from jackfield.host_reports import SILENT_SECONDS, HostDirectory
 from jackfield.registry.registry import Deployment, Registry, RegistryError
 from jackfield.runtime import Runtime
 from jackfield.settings import AUTO, NO_PROVIDER, Settings, SettingsError, SettingsFaults

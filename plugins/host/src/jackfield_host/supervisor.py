@@ -27,8 +27,8 @@ from typing import Any
 from jackfield.settings import SettingsError
 
 from jackfield_host.notifications import StatusNotifier, SystemdNotifier
-from jackfield_host.server import CLOSE_SECONDS, EXIT_SECONDS, FORCED_EXIT_SECONDS, bind_socket
 from jackfield_host.settings import HostSettings
+from jackfield_host.uvicorn_server import CLOSE_SECONDS, EXIT_SECONDS, FORCED_EXIT_SECONDS, bind_socket
 from jackfield_host.worker import DRAIN, READY, STOP, ParentConnection, Worker
 
 _log = logging.getLogger(__name__)

@@ -20,12 +20,12 @@ from types import FrameType
 from typing import Any, NamedTuple
 
 import uvicorn
-from jackfield.hosts import MAX_NAME
+from jackfield.host_reports import MAX_NAME
 
 from jackfield_host.host import Host
 from jackfield_host.notifications import StatusNotifier
-from jackfield_host.server import Server, bind_socket
 from jackfield_host.settings import HostSettings
+from jackfield_host.uvicorn_server import Server, bind_socket
 
 DRAIN, STOP = "drain", "stop"
 """What the parent tells a worker: stop gracefully, or at once."""

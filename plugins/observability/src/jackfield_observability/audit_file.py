@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import orjson
-from jackfield.files import acquire_lock
+from jackfield.atomic_files import acquire_lock
 
 _LOCK_SECONDS = 0.5
 _REOPENINGS = 50

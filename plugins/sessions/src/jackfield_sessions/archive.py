@@ -8,10 +8,10 @@ from collections.abc import AsyncIterator, Container, Iterable
 from typing import Any, NamedTuple
 
 import orjson
+from jackfield.call_states import CallState
 from jackfield.confirmation import Confirmations
 from jackfield.contract.tool import ErrorType
 from jackfield.ledger import CallLedger
-from jackfield.outcomes import CallState
 from jackfield.session import fenced_record
 from jackfield.session.session import Session, State
 from jackfield.store import Store, StoreUnavailableError

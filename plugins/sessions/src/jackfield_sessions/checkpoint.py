@@ -19,9 +19,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import orjson
+from jackfield.call_states import CallState, state_of
 from jackfield.contract.tool import ToolCall
 from jackfield.orchestrator import CallResult
-from jackfield.outcomes import CallState, state_of
 from jackfield.protocol.codec import to_wire
 from jackfield.protocol.messages import UnbackedClaim
 from jackfield.session import fenced_record

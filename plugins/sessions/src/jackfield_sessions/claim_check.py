@@ -12,8 +12,8 @@ from functools import partial
 from typing import Literal, NamedTuple
 from weakref import WeakKeyDictionary
 
+from jackfield.call_states import CallState
 from jackfield.contract.claim_phrases import ClaimPhrase, parse_phrase
-from jackfield.outcomes import CallState
 from jackfield.protocol.messages import UnbackedClaim
 from jackfield.registry.registry import RegisteredTool, ToolCatalog
 from jackfield.runtime import Runtime

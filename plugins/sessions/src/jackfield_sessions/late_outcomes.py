@@ -13,9 +13,9 @@ from typing import Any
 
 import orjson
 from jackfield.call_events import call_outcome
+from jackfield.call_states import CallState, in_doubt, response_of, state_of
 from jackfield.confirmation import PendingConfirmation
 from jackfield.orchestrator import CallResult
-from jackfield.outcomes import CallState, in_doubt, response_of, state_of
 from jackfield.protocol.codec import event_fields
 from jackfield.runtime import Runtime
 from jackfield.session.session import Session

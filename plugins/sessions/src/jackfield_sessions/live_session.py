@@ -13,9 +13,9 @@ from collections.abc import Callable, Coroutine, Mapping
 from contextlib import AbstractAsyncContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
+from jackfield.call_states import state_of
 from jackfield.contract.context import UNANSWERED, UserAnswer, UserQuestion
 from jackfield.orchestrator import CallResult
-from jackfield.outcomes import state_of
 from jackfield.protocol.close_codes import (
     ABANDONED,
     ENDED,

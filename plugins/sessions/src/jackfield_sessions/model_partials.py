@@ -14,7 +14,7 @@ from typing import Any
 import orjson
 from jackfield.contract.tool import Partial, ToolCall
 from jackfield.orchestrator import CallResult
-from jackfield.partials import joined
+from jackfield.partial_results import joined
 from jackfield.transport.protocol import StreamingConnection, ToolResult
 
 INTERVAL_SECONDS = 1.0

@@ -17,17 +17,17 @@ from typing import Any, Protocol, runtime_checkable
 import orjson
 from jackfield import ToolCall, ToolResponse
 from jackfield.call_events import call_outcome
+from jackfield.call_states import CallState, in_doubt, response_of, state_of
+from jackfield.call_takeover import may_run_again
 from jackfield.confirmation import APPROVED
 from jackfield.ledger import OUTCOME_SECONDS, DoubtfulCall, is_stable, stable_key
 from jackfield.orchestrator import CallResult
-from jackfield.outcomes import CallState, in_doubt, response_of, state_of
 from jackfield.protocol.codec import event_fields
 from jackfield.registry.registry import RegistryError
 from jackfield.runtime import Runtime
 from jackfield.session.session import Session, SessionFormatError
 from jackfield.store import ClaimState, StoreUnavailableError
 from jackfield.strict_json import StrictJsonError, parse_arguments
-from jackfield.takeover import may_run_again
 
 from jackfield_sessions.direct_calls import DirectCalls
 from jackfield_sessions.events import (

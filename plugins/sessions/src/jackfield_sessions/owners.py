@@ -12,7 +12,7 @@ from contextlib import suppress
 from typing import NamedTuple
 
 import orjson
-from jackfield.hosts import HostDirectory
+from jackfield.host_reports import HostDirectory
 from jackfield.runtime import Runtime
 from jackfield.store import Store, StoreUnavailableError
 from jackfield.user_slots import UserSlots

@@ -12,9 +12,9 @@ from pathlib import Path
 import apsw
 from jackfield.store import StoreUnavailableError
 
-from jackfield_store_sqlite import creation, process, schema
+from jackfield_store_sqlite import creation, process_identity, schema
 from jackfield_store_sqlite.errors import closed_error, translate_errors
-from jackfield_store_sqlite.process import Machine
+from jackfield_store_sqlite.process_identity import Machine
 from jackfield_store_sqlite.writer_lock import WriterLock, write_transaction
 
 _TRUST_SECONDS = 0.1
@@ -71,7 +71,7 @@ class StoreDatabase:
         self._store_id = store_id
         self._preparing = threading.Lock()
         self._inode: Inode | None = None
-        self.anchor: process.Anchor | None = None
+        self.anchor: process_identity.Anchor | None = None
         """The clock of the file; None until the file is open and has the tables of this version."""
         self._uptime = machine.uptime
         self._boot = 0.0
@@ -88,7 +88,7 @@ class StoreDatabase:
             self.prepare()
         return self._boot + self._uptime()
 
-    def prepare(self) -> process.Anchor:
+    def prepare(self) -> process_identity.Anchor:
         """Create the file if allowed, migrate it and read the clock anchor."""
         with self._preparing, translate_errors(self.path):
             if self._closed:
@@ -110,7 +110,7 @@ class StoreDatabase:
             if not self.path.exists():
                 raise
 
-    def _read_clock(self) -> process.Anchor:
+    def _read_clock(self) -> process_identity.Anchor:
         if self.path.is_dir():
             raise StoreUnavailableError(f"{self.path} is a folder; the store needs the path of a file")
         db = StoreConnection(self.path, self._patience)
@@ -120,7 +120,7 @@ class StoreDatabase:
                 raise StoreUnavailableError(why)
             schema.migrate(db, self.path, self._patience, self.writer_lock)
             with write_transaction(db, self.writer_lock):
-                return process.read_anchor(db, self._machine, self._lease)
+                return process_identity.read_anchor(db, self._machine, self._lease)
         finally:
             db.close()
 

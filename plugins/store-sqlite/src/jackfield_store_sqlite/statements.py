@@ -9,7 +9,7 @@ import apsw
 from jackfield.store import Claim, ClaimState, DoubtfulClaim, StreamEntry
 from jackfield.store_limits import check, check_amount, prefix_end
 
-from jackfield_store_sqlite.process import ClaimOwner
+from jackfield_store_sqlite.process_identity import ClaimOwner
 
 INLINE_BYTES = 256 * 1024
 """Larger values are read on a thread, because they would block the loop for longer than the switch takes."""

@@ -21,7 +21,7 @@ from jackfield_store_sqlite.database import StoreConnection, StoreDatabase
 from jackfield_store_sqlite.errors import closed_error, translate_errors
 from jackfield_store_sqlite.expiry import ExpirySearch
 from jackfield_store_sqlite.notifier import Notifier, Topic, claim_version
-from jackfield_store_sqlite.process import ClaimOwner, Machine, this_machine
+from jackfield_store_sqlite.process_identity import ClaimOwner, Machine, this_machine
 from jackfield_store_sqlite.statements import TooLargeForLoopError
 from jackfield_store_sqlite.writer import LOG_PAGES, Job, StoreWriter, Work
 

@@ -25,7 +25,7 @@ from jackfield.store import StoreUnavailableError
 from jackfield_store_sqlite.database import StoreDatabase
 from jackfield_store_sqlite.errors import OUTAGES, closed_error, unavailable_error
 from jackfield_store_sqlite.notifier import Notifier, Topic
-from jackfield_store_sqlite.process import ClaimOwner
+from jackfield_store_sqlite.process_identity import ClaimOwner
 from jackfield_store_sqlite.writer_lock import write_transaction
 
 Result = TypeVar("Result")

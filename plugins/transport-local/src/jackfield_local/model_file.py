@@ -15,7 +15,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from zipfile import ZipFile
 
-from jackfield.files import acquire_lock
+from jackfield.atomic_files import acquire_lock
 from jackfield.offers import DownloadError
 
 from jackfield_local.settings import LocalSettings

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from jackfield.experiments.definition import MAX_BYTES, ExperimentsError, ExperimentsFile
-from jackfield.signatures.envelope import (
+from jackfield.signatures.dsse_envelope import (
     PAYLOAD_TYPE,
-    Envelope,
+    DsseEnvelope,
     SignatureError,
     envelope_path,
     read_bounded,
@@ -48,14 +48,14 @@ def sign_experiments(path: Path, signer: Signer, *, expires: datetime | None = N
     target = envelope_path(path)
     envelope = present_envelope(target)
     if envelope is None or not _describes(envelope, version, data):
-        envelope = Envelope(PAYLOAD_TYPE, create_experiments_statement(version, data, expires), ())
+        envelope = DsseEnvelope(PAYLOAD_TYPE, create_experiments_statement(version, data, expires), ())
     elif expires is not None:
         raise SignatureError(f"{target}: others have signed already; only the first signature sets an expiry")
     signed = add_signature(target, envelope, signer, f"version {version}")
     return SignedExperiments(target, version, signer.public_key, len(signed.signatures))
 
 
-def _describes(envelope: Envelope, version: int, data: bytes) -> bool:
+def _describes(envelope: DsseEnvelope, version: int, data: bytes) -> bool:
     """Return whether the statement of an envelope is about this version."""
     try:
         statement = Statement.parse(envelope.payload, EXPERIMENTS_TYPE)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from jackfield.files import write_atomically
-from jackfield.signatures.envelope import (
+from jackfield.atomic_files import write_atomically
+from jackfield.signatures.dsse_envelope import (
     MAX_SIGNATURES,
-    Envelope,
+    DsseEnvelope,
     Signature,
     SignatureError,
     UnsignedError,
@@ -18,17 +18,17 @@ from jackfield.signatures.envelope import (
 from jackfield_builder.signatures.signers import Signer
 
 
-def present_envelope(target: Path) -> Envelope | None:
+def present_envelope(target: Path) -> DsseEnvelope | None:
     """Return the envelope that a file has; None if it has none."""
     try:
-        return Envelope.parse(read_envelope(target), str(target))
+        return DsseEnvelope.parse(read_envelope(target), str(target))
     except UnsignedError:
         return None
     except SignatureError as error:
         raise SignatureError(f"{error}; remove the file to create a new envelope") from None
 
 
-def add_signature(target: Path, envelope: Envelope, signer: Signer, what: str) -> Envelope:
+def add_signature(target: Path, envelope: DsseEnvelope, signer: Signer, what: str) -> DsseEnvelope:
     """Add a signature to an envelope and write it; `what` is what messages call the signed file."""
     key = signer.public_key
     if any(key.verifies(each.value, envelope.signed_bytes) for each in envelope.signatures):
@@ -42,7 +42,7 @@ def add_signature(target: Path, envelope: Envelope, signer: Signer, what: str) -
     return signed
 
 
-def _signature(signer: Signer, envelope: Envelope) -> Signature:
+def _signature(signer: Signer, envelope: DsseEnvelope) -> Signature:
     data = pre_authentication_encoding(envelope.payload_type, envelope.payload)
     value = signer.sign(data)
     if not signer.public_key.verifies(value, data):

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from jackfield.contract.snapshot import Snapshot, read_registry
-from jackfield.signatures.envelope import PAYLOAD_TYPE, Envelope, SignatureError, envelope_path
+from jackfield.signatures.dsse_envelope import PAYLOAD_TYPE, DsseEnvelope, SignatureError, envelope_path
 from jackfield.signatures.public_keys import PublicKey
 from jackfield.signatures.statement import Statement, create_statement, file_digest, subjects_of
 
@@ -46,7 +46,7 @@ def sign_registry(path: Path, signer: Signer, *, expires: datetime | None = None
     unlike: tuple[str, ...] = ()
     if envelope is None:
         payload = create_statement(snapshot, data, create_sbom(snapshot), expires)
-        envelope = Envelope(PAYLOAD_TYPE, payload, ())
+        envelope = DsseEnvelope(PAYLOAD_TYPE, payload, ())
     else:
         if expires is not None:
             raise SignatureError(
@@ -61,7 +61,7 @@ def sign_registry(path: Path, signer: Signer, *, expires: datetime | None = None
     )
 
 
-def _describes(envelope: Envelope, snapshot: Snapshot, data: bytes) -> bool:
+def _describes(envelope: DsseEnvelope, snapshot: Snapshot, data: bytes) -> bool:
     """Return whether the statement of an envelope is about this registry."""
     try:
         statement = Statement.parse(envelope.payload)
@@ -70,7 +70,7 @@ def _describes(envelope: Envelope, snapshot: Snapshot, data: bytes) -> bool:
     return not statement.differences(subjects_of(snapshot, file_digest(data)))
 
 
-def _unlike_installed(envelope: Envelope) -> tuple[str, ...]:
+def _unlike_installed(envelope: DsseEnvelope) -> tuple[str, ...]:
     signed = listed_versions(Statement.parse(envelope.payload).predicate["sbom"])
     here = installed_versions()
     return tuple(

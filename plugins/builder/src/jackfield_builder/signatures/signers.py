@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from jackfield.files import flush_directory
-from jackfield.signatures.envelope import SignatureError, read_bounded
+from jackfield.atomic_files import flush_directory
+from jackfield.signatures.dsse_envelope import SignatureError, read_bounded
 from jackfield.signatures.public_keys import MAX_KEY_BYTES, PublicKey
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from threading import Lock
 from typing import NamedTuple, TypeVar
 
 from icalendar import Event
-from jackfield.files import acquire_lock, flush_directory, write_atomically
+from jackfield.atomic_files import acquire_lock, flush_directory, write_atomically
 
 from jackfield_calendar import tool_errors
 from jackfield_calendar.backend import (

@@ -22,7 +22,7 @@ from jackfield_capability_types.knowledge import Filters, Record
 from jackfield_kb.access import scopes_of
 from jackfield_kb.chunks import key_of, split
 from jackfield_kb.errors import DamagedIndexError
-from jackfield_kb.files import checksum, read_json
+from jackfield_kb.index_files import checksum, read_json
 from jackfield_kb.index_worker import Generations, incomplete
 from jackfield_kb.records.interface import Numbered, Position
 from jackfield_kb.records.rows import in_microseconds
@@ -183,7 +183,7 @@ _WRITER_BYTES = 64_000_000
 _REMOVED_AT_ONCE = 10_000
 
 
-class TextState(NamedTuple):
+class TextIndexState(NamedTuple):
     """The content of `current.json`."""
 
     folder: str
@@ -198,13 +198,13 @@ class TextIndex(Generations):
 
     format = 2
 
-    def state(self) -> TextState | None:
+    def state(self) -> TextIndexState | None:
         """Read the state of the index; None if there is no index, `DamagedIndexError` if it is unreadable."""
         said = self._said()
         if said is None:
             return None
         try:
-            return TextState(
+            return TextIndexState(
                 str(said["folder"]),
                 Position(*said["position"]),
                 dict(said["seals"]),
@@ -213,7 +213,7 @@ class TextIndex(Generations):
         except (KeyError, TypeError) as error:
             raise incomplete(error) from None
 
-    def open(self, state: TextState, *, check: bool) -> tantivy.Index:
+    def open(self, state: TextIndexState, *, check: bool) -> tantivy.Index:
         """Open the index of a state; `check` compares every file with its checksum."""
         folder = self.folder / state.folder
         if check:
@@ -222,21 +222,21 @@ class TextIndex(Generations):
             index = tantivy.Index.open(str(folder))
         return _prepared(index)
 
-    def start_rebuild(self) -> TextState:
+    def start_rebuild(self) -> TextIndexState:
         """Create an empty folder for a rebuild; it is used once a state is recorded."""
         name = self._new_generation()
         with damage_reported():
             tantivy.Index(schema(), path=str(self.folder / name))
-        return TextState(name, Position(), {}, complete=False)
+        return TextIndexState(name, Position(), {}, complete=False)
 
-    def record(self, state: TextState, position: Position) -> TextState:
+    def record(self, state: TextIndexState, position: Position) -> TextIndexState:
         """Publish the committed state."""
         seals = _sealed(self.folder / state.folder, state.seals)
         recorded = state._replace(position=position, seals=seals)
         self._say(recorded._asdict())
         return recorded
 
-    def tidy(self, state: TextState) -> None:
+    def tidy(self, state: TextIndexState) -> None:
         """Remove folders that are no longer used."""
         self._keep_only(state.folder)
 

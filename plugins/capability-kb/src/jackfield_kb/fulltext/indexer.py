@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from jackfield_kb.errors import DamagedIndexError
 from jackfield_kb.fulltext import index
-from jackfield_kb.fulltext.index import TextIndex, TextState
+from jackfield_kb.fulltext.index import TextIndex, TextIndexState
 from jackfield_kb.index_worker import Count, IncrementalIndex, Notice
 from jackfield_kb.records.interface import Position, RecordLog
 
@@ -13,17 +13,17 @@ _COMMIT = 50_000
 """Commit after this many records, so that an interrupted run keeps its progress."""
 
 
-class TextIndexer(IncrementalIndex[TextState]):
+class TextIndexer(IncrementalIndex[TextIndexState]):
     """Updates the full-text index."""
 
     def __init__(self, log: RecordLog, index: TextIndex, notice: Notice) -> None:
         super().__init__(log, index.folder, notice)
         self._index = index
 
-    def _begun(self) -> TextState:
+    def _begun(self) -> TextIndexState:
         return self._index.start_rebuild()
 
-    def _extend(self, state: TextState, count: Count) -> None:
+    def _extend(self, state: TextIndexState, count: Count) -> None:
         try:
             self._fill(state, count, publish=True)
         except DamagedIndexError as error:
@@ -33,7 +33,7 @@ class TextIndexer(IncrementalIndex[TextState]):
     def _discard(self) -> None:
         self._index.discard()
 
-    def _usable(self) -> TextState | None:
+    def _usable(self) -> TextIndexState | None:
         try:
             return self._index.state()
         except DamagedIndexError as error:
@@ -41,7 +41,7 @@ class TextIndexer(IncrementalIndex[TextState]):
             self._index.discard()
             return None
 
-    def _fill(self, state: TextState, count: Count, *, publish: bool) -> None:
+    def _fill(self, state: TextIndexState, count: Count, *, publish: bool) -> None:
         target, gone = self._log.changes(state.position)
         with index.damage_reported():
             writer = index.writer(self._index.open(state, check=False))

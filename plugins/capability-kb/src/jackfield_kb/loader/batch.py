@@ -18,7 +18,7 @@ from jackfield_kb.loader import slugs
 from jackfield_kb.loader.documents import Problem
 from jackfield_kb.loader.drafts import LoadedRecord
 from jackfield_kb.loader.file_reader import FileReader
-from jackfield_kb.records.interface import Holder
+from jackfield_kb.records.interface import SourceAndOwner
 
 UNFINISHED = "unfinished:"
 """Prefix of the digest of a file with problems, so that the next load reads it again."""
@@ -46,7 +46,7 @@ class IdClaims:
     drops: list[str]
     """Sources to drop, including missing files whose record another file claims."""
 
-    holders: Mapping[str, Holder]
+    holders: Mapping[str, SourceAndOwner]
     """The current source and owner of each id."""
 
     _taken: dict[str, str] = field(default_factory=dict)

@@ -15,7 +15,15 @@ from jackfield_kb.postgres import passages
 from jackfield_kb.postgres.database import SessionPool
 from jackfield_kb.postgres.leases import SECONDS, Leases
 from jackfield_kb.postgres.schema import Connection
-from jackfield_kb.records.interface import NOWHERE, Changes, Holder, Numbered, Position, Source, SourceRecords
+from jackfield_kb.records.interface import (
+    NOWHERE,
+    Changes,
+    Numbered,
+    Position,
+    Source,
+    SourceAndOwner,
+    SourceRecords,
+)
 from jackfield_kb.records.rows import COLUMNS, digest, from_row, in_microseconds, refuse_doubles, to_row
 from jackfield_kb.records.sqlite import MOST_CHARACTERS
 
@@ -188,7 +196,7 @@ class PostgresRecords:
         )
         return [Source(*row) for row in rows]
 
-    def holders(self, ids: Iterable[str]) -> dict[str, Holder]:
+    def holders(self, ids: Iterable[str]) -> dict[str, SourceAndOwner]:
         """The source and owner of each existing record."""
         rows = self._rows(
             "SELECT id, source, owner, coalesce(host = $2, true) AS is_local "
@@ -196,7 +204,7 @@ class PostgresRecords:
             list(ids),
             socket.gethostname(),
         )
-        return {id_: Holder(uri or NOWHERE, owner, is_local) for id_, uri, owner, is_local in rows}
+        return {id_: SourceAndOwner(uri or NOWHERE, owner, is_local) for id_, uri, owner, is_local in rows}
 
     def counts(self) -> dict[tuple[str, str], int]:
         """The number of records by namespace and type."""

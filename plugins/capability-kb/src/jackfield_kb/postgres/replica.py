@@ -14,7 +14,7 @@ import apsw
 from jackfield_capability_types.knowledge import Record
 
 from jackfield_kb.access import Access
-from jackfield_kb.files import locked
+from jackfield_kb.index_files import locked
 from jackfield_kb.postgres.records import Head, PostgresRecords, StoredRow
 from jackfield_kb.records.interface import Changes, Numbered, Position
 from jackfield_kb.records.rows import COLUMNS

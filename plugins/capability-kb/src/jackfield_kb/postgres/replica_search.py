@@ -11,13 +11,13 @@ from jackfield_capability_types.knowledge import Record, SearchResults
 
 from jackfield_kb.access import Access
 from jackfield_kb.embedders import EmbeddingModel
-from jackfield_kb.engine import IndexFigures, LibraryQuery
 from jackfield_kb.index_worker import Indexer, Progress
 from jackfield_kb.local_search import LocalSearch
 from jackfield_kb.postgres.follower import Follower
 from jackfield_kb.postgres.records import PostgresRecords
 from jackfield_kb.postgres.replica import Replica
 from jackfield_kb.postgres.vector_rescue import VectorRescue
+from jackfield_kb.search_engine import IndexFigures, LibraryQuery
 
 _AT_ONCE = 20_000
 """The number of records copied before they are indexed, so that a new host soon has something to search."""

@@ -16,7 +16,6 @@ from jackfield_capability_types.knowledge import Record, SearchResults
 from jackfield_kb.access import Access
 from jackfield_kb.chunks import key_of
 from jackfield_kb.embedders import EmbeddingModel
-from jackfield_kb.engine import IndexFigures, LibraryQuery
 from jackfield_kb.fulltext.index import stems
 from jackfield_kb.index_worker import Indexer, IndexWorker, Progress
 from jackfield_kb.local_search import state_of
@@ -29,6 +28,7 @@ from jackfield_kb.postgres.schema import Connection
 from jackfield_kb.postgres.vector_rescue import VectorRescue
 from jackfield_kb.query_vectors import QueryVectors
 from jackfield_kb.search import RankedRecord, SearchQuery, by_words, evidence
+from jackfield_kb.search_engine import IndexFigures, LibraryQuery
 
 if TYPE_CHECKING:
     from jackfield_kb.vectors.search import Vector

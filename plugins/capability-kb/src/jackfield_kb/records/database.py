@@ -11,7 +11,7 @@ from pathlib import Path
 import apsw
 
 from jackfield_kb.errors import LibraryError
-from jackfield_kb.files import locked
+from jackfield_kb.index_files import locked
 
 _PATIENCE_MS = 30_000
 """How long a writer waits for another one; a load commits far more often."""

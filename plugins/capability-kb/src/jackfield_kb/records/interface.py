@@ -33,7 +33,7 @@ class Source(NamedTuple):
 SourceRecords = tuple[Source | None, Sequence[Record]]
 
 
-class Holder(NamedTuple):
+class SourceAndOwner(NamedTuple):
     """The source and owner of a record."""
 
     uri: str
@@ -119,7 +119,7 @@ class Records(RecordLog, Protocol):
     def sources(self, collection: str | None) -> list[Source]:
         """The sources of a collection, or all, by URI."""
 
-    def holders(self, ids: Iterable[str]) -> dict[str, Holder]:
+    def holders(self, ids: Iterable[str]) -> dict[str, SourceAndOwner]:
         """The source and owner of each existing record."""
 
     def page(self, after_id: str, most: int) -> list[Record]:

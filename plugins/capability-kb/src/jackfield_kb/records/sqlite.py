@@ -13,7 +13,15 @@ from jackfield_capability_types.knowledge import Record
 from jackfield_kb.access import PERSONAL, Access
 from jackfield_kb.errors import ClaimedTwiceError
 from jackfield_kb.records.database import RecordDatabase
-from jackfield_kb.records.interface import NOWHERE, Changes, Holder, Numbered, Position, Source, SourceRecords
+from jackfield_kb.records.interface import (
+    NOWHERE,
+    Changes,
+    Numbered,
+    Position,
+    Source,
+    SourceAndOwner,
+    SourceRecords,
+)
 from jackfield_kb.records.rows import COLUMNS, digest, from_row, refuse_doubles, to_row
 
 _VALUES = ", ?" * len(COLUMNS.split(","))
@@ -135,13 +143,13 @@ class SqliteRecords:
             )
             return [Source(*row) for row in rows]
 
-    def holders(self, ids: Iterable[str]) -> dict[str, Holder]:
+    def holders(self, ids: Iterable[str]) -> dict[str, SourceAndOwner]:
         """The source and owner of each existing record."""
         found = {}
         with self.database.reading() as db:
             for id_ in ids:
                 for uri, owner in db.execute("SELECT source, owner FROM records WHERE id = ?", (id_,)):
-                    found[id_] = Holder(uri or NOWHERE, owner)
+                    found[id_] = SourceAndOwner(uri or NOWHERE, owner)
         return found
 
     def counts(self) -> dict[tuple[str, str], int]:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from jackfield_kb import scores
+from jackfield_kb import score_fusion
 from jackfield_kb.vectors import binary_quantization as quantization
 from jackfield_kb.vectors.search import RowSelection, Vector, VectorView
 
@@ -85,32 +85,32 @@ class Candidates:
         """Move the query towards the best records."""
         sums = self._sums()
         moved = self._query.copy()
-        for record in np.argsort(-sums, kind="stable")[: scores.PULLING]:
+        for record in np.argsort(-sums, kind="stable")[: score_fusion.PULLING]:
             place = self._best(self._likes, record)
             if self._known[place]:
-                moved += scores.PULL * self._vectors[place]
+                moved += score_fusion.PULL * self._vectors[place]
         self._query = moved / np.linalg.norm(moved)
         self._likes = self._liked()
 
     def ranked(self) -> Iterator[tuple[int, float, int]]:
         """Yield the number, score and best chunk of each relevant record, best first."""
-        sums, both = self._sums(), scores.fused(self._likes, self._matches)
+        sums, both = self._sums(), score_fusion.fused(self._likes, self._matches)
         matches = np.maximum.reduceat(self._matches, self._starts)
         for record in np.argsort(-sums, kind="stable"):
-            score = scores.HYBRID(float(sums[record]))
-            if score >= scores.NOISE or matches[record]:
+            score = score_fusion.HYBRID(float(sums[record]))
+            if score >= score_fusion.NOISE or matches[record]:
                 shown = self._keys[self._best(both, record)]
                 yield int(self._numbers[record]), score, int(shown)
 
     def _sums(self) -> Vector:
         """For each record the sum of its best similarity and its best match, of any chunks."""
         likes = np.maximum.reduceat(self._likes, self._starts)
-        return scores.fused(likes, np.maximum.reduceat(self._matches, self._starts))
+        return score_fusion.fused(likes, np.maximum.reduceat(self._matches, self._starts))
 
     def _liked(self) -> Vector:
         cosines = quantization.cosines(self._vectors, self._query)
-        likes = scores.similarity(cosines, self._average())
-        found: Vector = np.where(self._known, likes, scores.expected_similarity(self._matches))
+        likes = score_fusion.similarity(cosines, self._average())
+        found: Vector = np.where(self._known, likes, score_fusion.expected_similarity(self._matches))
         return found
 
     def _average(self) -> float:

@@ -117,7 +117,7 @@ NEVER = np.iinfo(np.int64).min
 """The stored time of a record without a date."""
 
 
-class VectorState(NamedTuple):
+class VectorIndexState(NamedTuple):
     """The content of `current.json`."""
 
     folder: str
@@ -135,7 +135,7 @@ class VectorIndex(Generations):
 
     format = 1
 
-    def state(self) -> VectorState | None:
+    def state(self) -> VectorIndexState | None:
         """Read the state of the index; None if there is no index, `DamagedIndexError` if it is unreadable."""
         said = self._said()
         if said is None:
@@ -143,23 +143,23 @@ class VectorIndex(Generations):
         try:
             said["position"] = Position(*said["position"])
             said["extents"] = {name: Extent(*extent) for name, extent in said["extents"].items()}
-            return VectorState(**said)
+            return VectorIndexState(**said)
         except (KeyError, TypeError, AttributeError) as error:
             raise incomplete(error) from None
 
-    def columns(self, state: VectorState) -> Columns:
+    def columns(self, state: VectorIndexState) -> Columns:
         """The files of a state."""
         return Columns(self.folder / state.folder)
 
-    def start_rebuild(self, model: str) -> VectorState:
+    def start_rebuild(self, model: str) -> VectorIndexState:
         """Create a folder for a rebuild; it is used once a state is recorded."""
-        return VectorState(self._new_generation(), model, 0, 0, Position(), {}, complete=False)
+        return VectorIndexState(self._new_generation(), model, 0, 0, Position(), {}, complete=False)
 
-    def record(self, state: VectorState) -> None:
+    def record(self, state: VectorIndexState) -> None:
         """Publish a state."""
         self._say(state._asdict())
 
-    def tidy(self, state: VectorState) -> None:
+    def tidy(self, state: VectorIndexState) -> None:
         """Remove folders that are no longer used."""
         self._keep_only(state.folder)
 
@@ -201,7 +201,7 @@ class Rows(NamedTuple):
     vectors: NDArray[np.float32]
 
 
-def added(files: Columns, state: VectorState, rows: Rows) -> VectorState:
+def added(files: Columns, state: VectorIndexState, rows: Rows) -> VectorIndexState:
     """Append rows; the returned state is valid once it is recorded."""
     names = FacetNames(files.read(state.extents, NAMES).tobytes())
     additions = _facets(rows, names, state.rows)
@@ -238,7 +238,7 @@ def _facets(rows: Rows, names: FacetNames, first: int) -> dict[str, NDArray[Any]
     }
 
 
-def with_signs(files: Columns, state: VectorState) -> VectorState:
+def with_signs(files: Columns, state: VectorIndexState) -> VectorIndexState:
     """Add the binary codes of blocks that are now complete; the first one fixes the centre."""
     extents = state.extents
     width = quantization.words(state.dimensions) * quantization.BLOCK
@@ -258,7 +258,7 @@ _ORDINAL = np.uint64(16)
 _ROWS_AT_ONCE = 16 * quantization.BLOCK
 
 
-def too_many_dead(files: Columns, state: VectorState) -> bool:
+def too_many_dead(files: Columns, state: VectorIndexState) -> bool:
     """Return whether enough rows are removed that compaction pays off."""
     removed = files.read(state.extents, REMOVED)
     if len(removed) < quantization.BLOCK // 4:
@@ -267,7 +267,7 @@ def too_many_dead(files: Columns, state: VectorState) -> bool:
     return bool(dead.mean() > _WORTH_IT)
 
 
-def compacted(index: VectorIndex, state: VectorState) -> VectorState:
+def compacted(index: VectorIndex, state: VectorIndexState) -> VectorIndexState:
     """Copy the rows of existing records to a new folder."""
     old = index.columns(state)
     removed = old.read(state.extents, REMOVED)

@@ -14,7 +14,7 @@ from jackfield_kb.errors import DamagedIndexError, EmbeddingFailedError
 from jackfield_kb.index_worker import Count, IncrementalIndex, Notice
 from jackfield_kb.records.interface import Numbered, Position, RecordLog
 from jackfield_kb.vectors import index
-from jackfield_kb.vectors.index import Rows, VectorIndex, VectorState, added, compacted, too_many_dead
+from jackfield_kb.vectors.index import Rows, VectorIndex, VectorIndexState, added, compacted, too_many_dead
 
 _SECONDS, _MOST_ROWS = 4.0, 8_192
 """Limits of work between two saves, which a crash can lose."""
@@ -26,7 +26,7 @@ _AT_ONCE = 48
 """The number of texts embedded at once."""
 
 
-class VectorIndexer(IncrementalIndex[VectorState]):
+class VectorIndexer(IncrementalIndex[VectorIndexState]):
     """Updates the vector index."""
 
     def __init__(self, log: RecordLog, index: VectorIndex, embedder: EmbeddingModel, notice: Notice) -> None:
@@ -34,13 +34,13 @@ class VectorIndexer(IncrementalIndex[VectorState]):
         self._index = index
         self._embedder = embedder
 
-    def _begun(self) -> VectorState:
+    def _begun(self) -> VectorIndexState:
         return self._index.start_rebuild(self._embedder.model)
 
     def _discard(self) -> None:
         self._index.discard()
 
-    def _usable(self) -> VectorState | None:
+    def _usable(self) -> VectorIndexState | None:
         try:
             state = self._index.state()
             if state is not None and state.model != self._embedder.model:
@@ -55,7 +55,7 @@ class VectorIndexer(IncrementalIndex[VectorState]):
             return None
         return state
 
-    def _fill(self, state: VectorState, count: Count, *, publish: bool) -> None:
+    def _fill(self, state: VectorIndexState, count: Count, *, publish: bool) -> None:
         before = state.position
         target, gone = self._log.changes(before)
         state = self._struck_out(state, gone)
@@ -103,12 +103,12 @@ class VectorIndexer(IncrementalIndex[VectorState]):
         rows = np.concatenate([*self._embedded([text for each in texts for text in each], count)])
         return np.split(rows, np.cumsum([len(each) for each in texts])[:-1])
 
-    def _struck_out(self, state: VectorState, gone: Sequence[int]) -> VectorState:
+    def _struck_out(self, state: VectorIndexState, gone: Sequence[int]) -> VectorIndexState:
         numbers = np.array([number for number in gone if number <= state.position.number], np.uint64)
         files = self._index.columns(state)
         return state._replace(extents=files.append(state.extents, {index.REMOVED: numbers}))
 
-    def _with(self, state: VectorState, rows: Rows) -> VectorState:
+    def _with(self, state: VectorIndexState, rows: Rows) -> VectorIndexState:
         dimensions = rows.vectors.shape[1]
         if state.dimensions not in (0, dimensions):
             raise EmbeddingFailedError(

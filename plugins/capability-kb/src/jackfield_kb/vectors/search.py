@@ -18,7 +18,7 @@ from jackfield_kb.errors import DamagedIndexError
 from jackfield_kb.records.rows import in_microseconds
 from jackfield_kb.vectors import binary_quantization as quantization
 from jackfield_kb.vectors import index
-from jackfield_kb.vectors.index import NEVER, Columns, FacetNames, VectorIndex, VectorState
+from jackfield_kb.vectors.index import NEVER, Columns, FacetNames, VectorIndex, VectorIndexState
 
 _SPARSE = 5
 """If fewer than one row in this many is selected, picking rows is faster than scanning all."""
@@ -97,7 +97,7 @@ class MaskCache:
 class Facets:
     """Selects rows by scope, type, tag and date in one state of the index."""
 
-    def __init__(self, files: Columns, state: VectorState, grown: MaskCache) -> None:
+    def __init__(self, files: Columns, state: VectorIndexState, grown: MaskCache) -> None:
         self._rows = state.rows
         self._grown = grown
         self._scopes = files.read(state.extents, index.SCOPES)
@@ -270,7 +270,7 @@ class VectorReader:
 class VectorView:
     """One immutable state of the index."""
 
-    def __init__(self, files: Columns, state: VectorState, grown: MaskCache) -> None:
+    def __init__(self, files: Columns, state: VectorIndexState, grown: MaskCache) -> None:
         self.rows = state.rows
         self.position = state.position
         self.complete = state.complete

@@ -16,7 +16,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from jackfield import ToolError
-from jackfield.files import acquire_lock
+from jackfield.atomic_files import acquire_lock
 
 from jackfield_workspace.files import tool_errors
 from jackfield_workspace.files.paths import Parts

@@ -261,7 +261,7 @@ async def _resolve_confirmation(
     quiet: bool,
 ) -> CallResult:
     """Ask for confirmation if the tool needs it; without a terminal the call stays pending."""
-    from jackfield.outcomes import CallState, state_of
+    from jackfield.call_states import CallState, state_of
 
     waits = answer.key and state_of(answer.wire) is CallState.WAITING
     pending = await runtime.confirmations.for_call(session.id, answer.key) if waits else None

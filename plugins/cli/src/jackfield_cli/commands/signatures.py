@@ -177,7 +177,7 @@ def verify(
 
 def _verify(path: Path, sources: tuple[str, ...], threshold: int) -> Verification:
     from jackfield.contract.snapshot import read_registry
-    from jackfield.signatures.envelope import envelope_path, read_envelope
+    from jackfield.signatures.dsse_envelope import envelope_path, read_envelope
     from jackfield.signatures.verification import verify as verify_envelope
 
     trusted = _trusted(sources, threshold)
@@ -187,7 +187,7 @@ def _verify(path: Path, sources: tuple[str, ...], threshold: int) -> Verificatio
 def _verify_experiments(path: Path, sources: tuple[str, ...], threshold: int) -> Verification:
     from jackfield.experiments.definition import MAX_BYTES, ExperimentsError, ExperimentsFile
     from jackfield.experiments.signed_versions import UNSIGNED
-    from jackfield.signatures.envelope import SignatureError, envelope_path, read_bounded, read_envelope
+    from jackfield.signatures.dsse_envelope import SignatureError, envelope_path, read_bounded, read_envelope
     from jackfield.signatures.verification import verify_experiments
 
     try:
@@ -200,7 +200,7 @@ def _verify_experiments(path: Path, sources: tuple[str, ...], threshold: int) ->
 
 
 def _trusted(sources: tuple[str, ...], threshold: int) -> tuple[PublicKey, ...]:
-    from jackfield.signatures.envelope import SignatureError
+    from jackfield.signatures.dsse_envelope import SignatureError
     from jackfield.signatures.public_keys import read_public_keys
 
     trusted = read_public_keys(sources)

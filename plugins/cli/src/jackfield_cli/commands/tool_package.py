@@ -123,7 +123,7 @@ def _fix(projects: list[Path], *, dry_run: bool) -> None:
     """Fix the files of projects, and print the changes as a diff, to stderr because of --json."""
     from difflib import unified_diff
 
-    from jackfield.files import write_atomically
+    from jackfield.atomic_files import write_atomically
     from jackfield_builder.mechanical_fixes import fix_project
     from jackfield_builder.tool_sources import locate_project
 

@@ -10,7 +10,7 @@ from jackfield_cli.store_access import with_store
 from jackfield_cli.terminal import print_json
 
 if TYPE_CHECKING:
-    from jackfield.hosts import HostReport
+    from jackfield.host_reports import HostReport
     from jackfield.settings import Settings
     from jackfield.store import Store
 
@@ -27,7 +27,7 @@ def hosts(settings: Settings, as_json: bool) -> None:
     from jackfield_host.endpoints.hosts import host_wire, sums
 
     async def read(store: Store) -> tuple[list[HostReport], float]:
-        from jackfield.hosts import read_reports
+        from jackfield.host_reports import read_reports
 
         return await read_reports(store), store.now()
 

@@ -127,7 +127,7 @@ def serve_deployment(
     from jackfield.store import StoreUnavailableError
 
     from jackfield_host.logs import configure_logging
-    from jackfield_host.server import run
+    from jackfield_host.uvicorn_server import run
 
     if deployment.faults:
         # The start continues only to find the other faults; its log would be misleading.

@@ -151,7 +151,7 @@ def prune(settings: Settings, older_than: float | None, session_id: str | None, 
 
 async def _sessions_and_hosts(store: Store) -> tuple[list[StoredSession], dict[str, str]]:
     """Return all sessions, and the name of the host of each one that is live."""
-    from jackfield.hosts import HostDirectory
+    from jackfield.host_reports import HostDirectory
     from jackfield_sessions.archive import all_sessions
     from jackfield_sessions.owners import live_sessions
 

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any
 import orjson
 from jackfield import ErrorType
 from jackfield.call_events import MAX_CHARACTERS
+from jackfield.call_states import CallState, in_doubt, state_of
 from jackfield.confirmation import PendingConfirmation
 from jackfield.contract.tool import Failure, ToolCall
 from jackfield.ledger import CallStatus, is_stable, stable_key
 from jackfield.orchestrator import CallResult
-from jackfield.outcomes import CallState, in_doubt, state_of
 from jackfield.protocol.close_codes import UNKNOWN_SESSION
 from jackfield.protocol.codec import to_wire
 from jackfield.session.session import Session, SessionFormatError

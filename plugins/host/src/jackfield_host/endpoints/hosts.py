@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
-from jackfield.hosts import HostReport
+from jackfield.host_reports import HostReport
 from starlette.responses import JSONResponse, Response
 
 from jackfield_host.endpoint import OPERATORS_ONLY, Endpoint, RequestContext, ResponseForm

@@ -13,9 +13,9 @@ from collections.abc import Iterable, Mapping, Sized
 from typing import Any, Protocol, runtime_checkable
 
 import orjson
+from jackfield.call_states import state_of
 from jackfield.ledger import DoubtfulCall
 from jackfield.orchestrator import Observer
-from jackfield.outcomes import state_of
 from jackfield.registry.registry import Registry
 from starlette.responses import JSONResponse, Response
 

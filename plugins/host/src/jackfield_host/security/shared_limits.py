@@ -14,7 +14,7 @@ from collections import OrderedDict
 from time import monotonic
 from urllib.parse import quote
 
-from jackfield.hosts import HostDirectory
+from jackfield.host_reports import HostDirectory
 from jackfield.store import Store
 
 from jackfield_host.security.limits import TokenBucket, UserTokenBuckets

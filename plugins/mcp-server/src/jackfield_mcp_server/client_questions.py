@@ -1,0 +1,108 @@
+"""What a tool asks while it runs, as requests to an MCP client: a form for its user, a text of its model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import mcp_types as t
+from jackfield.contract.context import UNANSWERED, ModelAnswer, ModelRequest, UserAnswer, UserQuestion
+from jackfield.registry.arguments import Arguments
+from jackfield_sessions.forms import FormError, encode
+from pydantic import ValidationError
+
+from jackfield_mcp_server.caller import Context
+
+Json = dict[str, Any]
+Kind = Literal["elicitation", "sampling"]
+
+_PRIMITIVES = frozenset({"string", "number", "integer", "boolean"})
+
+
+def answerable(ctx: Context) -> frozenset[Kind]:
+    """Return what a client can be asked: its user with a form, and its model."""
+    capabilities = ctx.session.client_capabilities
+    if capabilities is None:
+        return frozenset()
+    kinds: set[Kind] = set()
+    declared = capabilities.elicitation
+    # A client that names no mode supports forms.
+    if declared is not None and (declared.form is not None or declared.url is None):
+        kinds.add("elicitation")
+    if capabilities.sampling is not None:
+        kinds.add("sampling")
+    return frozenset(kinds)
+
+
+def kind_of(request: Json) -> Kind:
+    """Return which capability of the client a request needs."""
+    return "elicitation" if request["method"] == "elicitation/create" else "sampling"
+
+
+def form_request(question: UserQuestion) -> Json | None:
+    """Return a question to the user as a request; None if MCP has no form for its schema."""
+    properties = question.parameters.get("properties")
+    if not isinstance(properties, Mapping) or not all(map(_is_field, properties.values())):
+        return None
+    shown = ("type", "properties", "required")
+    schema = {name: value for name, value in question.parameters.items() if name in shown}
+    # `mode` is not in the first version with elicitation, in which forms are the only mode.
+    return {
+        "method": "elicitation/create",
+        "params": {"message": question.message, "requestedSchema": {**schema, "type": "object"}},
+    }
+
+
+def _is_field(schema: Any) -> bool:
+    """Return whether a field is a primitive value or one or several choices, which is all MCP allows."""
+    if not isinstance(schema, Mapping):
+        return False
+    if schema.get("type") == "array":
+        items = schema.get("items")
+        return isinstance(items, Mapping) and ("enum" in items or "anyOf" in items)
+    return schema.get("type") in _PRIMITIVES
+
+
+def text_request(request: ModelRequest) -> Json:
+    """Return a request for a text of the client's model."""
+    messages = [{"role": who, "content": {"type": "text", "text": text}} for who, text in request.messages]
+    params: Json = {"messages": messages, "maxTokens": request.max_tokens}
+    if request.instructions:
+        params["systemPrompt"] = request.instructions
+    return {"method": "sampling/createMessage", "params": params}
+
+
+def user_answer(request: Json, response: Any) -> UserAnswer | None:
+    """Return what the user did with a form; None if the values do not fit its schema."""
+    try:
+        given = t.ElicitResult.model_validate(response)
+    except ValidationError:
+        return None
+    if given.action == "cancel":
+        return UNANSWERED
+    if given.action == "decline":
+        return UserAnswer("dismissed")
+    values = given.content or {}
+    try:
+        encode("", values, Arguments({**request["params"]["requestedSchema"], "additionalProperties": False}))
+    except FormError:
+        return None
+    return UserAnswer("submitted", values)
+
+
+def model_answer(response: Any) -> ModelAnswer | None:
+    """Return the text in a client's response; None if there is none."""
+    try:
+        given = t.CreateMessageResult.model_validate(response)
+    except ValidationError:
+        return None
+    if not isinstance(given.content, t.TextContent) or not given.content.text.strip():
+        return None
+    return ModelAnswer(given.content.text.strip(), given.stop_reason == "maxTokens")
+
+
+def is_usable(request: Json, response: Any) -> bool:
+    """Return whether a response answers a request; otherwise the client is asked again."""
+    if kind_of(request) == "elicitation":
+        return user_answer(request, response) is not None
+    return model_answer(response) is not None

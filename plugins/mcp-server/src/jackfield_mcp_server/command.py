@@ -1,0 +1,60 @@
+"""`jackfield mcp`: serves one MCP client over stdio."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import click
+from jackfield_host.commands.deployment import with_deployment
+
+if TYPE_CHECKING:
+    from jackfield_host.commands.deployment import DeploymentSettings
+
+
+@click.command()
+@click.option("--user", default="local", show_default=True, help="The user that calls are made for.")
+@click.option("--role", "roles", multiple=True, help="A role of that user; may be repeated.")
+@click.option(
+    "--log-level",
+    type=click.Choice(["debug", "info", "warning", "error"]),
+    default="warning",
+    show_default=True,
+    help="How much is written to stderr.",
+)
+@with_deployment
+def mcp(load: Callable[..., DeploymentSettings], user: str, roles: tuple[str, ...], log_level: str) -> None:
+    """Serve the tools to an MCP client over stdin and stdout.
+
+    An MCP client starts this command itself; it ends when the client closes stdin. All policies apply, as on
+    a host. Confirmation cards are shown by a host that uses the same store: set `public_url` in
+    [endpoints.mcp] to its address.
+    """
+    _serve(load(provider="none", log_level=log_level), user, frozenset(roles))
+
+
+def _serve(deployment: DeploymentSettings, user: str, roles: frozenset[str]) -> None:
+    import asyncio
+    import os
+
+    from jackfield.contract.snapshot import SnapshotError
+    from jackfield.registry.registry import RegistryError
+    from jackfield.settings import SettingsError
+    from jackfield.store import StoreUnavailableError
+    from jackfield_host.logs import configure_logging
+    from jackfield_host.settings import is_valid_name
+    from jackfield_sessions.admission import Identity
+
+    from jackfield_mcp_server.stdio import serve_stdio
+
+    for name in (user, *roles):
+        if not is_valid_name(name):
+            raise click.BadParameter(f"{name!r} cannot be the name of a user or a role")
+    configure_logging(deployment.host, deployment.document, os.environ)
+    served: Any = serve_stdio(deployment, Identity(user, roles))
+    try:
+        asyncio.run(served)
+    except (SnapshotError, RegistryError, SettingsError, StoreUnavailableError) as error:
+        raise click.ClickException(str(error)) from None
+    except KeyboardInterrupt:
+        raise click.exceptions.Exit(130) from None
