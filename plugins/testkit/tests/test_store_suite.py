@@ -20,7 +20,7 @@ from jackfield_testkit.store.harness import StoreHarness
 from jackfield_testkit.suite import suite_tests
 
 DOCS = Path(__file__).parents[3] / "docs"
-PAGE = (DOCS / "store.md").read_text("utf-8") if DOCS.is_dir() else ""
+PAGE = (DOCS / "store-protocol.md").read_text("utf-8") if DOCS.is_dir() else ""
 needs_pages = pytest.mark.skipif(not DOCS.is_dir(), reason="the docs are only in the repository")
 TESTS = suite_tests(StoreContractTests)
 OPENER = f"{__name__}:open_in_memory"
