@@ -44,7 +44,7 @@ def test_the_capability_shown_to_authors_passes_its_tests(tmp_path: Path) -> Non
 
 def test_the_streaming_handler_shown_to_authors_shows_its_parts_and_then_answers() -> None:
     handler: dict[str, Any] = {}
-    exec(compile(modules("authoring.md")["parcel_status.py"], "parcel_status.py", "exec"), handler)
+    exec(compile(modules("handlers.md")["parcel_status.py"], "parcel_status.py", "exec"), handler)
     execute: Any = as_handler(handler["execute"])
     context = ToolTestContext()
     answer = asyncio.run(execute({"numbers": ["A1", "A2"]}, context))

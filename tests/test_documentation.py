@@ -189,9 +189,9 @@ def test_the_tool_shown_to_authors_passes_every_check_and_its_own_tests(tmp_path
     tested = run_in(project, "-m", "pytest", "-q", "-p", "no:cacheprovider")
     assert tested.returncode == 0, tested.stdout
 
-    # The typed handler of the same page gives the same tool without the two schemas in the file.
+    # The typed handler of the next page gives the same tool without the two schemas in the file.
     typed = r"^```python\n([^`]*async def execute\(args: BookTable.*?)^```$"
-    (text,) = re.findall(typed, page("authoring.md"), re.MULTILINE | re.DOTALL)
+    (text,) = re.findall(typed, page("handlers.md"), re.MULTILINE | re.DOTALL)
     (source / "handler.py").write_text(text, "utf-8")
     agrees = run_in(project, "-m", "jackfield_cli", "schema", ".")
     assert agrees.returncode == 0, agrees.stdout + agrees.stderr
