@@ -1,4 +1,4 @@
-"""docs/testkit.md is complete, and its example and the test of the template run."""
+"""docs/testkit.md is complete, and its example, that of the README and the test of the template run."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ DOCS = Path(__file__).parents[3] / "docs"
 if not DOCS.is_dir():
     pytest.skip("the docs are only in the repository", allow_module_level=True)
 PAGE = (DOCS / "testkit.md").read_text("utf-8")
+README = Path(__file__).parents[1] / "README.md"
 
 
 @pytest.fixture
@@ -47,8 +48,9 @@ def run_tests(project: Path) -> str:
     return done.stdout
 
 
-def test_example_runs(reading_time: Path) -> None:
-    (example,) = re.findall(r"^```python\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)[:1]
+@pytest.mark.parametrize("page", [DOCS / "testkit.md", README], ids=lambda page: page.name)
+def test_example_runs(page: Path, reading_time: Path) -> None:
+    (example,) = re.findall(r"^```python\n(.*?)^```$", page.read_text("utf-8"), re.DOTALL | re.MULTILINE)[:1]
     (reading_time / "tests" / "test_reading_time.py").write_text(example)
     run_tests(reading_time)
 
