@@ -38,12 +38,12 @@ def test_a_page_that_differs_from_the_declarations_is_stale() -> None:
 
 
 def test_the_settings_example_for_authors_is_read_as_documented() -> None:
-    page = (ROOT / "docs" / "hooks.md").read_text("utf-8").partition("## Offer settings")[2]
+    page = (ROOT / "docs" / "offer-settings.md").read_text("utf-8")
     (example,) = re.findall(r"^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
     imports = "from dataclasses import dataclass\nfrom typing import Annotated\n"
     imports += "from jackfield.settings import *\n"
     defined: dict[str, Any] = {}
-    exec(compile(imports + example, "docs/hooks.md", "exec", dont_inherit=True), defined)
+    exec(compile(imports + example, "docs/offer-settings.md", "exec", dont_inherit=True), defined)
     mail = defined["MailSettings"]
     with pytest.raises(SettingsError) as raised:
         parse_settings(mail, {"most": 0, "folder": [], "password": "hunter2"}, "[capabilities.mail]")

@@ -1,4 +1,4 @@
-"""docs/http.md documents every endpoint with its parameters and statuses, and its examples work."""
+"""The HTTP pages document every endpoint with its parameters and statuses, and their examples work."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from jackfield_scripted import ScriptedCall, ScriptedModel
 DOCS = Path(__file__).parents[3] / "docs"
 if not DOCS.is_dir():
     pytest.skip("the pages are in the repository only", allow_module_level=True)
-PAGE = (DOCS / "http.md").read_text("utf-8")
+PAGE = "\n".join((DOCS / name).read_text("utf-8") for name in ("http.md", "http-operations.md"))
 
 TOOLS = {
     "count_words": ("plain", {}),
