@@ -161,6 +161,28 @@ def test_a_validation_error_does_not_repeat_a_long_value(arguments: dict[str, An
     assert len(violation.message) < 500
 
 
+@pytest.mark.parametrize(
+    ("given", "path", "names"),
+    [
+        ({"text": "secret"}, "/", "'text' was"),
+        ({"text": "secret", "n": 1}, "/", "'text', 'n' were"),
+        ({"inner": {"deep": "secret"}}, "/inner", "'deep' was"),
+    ],
+    ids=["one", "two", "nested"],
+)
+def test_an_unexpected_argument_of_an_object_without_properties_is_named(
+    given: dict[str, Any], path: str, names: str
+) -> None:
+    closed = {"type": "object", "additionalProperties": False}
+    parameters = {**closed, "properties": {"inner": closed}} if "inner" in given else closed
+    (violation,) = Arguments(parameters).violations(given)
+    assert violation == (
+        path,
+        f"Additional properties are not allowed ({names} unexpected)",
+        "additionalProperties",
+    )
+
+
 # Parsing
 
 

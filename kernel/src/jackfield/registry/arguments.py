@@ -52,13 +52,20 @@ def violations(
     """
     return sorted(
         Violation(
-            pointer(*error.instance_path), _message(error) + _suggestion(error, schema), _keyword(error)
+            pointer(*error.instance_path),
+            _message(error, instance) + _suggestion(error, schema),
+            _keyword(error),
         )
         for error in validator.iter_errors(instance)
     )
 
 
-def _message(error: jsonschema_rs.ValidationError) -> str:
+def _message(error: jsonschema_rs.ValidationError, instance: Any) -> str:
+    if isinstance(error.kind, jsonschema_rs.ValidationErrorKind.FalseSchema) and error.schema_path[-1:] == [
+        "additionalProperties"
+    ]:
+        # For an object without properties, the validator names a value instead of the unexpected members.
+        return shortened(_unexpected_members(error, instance))
     options = getattr(error.kind, "options", None)
     if isinstance(options, list) and len(options) <= 50:
         # List all options, because the model can only choose from what it sees.
@@ -67,6 +74,13 @@ def _message(error: jsonschema_rs.ValidationError) -> str:
         )
     example = _EXAMPLES.get(getattr(error.kind, "format", ""))
     return shortened(error.message) + (f", such as {example}" if example else "")
+
+
+def _unexpected_members(error: jsonschema_rs.ValidationError, instance: Any) -> str:
+    for part in error.instance_path:
+        instance = instance[part]
+    names, verb = ", ".join(map(repr, instance)), "was" if len(instance) == 1 else "were"
+    return f"Additional properties are not allowed ({names} {verb} unexpected)"
 
 
 def shortened(text: str) -> str:
