@@ -543,7 +543,7 @@ def jackfield_capabilities():
         (argument(type="int"), "'int' is not a type; did you mean 'integer'?"),
         (argument(type="float"), "'float' is not a type; the types are array, boolean, integer, null"),
         (schema(requires=["calender"]), "'calender'; did you mean 'calendar'?"),
-        ({"handler": "def execute(args, *, ctx): ...\n"}, "it takes args, *, ctx"),
+        ({"handler": "def execute(args, *, ctx): ...\n"}, "execute takes args, *, ctx"),
         (
             guide('# echo\n\n## Examples\n\nSay hello.\n\n```json\n{"text": "hello"}\n```\n'),
             "no paragraph outside headings, lists and code",
@@ -581,6 +581,111 @@ def test_two_projects_that_claim_one_id_are_both_named(project: Callable[..., Pa
     findings = site.run_json("validate", str(second.parent))["findings"]
     codes = {finding["code"]: finding["message"] for finding in findings}
     assert str(second) in codes[CheckCode.TOOL_ID_TAKEN.id]
+
+
+TYPED = """from dataclasses import dataclass
+from typing import Annotated
+from jackfield import ok
+
+
+@dataclass
+class Words:
+    text: Annotated[str, "What to say."]
+
+
+async def execute(args: Words, ctx):
+    return ok({})
+"""
+
+
+@pytest.mark.parametrize(
+    ("handler", "code", "hint"),
+    [
+        (TYPED.replace("ok({})", "ok({"), CheckCode.BAD_SYNTAX, "fix the syntax"),
+        (
+            TYPED.replace("async def", "def").replace("return ok", "await ok"),
+            CheckCode.BAD_SYNTAX,
+            "fix the syntax",
+        ),
+        (TYPED.replace("import ok", "import okay"), CheckCode.IMPORT_RAISES, "fix the error"),
+        (TYPED.replace("(args: Words, ctx)", "(args: Words)"), CheckCode.BAD_SIGNATURE, "define it as"),
+        (f"import fab_gone\n{TYPED}", CheckCode.IMPORT_RAISES, "install the missing module; if it is not in"),
+        (f"import words\n{TYPED}", CheckCode.IMPORT_RAISES, "import it as `fab_echo.words`"),
+    ],
+    ids=["bracket", "await", "import", "signature", "missing module", "own module"],
+)
+def test_a_handler_whose_types_cannot_be_read_is_the_only_finding(
+    site: Any, handler: str, code: CheckCode, hint: str
+) -> None:
+    folder = site.tool(
+        "echo", schema={"parameters": ...}, guide=example('{"text": "x"}')["guide"], handler=handler
+    )
+    (folder / "words.py").write_text("X = 1\n")
+    (finding,) = site.run_json("build")["findings"]
+    assert finding["code"] == code.id
+    assert hint in finding["hint"]
+
+
+def test_types_that_were_not_read_are_reported_next_to_other_errors(site: Any) -> None:
+    site.tool(
+        "echo",
+        schema={"parameters": ..., "category": "magic"},
+        guide=example('{"text": "x"}')["guide"],
+        handler=TYPED,
+    )
+    codes = {finding["code"] for finding in site.run_json("build", "--no-import")["findings"]}
+    assert codes == {CheckCode.FIELD_VALUE.id, CheckCode.TYPES_UNREAD.id}
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "finding"),
+    [
+        (
+            "schema",
+            '{\n  // the contract\n  "category": "utility"}',
+            (CheckCode.BAD_JSON, "remove the comment; JSON has none"),
+        ),
+        ("schema", "{'category': 'utility'}", (CheckCode.BAD_JSON, "write strings in double quotes")),
+        (
+            "schema",
+            {"parameters": {"text": {"type": "string"}}},
+            (CheckCode.UNKNOWN_KEYWORD, "move it under `properties`"),
+        ),
+        (
+            "schema",
+            argument(required=True)["schema"],
+            (CheckCode.BAD_SCHEMA, "list the names of the required"),
+        ),
+        (
+            "schema",
+            {"family": "echo", "tools": {}},
+            (CheckCode.FIELD_UNKNOWN, 'declare the package in [project.entry-points."jackfield.families"]'),
+        ),
+        (
+            "handler",
+            "async def execute(args, ctx): return ctx.agentz.all()\n",
+            (CheckCode.UNDECLARED_CAPABILITY, "write the same name in the handler and in `requires`"),
+        ),
+        (
+            "handler",
+            "async def execute(args, ctx): return ctx.sesion.user\n",
+            (CheckCode.UNDECLARED_CAPABILITY, "correct the name, or add 'sesion'"),
+        ),
+    ],
+    ids=["comment", "quotes", "no properties", "required", "family", "capability", "context"],
+)
+def test_the_hint_fits_the_mistake(site: Any, file: str, text: Any, finding: tuple[CheckCode, str]) -> None:
+    files = {"schema": {"requires": ["agents"]}, file: text}
+    site.tool("echo", **files)
+    hints = [each["hint"] for each in site.run_json("build")["findings"] if each["code"] == finding[0].id]
+    assert [hint for hint in hints if finding[1] in hint] == hints[:1]
+
+
+def test_the_lines_of_a_file_are_reported_in_order(site: Any) -> None:
+    block = '```json\n{"text": 1}\n```\n\n'
+    site.tool("echo", guide=f"# echo\n\nSays it.\n\n{block * 3}")
+    paths = [each["path"] for each in site.run_json("build")["findings"]]
+    assert paths == ["line 6", "line 10", "line 14"]
 
 
 def test_an_exception_whose_str_fails_is_still_reported(site: Any) -> None:

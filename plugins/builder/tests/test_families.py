@@ -312,6 +312,29 @@ def test_a_similar_name_is_suggested(site: SitePackages) -> None:
     assert messages["JF706"].endswith("is named list_orders; is it misspelled as list_ordrs?")
 
 
+def test_a_hint_names_the_function_and_the_heading(site: SitePackages) -> None:
+    shop(
+        site,
+        guide__md=GUIDE.replace("# list_orders", "## list_orders"),
+        handler__py=HANDLER.replace("def get_order(args, ctx)", "def get_order(order)"),
+    )
+    found = {each.code.id: each for each in build(Settings(allow=("fab-*",)), import_handlers=False).findings}
+    assert found["JF703"].message == "get_order takes order"
+    assert found["JF703"].hint == "define it as `async def get_order(args, ctx)`"
+    assert found["JF608"].message.endswith(", but line 9 has it as a heading of a lower level")
+    assert "`# list_orders`" in found["JF608"].hint
+
+
+def test_the_schema_of_a_single_tool_declared_as_a_family_is_one_finding(site: SitePackages) -> None:
+    site.family(
+        "shop",
+        {"schema.json": {"category": "utility"}, "guide.md": "# Shop\n\nSells.\n", "handler.py": HANDLER},
+    )
+    (finding,) = build(Settings(allow=("fab-*",)), import_handlers=False).findings
+    assert (finding.code, finding.path) == (CheckCode.FIELD_UNKNOWN, "/category")
+    assert '[project.entry-points."jackfield.tools"]' in finding.hint
+
+
 def test_types_that_disagree_with_a_definition_name_the_definition(site: SitePackages) -> None:
     typed = """from dataclasses import dataclass
 from typing import Annotated

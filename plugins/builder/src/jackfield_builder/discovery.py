@@ -109,7 +109,11 @@ def plugin_findings(plugins: Plugins) -> Iterator[Finding]:
     """Yield a finding for each error in a loaded plugin."""
     for error in plugins.faults:
         entry = error.plugin
-        yield Finding(_PLUGIN_CODES[error.kind], error.message, entry.distribution, entry.name)
+        message, hint = f"{entry.value}: {error.message}", ""
+        # Not a module that the plugin's own code fails to import.
+        if error.message == f"ModuleNotFoundError: No module named {entry.value.partition(':')[0]!r}":
+            hint = f"correct the entry point {entry.name!r} of {PLUGINS!r} in pyproject.toml"
+        yield Finding(_PLUGIN_CODES[error.kind], message, entry.distribution, entry.name, hint=hint)
 
 
 def _unmatched_patterns(selection: Selection, entries: Iterable[EntryPoint]) -> Iterator[Finding]:

@@ -5,6 +5,7 @@ Codes are stable: docs/checks.md documents them, programs match on them, and non
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum, StrEnum
@@ -264,7 +265,7 @@ class CheckCode(Enum):
     CAPABILITY_MISSING = _warning(
         "JF407",
         "no plugin provides a required capability",
-        "install a plugin that provides it; until then the tool is withheld",
+        "install a plugin that provides it, or add one to this distribution; until then the tool is withheld",
     )
     UNENFORCED = _warning(
         "JF408",
@@ -388,7 +389,9 @@ class CheckCode(Enum):
         "JF702", "the handler has no execute", "define `async def execute(args, ctx)` at the top level"
     )
     BAD_SIGNATURE = _Rule(
-        "JF703", "execute cannot be called with (args, ctx)", "define it as `async def execute(args, ctx)`"
+        "JF703",
+        "the handler's function cannot be called with (args, ctx)",
+        "define it as `async def execute(args, ctx)`",
     )
     IMPORT_RAISES = _Rule(
         "JF704",
@@ -514,8 +517,12 @@ class Finding:
 def sort_findings(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     """Sort findings by distribution, tool and code."""
 
-    def key(finding: Finding) -> tuple[str, ...]:
+    def key(finding: Finding) -> tuple[str, str, str, str, list[tuple[int, str]], str]:
         name = finding.distribution.name if finding.distribution else ""
-        return (name, finding.subject, finding.code.id, finding.file, finding.path, finding.message)
+        # Line 8 comes before line 14.
+        place = [
+            (int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", finding.path)
+        ]
+        return (name, finding.subject, finding.code.id, finding.file, place, finding.message)
 
     return tuple(sorted(findings, key=key))

@@ -47,6 +47,15 @@ def complete_manifest(
     return fields
 
 
+def is_version(version: str) -> bool:
+    """Return whether a distribution may have this version."""
+    try:
+        Version(version)
+    except InvalidVersion:
+        return False
+    return True
+
+
 def semantic_version(version: str) -> str:
     """Return a distribution's version as a semantic version; unchanged if there is no equivalent."""
     if not version:

@@ -8,6 +8,7 @@ from difflib import get_close_matches
 from functools import cache
 from typing import Any, NamedTuple
 
+from jackfield.distributions import FAMILIES, TOOLS
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
@@ -30,6 +31,9 @@ from jackfield_builder.type_schemas import HandlerSchemas
 
 MAX_SUMMARY = 250
 """The maximum length of a guide's summary, in characters."""
+
+
+_FAMILY_HINT = f'declare the package in [project.entry-points."{FAMILIES}"], not in "{TOOLS}"'
 
 
 class GuideExample(NamedTuple):
@@ -132,7 +136,7 @@ class ToolDraft:
     def report_all(self, problems: Iterable[FileProblem]) -> None:
         """Add a finding for each problem with a file."""
         for each in problems:
-            self.report(each.code, each.message, file=each.file, path=each.path)
+            self.report(each.code, each.message, file=each.file, path=each.path, hint=each.hint)
 
     def place_findings(self) -> None:
         """Give the findings about a tool of a family their places in the files of the family."""
@@ -170,7 +174,15 @@ def _read_own_files(draft: ToolDraft) -> None:
     draft.handler = _text(draft, HANDLER)
     if schema_text is not None:
         document = parse_object(schema_text)
-        if isinstance(document, dict):
+        if (
+            isinstance(document, dict)
+            and source.family is None
+            and "family" in document
+            and "tools" in document
+        ):
+            message = "'tools' belongs in the schema.json of a family"
+            draft.report(CheckCode.FIELD_UNKNOWN, message, file=SCHEMA, path="/tools", hint=_FAMILY_HINT)
+        elif isinstance(document, dict):
             draft.written = document
         else:
             draft.report_all(document)
@@ -201,9 +213,13 @@ def _read_shared_files(draft: ToolDraft, family: Family) -> None:
     if family.guide_problem:
         draft.report_all([family.guide_problem])
     elif section is None:
-        close = get_close_matches(tool_id, family.stray_titles, 1)
-        found = f"; is it misspelled as `# {close[0]}`?" if close else ""
-        draft.report(CheckCode.NO_SECTION, f"no section starts with `# {tool_id}`{found}", file=GUIDE)
+        message = f"no section starts with `# {tool_id}`"
+        if lower := family.lower_headings.get(tool_id):
+            message += f", but {lower} has it as a heading of a lower level"
+        elif close := get_close_matches(tool_id, family.stray_titles, 1):
+            message += f"; is it misspelled as `# {close[0]}`?"
+        hint = f"write one section for it that starts with the heading `# {tool_id}`"
+        draft.report(CheckCode.NO_SECTION, message, file=GUIDE, hint=hint)
     elif len(section.text.encode()) > MAX_BYTES[GUIDE]:
         draft.report_all([too_large(GUIDE, MAX_BYTES[GUIDE])])
     else:

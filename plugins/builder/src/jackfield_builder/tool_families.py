@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from jackfield.contract.manifest import FAMILY_DEFAULTS, family_schema
-from jackfield.distributions import Distribution
+from jackfield.distributions import FAMILIES, TOOLS, Distribution
 from jackfield.strict_json import pointer
 
 from jackfield_builder.field_errors import field_errors
@@ -71,6 +71,8 @@ class Family:
     findings: tuple[Finding, ...] = ()
     stray_titles: tuple[str, ...] = ()
     """The headings of the sections that belong to no tool."""
+    lower_headings: Mapping[str, str] = field(default_factory=dict)
+    """The lines of the headings below the top level that name a tool."""
 
     @property
     def tool_ids(self) -> tuple[str, ...]:
@@ -129,7 +131,8 @@ def read_family(
     guide = read_text(folder, GUIDE, package, MAX_FAMILY_BYTES[GUIDE])
     sections, stray, titles = _sections(guide, tools) if isinstance(guide, str) else ({}, [], [])
     # If the ids of the tools are unknown, no section can be called stray.
-    stray = stray if isinstance(document.get("tools", {} if document else None), dict) else []
+    known = isinstance(document.get("tools", {} if document else None), dict)
+    stray = stray if known and not _is_of_a_tool(document) else []
     version = document.get("version")
     return Family(
         name=name,
@@ -149,10 +152,11 @@ def read_family(
         handler=read_text(folder, HANDLER, package, MAX_FAMILY_BYTES[HANDLER]),
         import_path=import_path,
         findings=tuple(
-            Finding(each.code, each.message, distribution, name, each.file, each.path)
+            Finding(each.code, each.message, distribution, name, each.file, each.path, each.hint)
             for each in (*problems, *stray)
         ),
         stray_titles=tuple(titles),
+        lower_headings=_lower_headings(guide, tools) if isinstance(guide, str) else {},
     )
 
 
@@ -169,6 +173,13 @@ def _family_problems(
 ) -> list[FileProblem]:
     if not document:
         return []
+    if _is_of_a_tool(document):
+        message = "'category' belongs in the schema.json of a single tool"
+        hint = (
+            f'declare the package in [project.entry-points."{TOOLS}"], not in "{FAMILIES}", '
+            "or move the fields under `tools`"
+        )
+        return [FileProblem(CheckCode.FIELD_UNKNOWN, message, SCHEMA, "/category", hint)]
     problems = [
         FileProblem(CheckCode.DEFAULT_NOT_ALLOWED, each.message, SCHEMA, each.path)
         if each.code is CheckCode.FIELD_UNKNOWN and each.path.startswith("/defaults/")
@@ -186,6 +197,10 @@ def _family_problems(
         message = f"{tool_id!r} is in schema.json and in the folder {tool_id}"
         problems.append(FileProblem(CheckCode.TOOL_TWICE, message, SCHEMA, pointer("tools", tool_id)))
     return [*problems, *_definition_problems(_table(document, "$defs"))]
+
+
+def _is_of_a_tool(document: Mapping[str, Any]) -> bool:
+    return "category" in document and "family" not in document and "tools" not in document
 
 
 def _family_fields() -> dict[str, Any]:
@@ -246,10 +261,17 @@ def _sections(
     return found, stray, [title for title, _ in unknown]
 
 
-def _headings(tokens: list[Token]) -> Iterator[tuple[int, str]]:
+def _headings(tokens: list[Token], *, lower: bool = False) -> Iterator[tuple[int, str]]:
     for index, token in enumerate(tokens):
-        if token.type == "heading_open" and token.tag == "h1" and token.level == 0 and token.map:
+        if token.type == "heading_open" and (token.tag != "h1") is lower and token.level == 0 and token.map:
             yield token.map[0], tokens[index + 1].content.strip().strip("`")
+
+
+def _lower_headings(text: str, tools: Mapping[str, Any]) -> dict[str, str]:
+    from markdown_it import MarkdownIt
+
+    tokens = MarkdownIt("commonmark").parse(text.removeprefix("\ufeff"))
+    return {title: f"line {start + 1}" for start, title in _headings(tokens, lower=True) if title in tools}
 
 
 def _table(document: Mapping[str, Any], name: str) -> dict[str, Any]:

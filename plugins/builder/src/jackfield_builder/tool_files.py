@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -11,6 +12,8 @@ from jackfield.strict_json import JsonFaultKind
 from jackfield_builder.findings import CheckCode
 
 SCHEMA, GUIDE, HANDLER = "schema.json", "guide.md", "handler.py"
+
+_POSITION = re.compile(r"line (\d+), column (\d+)")
 
 MAX_BYTES = {SCHEMA: 256 * 1024, GUIDE: 64 * 1024, HANDLER: 1024 * 1024}
 
@@ -39,6 +42,8 @@ class FileProblem(NamedTuple):
     message: str
     file: str
     path: str = ""
+    hint: str = ""
+    """How to fix it, if that is more than the hint of the code says."""
 
 
 def read_text(folder: Path, name: str, package: str, limit: int) -> str | FileProblem:
@@ -69,12 +74,25 @@ def too_large(name: str, limit: int) -> FileProblem:
     return FileProblem(CheckCode.TOO_LARGE, f"larger than {limit // 1024} KiB", name)
 
 
+def _json_hint(text: str, where: str) -> str:
+    """Return a hint for Python or JavaScript at the place of a syntax error."""
+    if not (place := _POSITION.fullmatch(where)):
+        return ""
+    rest = text.split("\n")[int(place[1]) - 1][int(place[2]) - 1 :].lstrip()
+    if rest.startswith(("//", "/*", "#")):
+        return "remove the comment; JSON has none"
+    return "write strings in double quotes" if rest.startswith("'") else ""
+
+
 def parse_object(text: str, name: str = SCHEMA) -> dict[str, Any] | list[FileProblem]:
     """Return the JSON object in a text, or everything that is wrong with it."""
     try:
         document = strict_json.loads(text.removeprefix("\ufeff"))
     except strict_json.StrictJsonError as error:
-        return [FileProblem(_JSON_FAULTS[each.kind], each.message, name, each.where) for each in error.faults]
+        return [
+            FileProblem(_JSON_FAULTS[each.kind], each.message, name, each.where, _json_hint(text, each.where))
+            for each in error.faults
+        ]
     if not isinstance(document, dict):
         return [FileProblem(CheckCode.NOT_AN_OBJECT, f"it is a JSON {type(document).__name__}", name, "/")]
     return document

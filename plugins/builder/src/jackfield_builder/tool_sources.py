@@ -5,6 +5,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,6 +14,7 @@ from jackfield.offers import ListedTool, ToolOffer
 from jackfield.plugins import Plugins, RegisteredOffer
 
 from jackfield_builder.findings import CheckCode, Finding
+from jackfield_builder.implied_fields import is_version
 from jackfield_builder.tool_families import Family, read_family
 
 _PYPROJECT = "pyproject.toml"
@@ -144,6 +146,8 @@ class Project(NamedTuple):
     plugins: list[EntryPoint]
     import_path: tuple[str, ...]
     findings: list[Finding]
+    groups: tuple[str, ...] = ()
+    """The groups of the project's entry points."""
 
 
 def locate_project(project: Path) -> Project:
@@ -156,10 +160,17 @@ def locate_project(project: Path) -> Project:
         finding = Finding(CheckCode.BROKEN_METADATA, str(error), unnamed, file=_PYPROJECT, hint=hint)
         return Project(unnamed, [], [], [], (), [finding])
     table = _table(document.get("project"))
-    version = str(table.get("version", ""))
+    version, faults = str(table.get("version", "")), []
     distribution = Distribution(normalised(str(table.get("name", project.name))), version, str(project))
+    if version and not is_version(version):
+        hint = "write a version that Python packages can have, e.g. 1.0.0"
+        message = f"{version!r} is not a version"
+        where = "/project/version"
+        faults = [Finding(CheckCode.BROKEN_METADATA, message, distribution, "", _PYPROJECT, where, hint)]
+        distribution = distribution._replace(version="")
     groups = _table(table.get("entry-points"))
-    found = Project(distribution, [], [], [], tuple(str(root.resolve()) for root in _roots(project)), [])
+    roots = tuple(str(root.resolve()) for root in _roots(project))
+    found = Project(distribution, [], [], [], roots, faults, tuple(groups))
     for name, value in _table(groups.get(PLUGINS)).items():
         found.plugins.append(EntryPoint(PLUGINS, name, str(value), distribution))
     for group in (TOOLS, FAMILIES):
@@ -182,10 +193,21 @@ def locate_offered_tools(project: Project, plugins: Plugins) -> None:
     broken = any(fault.plugin.distribution == project.distribution for fault in plugins.faults)
     if not project.tools and not project.findings and not broken:
         message = f'there is no [project.entry-points."{TOOLS}"], and no plugin of the project offers a tool'
+        if similar := _similar_group(project.groups):
+            message += f"; did you mean {similar[1]!r} where it says {similar[0]!r}?"
         hint = f'add it with one line, tool_id = "import_package"; for a family, use "{FAMILIES}"'
         project.findings.append(
             Finding(CheckCode.BAD_ENTRY_POINT, message, project.distribution, file=_PYPROJECT, hint=hint)
         )
+
+
+def _similar_group(groups: Iterable[str]) -> tuple[str, str] | None:
+    """Return a group that is spelled like one of Jackfield's, and the group that is probably meant."""
+    for group in groups:
+        if group not in (TOOLS, FAMILIES, PLUGINS):
+            for close in get_close_matches(group, (TOOLS, FAMILIES, PLUGINS), 1):
+                return group, close
+    return None
 
 
 def _locate_in_project(found: Project, project: Path, entry: EntryPoint) -> None:
@@ -193,13 +215,15 @@ def _locate_in_project(found: Project, project: Path, entry: EntryPoint) -> None
     where = f"/project/entry-points/{group}/{name}"
     if not _is_package_name(package):
         message = f"{name!r} points at {package!r}"
+        hint = f'write it as `{name} = "{package.partition(":")[0]}"`' if ":" in package else ""
         found.findings.append(
-            Finding(CheckCode.BAD_ENTRY_POINT, message, distribution, name, _PYPROJECT, where)
+            Finding(CheckCode.BAD_ENTRY_POINT, message, distribution, name, _PYPROJECT, where, hint)
         )
     elif (root := _package_root(project, package)) is None:
         message = f"neither src/ nor the project itself has the package {package!r}"
+        hint = "correct the name of the package, or move the package into src/ or the project's folder"
         found.findings.append(
-            Finding(CheckCode.PACKAGE_NOT_FOUND, message, distribution, name, _PYPROJECT, where)
+            Finding(CheckCode.PACKAGE_NOT_FOUND, message, distribution, name, _PYPROJECT, where, hint)
         )
     else:
         folder = root.joinpath(*package.split("."))

@@ -11,6 +11,7 @@ import ast
 import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
 
@@ -44,14 +45,21 @@ def check(draft: ToolDraft) -> None:
             continue
         seen.add(use.name)
         message = f"it uses ctx.{use.name}, but `requires` does not list {use.name!r}"
+        hint = ""
+        if close := get_close_matches(use.name, map(str, required), 1):
+            message += f", which lists {close[0]!r}"
+            hint = "write the same name in the handler and in `requires`"
+        elif close := get_close_matches(use.name, CONTEXT_MEMBERS, 1):
+            message += f"; did you mean ctx.{close[0]}?"
+            hint = f"correct the name, or add {use.name!r} to `requires` in schema.json"
         # The folder of the handler, which in a family may be a folder of the package.
         folder, line = module.file.parent, f"line {use.line}"
         if use.file.is_relative_to(folder):
             file = str(use.file.relative_to(folder))
-            draft.report(CheckCode.UNDECLARED_CAPABILITY, message, file=file, path=line)
+            draft.report(CheckCode.UNDECLARED_CAPABILITY, message, file=file, path=line, hint=hint)
         else:
             message = f"{message} ({use.file.name} {line})"
-            draft.report(CheckCode.UNDECLARED_CAPABILITY, message, file=HANDLER)
+            draft.report(CheckCode.UNDECLARED_CAPABILITY, message, file=HANDLER, hint=hint)
 
 
 @dataclass(frozen=True, slots=True)

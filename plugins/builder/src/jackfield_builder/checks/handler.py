@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import warnings
 from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
@@ -21,6 +22,8 @@ _IMPORT_CODES = {
     "uncallable": CheckCode.BAD_SIGNATURE,
 }
 
+_MISSING_MODULE = re.compile(r"ModuleNotFoundError: No module named '([\w.]+)'")
+
 
 def check(draft: ToolDraft) -> None:
     """Check the source: it parses and defines the tool's function with the parameters `(args, ctx)`.
@@ -32,6 +35,8 @@ def check(draft: ToolDraft) -> None:
     try:
         with warnings.catch_warnings(action="ignore"):
             tree = ast.parse(draft.handler)
+            # Finds what the grammar allows, such as `await` outside an `async def`.
+            compile(tree, HANDLER, "exec", dont_inherit=True)
     except SyntaxError as error:
         draft.report(CheckCode.BAD_SYNTAX, error.msg, file=HANDLER, path=f"line {error.lineno or 1}")
         return
@@ -41,14 +46,15 @@ def check(draft: ToolDraft) -> None:
     function = draft.source.function
     if not _binds(tree, function):
         message = f"nothing at the top level is named {function}{_similar(tree, draft)}"
-        draft.report(_no_function(draft), message, file=HANDLER)
+        draft.report(_no_function(draft), message, file=HANDLER, hint=_definition_hint(draft))
         return
     definition = _definition(tree, function)
     if definition is None or definition.decorator_list:
         return
     line = f"line {definition.lineno}"
     if problem := _signature_problem(definition):
-        draft.report(CheckCode.BAD_SIGNATURE, problem, file=HANDLER, path=line)
+        hint = f"define it as `async def {function}(args, ctx)`"
+        draft.report(CheckCode.BAD_SIGNATURE, f"{function} {problem}", file=HANDLER, path=line, hint=hint)
     elif (yields := list(_yields(definition))) and all(map(_is_partial, yields)):
         message = f"every value that {function} yields is partial"
         draft.report(CheckCode.NO_ANSWER, message, file=HANDLER, path=line)
@@ -56,6 +62,12 @@ def check(draft: ToolDraft) -> None:
 
 def _no_function(draft: ToolDraft) -> CheckCode:
     return CheckCode.NO_EXECUTE if draft.source.function == "execute" else CheckCode.NO_FUNCTION
+
+
+def _definition_hint(draft: ToolDraft) -> str:
+    definition = f"define `async def {draft.source.function}(args, ctx)` at the top level"
+    own = ", or give the tool a folder of its own" if draft.source.function != "execute" else ""
+    return f"{definition}{own}"
 
 
 def _similar(tree: ast.Module, draft: ToolDraft) -> str:
@@ -101,11 +113,11 @@ def _signature_problem(function: _Function) -> str:
         taken = [argument.arg for argument in positional]
         if arguments.kwonlyargs:
             taken += ["*", *(keyword.arg for keyword in arguments.kwonlyargs)]
-        return f"it takes {', '.join(taken) or 'nothing'}"
+        return f"takes {', '.join(taken) or 'nothing'}"
     if keyword_only:
-        return f"it also requires {', '.join(keyword_only)}"
+        return f"also requires {', '.join(keyword_only)}"
     if isinstance(function, ast.FunctionDef) and any(_yields(function)):
-        return "it is a generator; only an `async def` may yield partial results"
+        return "is a generator; only an `async def` may yield partial results"
     return ""
 
 
@@ -153,9 +165,22 @@ def check_imports(drafts: Sequence[ToolDraft]) -> None:
             continue
         code = _IMPORT_CODES.get(result.kind) or _no_function(draft)
         message = result.message or f"{draft.source.function} is not a function"
-        hint = "install the missing module" if message.startswith("ModuleNotFoundError") else ""
+        hint = _import_hint(draft, code, message)
         file, line = _place(draft, result)
         draft.report(code, message, file=file, path=line, hint=hint)
+
+
+def _import_hint(draft: ToolDraft, code: CheckCode, message: str) -> str:
+    """Return how to fix a failed import, or nothing if the code's hint says it."""
+    if missing := _MISSING_MODULE.match(message):
+        name = missing[1]
+        package, folder = draft.source.package, draft.source.folder
+        if (folder / f"{name}.py").is_file() or (folder / name / "__init__.py").is_file():
+            return f"the module is in the package: import it as `{package}.{name}`"
+        return "install the missing module; if it is not in `dependencies` in pyproject.toml, add it there"
+    if code is CheckCode.BAD_SIGNATURE:
+        return f"define it as `async def {draft.source.function}(args, ctx)`"
+    return "" if code in _IMPORT_CODES.values() else _definition_hint(draft)
 
 
 def _place(draft: ToolDraft, result: ImportResult) -> tuple[str, str]:

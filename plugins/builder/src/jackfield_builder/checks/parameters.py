@@ -26,6 +26,7 @@ _NOT_COMPILED = (
     CheckCode.BAD_REFERENCE, CheckCode.CIRCULAR_REFERENCE, CheckCode.UNKNOWN_FORMAT, CheckCode.BAD_PATTERN,
 )  # fmt: skip
 """Findings with which a schema cannot be compiled."""
+_REQUIRED_HINT = "list the names of the required members in the object, next to its `properties`"
 _UNSUPPORTED = ("$dynamicRef", "$dynamicAnchor", "$anchor", "$id")
 
 
@@ -53,7 +54,8 @@ def _is_schema(draft: ToolDraft, schema: dict[str, Any], name: str) -> bool:
         return False
     errors = list(_meta_errors(schema))
     for path, message in errors:
-        draft.report(CheckCode.BAD_SCHEMA, message, file=SCHEMA, path=pointer(name, *path))
+        hint = _REQUIRED_HINT if path[-1:] == ("required",) else ""
+        draft.report(CheckCode.BAD_SCHEMA, message, file=SCHEMA, path=pointer(name, *path), hint=hint)
     if errors:
         return False
     for each in walk(schema, (name,)):
@@ -174,10 +176,10 @@ def _check_vocabulary(draft: ToolDraft, each: Subschema) -> None:
         if not keyword.startswith("x-"):
             close = get_close_matches(keyword, KEYWORDS, 1)
             meant = f"; did you mean {close[0]!r}?" if close else ""
-            path = pointer(*each.path, keyword)
-            draft.report(
-                CheckCode.UNKNOWN_KEYWORD, f"{keyword!r} is not a keyword{meant}", file=SCHEMA, path=path
-            )
+            message, path = f"{keyword!r} is not a keyword{meant}", pointer(*each.path, keyword)
+            is_schema = isinstance(each.schema[keyword], dict)
+            hint = "if it is an argument, move it under `properties`" if is_schema and not close else ""
+            draft.report(CheckCode.UNKNOWN_KEYWORD, message, file=SCHEMA, path=path, hint=hint)
     for keyword, code in (("format", CheckCode.UNKNOWN_FORMAT), ("pattern", CheckCode.BAD_PATTERN)):
         value = each.schema.get(keyword)
         if value is not None and not _compiles(keyword, value):

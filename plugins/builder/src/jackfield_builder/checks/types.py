@@ -44,11 +44,24 @@ def check(draft: ToolDraft) -> None:
                 draft.report(CheckCode.TYPES_DISAGREE, message, file=SCHEMA, path=place)
 
 
+_UNREADABLE = (
+    CheckCode.BAD_SYNTAX,
+    CheckCode.NO_EXECUTE,
+    CheckCode.NO_FUNCTION,
+    CheckCode.BAD_SIGNATURE,
+    CheckCode.IMPORT_RAISES,
+    CheckCode.IMPORT_DIES,
+)
+"""Findings about a handler whose types cannot be read until it is corrected."""
+
+
 def _check_unread(draft: ToolDraft) -> None:
     """Report parameters that are missing because the handler, which has types, was not imported."""
     if draft.schema is None or "parameters" in (draft.written or {}):
         return
-    if draft.handler is None or not draft.is_valid:
+    if draft.handler is None or draft.has(*_UNREADABLE):
+        # The types may declare arguments. As a tool without arguments, it would contradict its guide.
+        draft.schema.pop("parameters", None)
         return
     with warnings.catch_warnings(action="ignore"):
         tree = ast.parse(draft.handler)
