@@ -11,7 +11,9 @@ import sys
 import zipfile
 from collections.abc import Callable
 from contextlib import suppress
+from importlib.machinery import ModuleSpec
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import click
@@ -242,6 +244,37 @@ def test_validate_checks_the_metadata_of_the_project(
     assert [finding["code"] for finding in report["findings"]] == [code]
 
 
+@pytest.mark.parametrize(
+    ("pyproject", "code", "text"),
+    [
+        ('[project]\nname = "x"\nversion = "first"\n', "JF004", "'first' is not a version"),
+        (
+            '[project.entry-points."jackfield.tool"]\necho = "fab_echo"\n',
+            "JF005",
+            "did you mean 'jackfield.tools' where it says 'jackfield.tool'?",
+        ),
+        (
+            '[project.entry-points."jackfield.tools"]\necho = "fab_echo:run"\n',
+            "JF005",
+            'write it as `echo = "fab_echo"`',
+        ),
+        (
+            '[project.entry-points."jackfield.tools"]\necho = "fab_echo"\n'
+            '[project.entry-points."jackfield.plugins"]\nmain = "fab_echo.gone"\n',
+            "JF051",
+            "correct the entry point 'main' of 'jackfield.plugins'",
+        ),
+    ],
+    ids=["version", "group", "attribute", "plugin"],
+)
+def test_validate_says_how_to_correct_the_metadata(
+    project: Callable[..., Path], site: Any, pyproject: str, code: str, text: str
+) -> None:
+    report = site.run_json("validate", str(project("echo", pyproject=pyproject)))
+    (finding,) = (each for each in report["findings"] if each["code"] == code)
+    assert text in f"{finding['message']} {finding['hint']}"
+
+
 def test_validate_of_a_folder_without_a_project_says_what_is_missing(site: Any, tmp_path: Path) -> None:
     for path, reason in ((tmp_path, "pyproject.toml"), (tmp_path / "gone", "no such folder")):
         done = site.run("validate", str(path))
@@ -271,6 +304,17 @@ def test_new_tool_prints_no_notes(site: Any, tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "")
     found = site.run_json("validate", str(tmp_path / "mine" / "book-table"))["findings"]
     assert "JF802" in {finding["code"] for finding in found}
+
+
+@pytest.mark.parametrize("command", ["uv pip", "pip"])
+def test_the_next_step_of_a_new_tool_installs_into_this_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    installed = ModuleType("pip")
+    installed.__spec__ = ModuleSpec("pip", None)
+    monkeypatch.setitem(sys.modules, "pip", installed if command == "pip" else None)
+    shown = CliRunner().invoke(main, ["new-tool", "book_table", "--in", str(tmp_path)])
+    assert f"  {command} install -e '{tmp_path}/book-table[test]'" in shown.stdout
 
 
 def test_new_tool_creates_a_valid_package(site: Any, tmp_path: Path) -> None:

@@ -71,6 +71,13 @@ def print_table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     console.print(table)
 
 
+def pip() -> str:
+    """Return the command that installs packages into this environment; one made by `uv venv` has no pip."""
+    from importlib.util import find_spec
+
+    return "pip" if find_spec("pip") else "uv pip"
+
+
 def print_findings(findings: Sequence[Finding]) -> None:
     """Print findings grouped by tool, those with errors first, and then their number.
 

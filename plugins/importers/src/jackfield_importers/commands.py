@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from jackfield_cli.terminal import echo, print_findings, printable
+from jackfield_cli.terminal import echo, pip, print_findings, printable
 
 from jackfield_importers.errors import SourceError
 
@@ -169,4 +169,4 @@ def _generate(read: Callable[[], ImportedFamily], options: ImportOptions) -> Non
     if any(finding.is_error for finding in findings):
         echo(f"Correct the errors above, then run `jackfield validate {folder}`.")
         sys.exit(1)
-    echo(f"Next: read {folder / 'REVIEW.md'}, then `pip install -e {folder}` and `jackfield build`.")
+    echo(f"Next: read {folder / 'REVIEW.md'}, then `{pip()} install -e {folder}` and `jackfield build`.")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from jackfield_cli.options import as_json, no_import, with_settings
-from jackfield_cli.terminal import echo, print_findings, print_json
+from jackfield_cli.terminal import echo, pip, print_findings, print_json
 
 if TYPE_CHECKING:
     from jackfield.settings import Settings
@@ -68,7 +68,7 @@ def new_tool(names: tuple[str, ...], family: str | None, parent: Path, *, reposi
     print_findings([finding for finding in findings if finding.severity.value != "note"])
     echo(f"{folder} is ready. Next:")
     steps = {
-        f"pip install -e '{folder}[test]'": "install it with the test kit",
+        f"{pip()} install -e '{folder}[test]'": "install it with the test kit",
         f"pytest {folder}": "run the contract tests",
         f"jackfield validate {folder}": "check it without installing",
         "jackfield build": "freeze it into the registry",
