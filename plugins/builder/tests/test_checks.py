@@ -651,6 +651,20 @@ def test_types_that_were_not_read_are_reported_next_to_other_errors(site: Any) -
             {"parameters": {"text": {"type": "string"}}},
             (CheckCode.UNKNOWN_KEYWORD, "move it under `properties`"),
         ),
+        ("schema", {"category": ...}, (CheckCode.FIELD_MISSING, 'add it, as "retrieval" or "action" or')),
+        (
+            "schema",
+            {"category": "action", "sideEffects": "writes", "idempotent": ..., "requiresConfirmation": False},
+            (CheckCode.FIELD_MISSING, "add it, as true or false"),
+        ),
+        ("schema", {"rateLimit": {"calls": 5}}, (CheckCode.FIELD_MISSING, "add it, as a whole number")),
+        (
+            "schema",
+            {"rateLimit": "5/min"},
+            (CheckCode.FIELD_TYPE, 'write an object with "calls" and "windowMs"'),
+        ),
+        ("schema", {"requires": "kb"}, (CheckCode.FIELD_TYPE, 'write a list: ["kb"]')),
+        ("schema", {"idempotent": "yes"}, (CheckCode.FIELD_TYPE, "write true or false, without quotes")),
         (
             "schema",
             argument(required=True)["schema"],
@@ -672,7 +686,21 @@ def test_types_that_were_not_read_are_reported_next_to_other_errors(site: Any) -
             (CheckCode.UNDECLARED_CAPABILITY, "correct the name, or add 'sesion'"),
         ),
     ],
-    ids=["comment", "quotes", "no properties", "required", "family", "capability", "context"],
+    ids=[
+        "comment",
+        "quotes",
+        "no properties",
+        "category",
+        "idempotent",
+        "window",
+        "rate limit",
+        "list",
+        "flag",
+        "required",
+        "family",
+        "capability",
+        "context",
+    ],
 )
 def test_the_hint_fits_the_mistake(site: Any, file: str, text: Any, finding: tuple[CheckCode, str]) -> None:
     files = {"schema": {"requires": ["agents"]}, file: text}

@@ -335,6 +335,12 @@ def test_the_schema_of_a_single_tool_declared_as_a_family_is_one_finding(site: S
     assert '[project.entry-points."jackfield.tools"]' in finding.hint
 
 
+def test_a_definition_of_the_wrong_type_is_reported(site: SitePackages) -> None:
+    shop(site, **{"$defs": {**SCHEMA["$defs"], "odd": 5}})
+    site.enforcer()
+    assert findings() == [("JF303", "shop", "schema.json", "/$defs/odd")]
+
+
 def test_types_that_disagree_with_a_definition_name_the_definition(site: SitePackages) -> None:
     typed = """from dataclasses import dataclass
 from typing import Annotated

@@ -32,8 +32,10 @@ def field_errors(document: Mapping[str, Any], schema: Mapping[str, Any]) -> Iter
     """Yield every error; jsonschema is slow to import, so call this only for an invalid document."""
     from jsonschema import Draft202012Validator
 
+    fields = schema["properties"]
     for error in Draft202012Validator(schema).iter_errors(document):
-        yield from _problems(error)
+        for problem in _problems(error):
+            yield problem._replace(hint=_hint(problem, error, fields))
 
 
 def _problems(error: ValidationError) -> Iterator[FileProblem]:
@@ -53,6 +55,28 @@ def _unknown_fields(error: Any) -> Iterator[FileProblem]:
         meant = f"; did you mean {close[0]!r}?" if close else ""
         message = f"{name!r} is not a field{meant}"
         yield FileProblem(CheckCode.FIELD_UNKNOWN, message, SCHEMA, pointer(*error.path, name))
+
+
+def _hint(problem: FileProblem, error: Any, fields: Mapping[str, Any]) -> str:
+    """Return what to write for a missing field, or for one of the wrong type."""
+    if problem.code is CheckCode.FIELD_MISSING:
+        (name,) = (each for each in error.validator_value if error.message.startswith(repr(each)))
+        field = (error.schema.get("properties") or fields).get(name, {})
+        if "enum" in field:
+            return f"add it, as {' or '.join(map(json.dumps, field['enum']))}"
+        return {"boolean": "add it, as true or false", "integer": "add it, as a whole number"}.get(
+            str(field.get("type")), ""
+        )
+    if problem.code is CheckCode.FIELD_TYPE:
+        if error.validator_value == "array" and isinstance(error.instance, str):
+            return f"write a list: {json.dumps([error.instance])}"
+        if error.validator_value == "object" and "required" in error.schema:
+            return f"write an object with {' and '.join(map(json.dumps, error.schema['required']))}"
+        return {
+            "boolean": "write true or false, without quotes",
+            "integer": "write a whole number, without quotes",
+        }.get(str(error.validator_value), "")
+    return ""
 
 
 def _message(error: Any) -> str:

@@ -60,7 +60,7 @@ def _with_plain_id(schema: dict[str, Any]) -> dict[str, Any]:
 def _hint(draft: ToolDraft, problem: FileProblem) -> str:
     if problem.code is CheckCode.NOT_SEMVER and "version" not in (draft.written or {}):
         return "the version of the distribution has no semantic equivalent; state `version`, e.g. 1.0.0"
-    return ""
+    return problem.hint
 
 
 @cache
