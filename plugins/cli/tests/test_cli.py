@@ -328,7 +328,7 @@ def test_new_tool_creates_a_valid_package(site: Any, tmp_path: Path) -> None:
     assert Arguments(schema["parameters"]).is_valid(json.loads(first_call))
     assert [
         len((package / name).read_text().splitlines()) for name in ("schema.json", "guide.md", "handler.py")
-    ] == [9, 7, 5]
+    ] == [9, 9, 5]
     assert "__" not in "".join(path.name for path in folder.rglob("*") if path.name != "__init__.py")
     report = site.run_json("validate", str(folder))
     assert (report["ok"], report["findings"], report["tools"]) == (True, [], ["book_table"])

@@ -34,6 +34,8 @@ _SECTION = """# __tool_id__
 
 Repeats a text. (Say in one or two sentences what the tool does and when to use it.)
 
+Repeat this: Hello.
+
 ```json
 { "text": "Hello." }
 ```
