@@ -37,6 +37,21 @@ def test_new_tool_creates_a_family_that_passes_every_check(site: Any, tmp_path: 
     assert "The family's tests need an example for each tool: list_orders." in added.stdout
 
 
+def test_a_tool_is_added_to_a_family_with_typed_handlers_without_a_finding(site: Any, shop: Path) -> None:
+    manifest = json.loads((shop / "schema.json").read_text())
+    manifest["tools"] = {"get_order": {}}
+    (shop / "schema.json").write_text(json.dumps(manifest))
+    (shop / "guide.md").write_text('# get_order\n\nGets an order.\n\n```json\n{"order": "o1"}\n```\n')
+    (shop / "handler.py").write_text(
+        "from dataclasses import dataclass\nfrom jackfield import ok\n\n\n"
+        "@dataclass\nclass Wanted:\n    order: str\n\n\n"
+        "async def get_order(args: Wanted, ctx):\n    return ok({})\n"
+    )
+    done = site.run("new-tool", "--family", "shop", "list_orders", "--in", str(shop.parents[2]))
+    assert (done.returncode, done.stderr) == (0, "")
+    assert site.run_json("validate", str(shop.parents[1]))["tools"] == ["get_order", "list_orders"]
+
+
 def test_a_tool_is_added_to_a_family_without_reformatting_it(shop: Path) -> None:
     before = (shop / "schema.json").read_text()
     (shop / "handler.py").write_text(
