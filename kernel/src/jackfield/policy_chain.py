@@ -18,7 +18,7 @@ from jackfield.invocation import cancelled_response
 from jackfield.policy_guards import allow_retry, answer_timeout, clear_timeout, refuse_timed_out
 from jackfield.registry.arguments import Violation
 from jackfield.registry.registry import RegisteredTool
-from jackfield.registry.returns import Returns
+from jackfield.registry.result_validator import ResultValidator
 from jackfield.session.intents import IntentHandler, apply_intents
 
 VALIDATION = "validation"
@@ -216,7 +216,7 @@ class ResultEncoding(SyncPolicy):
             call.meta["refusedIntents"] = [each._asdict() for each in refused]
         return response._replace(intents=applied)
 
-    def _check_returns(self, call: Call, response: ToolResponse, returns: Returns) -> ToolResponse:
+    def _check_returns(self, call: Call, response: ToolResponse, returns: ResultValidator) -> ToolResponse:
         """Return the response, or a failure if its data violates `returns` and that is enforced."""
         found = returns.report(call.encoded_data)
         call.returns_violations = len(found)

@@ -17,7 +17,7 @@ from typing import NamedTuple, Protocol
 
 from jackfield.expiry_queue import ExpiryQueue
 from jackfield.prefix_map import PrefixMap
-from jackfield.stream_buffer import StreamBuffer
+from jackfield.stream_entries import StreamEntries
 
 MAX_RESULT_BYTES = 16 * 1024 * 1024
 """Maximum memory for the results of claims that need not be durable; the oldest are evicted."""
@@ -212,7 +212,7 @@ class MemoryStore:
         self._abandoned: set[str] = set()
         self._notes: dict[str, bytes] = {}
         self._waiters: dict[str, asyncio.Event] = {}
-        self._streams: PrefixMap[StreamBuffer] = PrefixMap()
+        self._streams: PrefixMap[StreamEntries] = PrefixMap()
         self._expiring_streams = ExpiryQueue()
         self._last_ids: dict[str, int] = {}
         """The last ids of streams without entries."""
@@ -408,7 +408,7 @@ class MemoryStore:
             await self._make_room(size)
         entries = self._streams.get(stream)
         if entries is None:
-            entries = self._streams[stream] = StreamBuffer(self._last_ids.pop(stream, 0))
+            entries = self._streams[stream] = StreamEntries(self._last_ids.pop(stream, 0))
             self._kept_bytes += _STREAM_BYTES
         self._kept_bytes += size
         if expires < entries.next_expiry:
@@ -526,6 +526,6 @@ class MemoryStore:
         """See `Store.close`."""
 
 
-def _size(entries: StreamBuffer) -> int:
+def _size(entries: StreamEntries) -> int:
     """Return the approximate memory for a stream."""
     return _STREAM_BYTES + entries.count * _STREAM_ENTRY_BYTES + entries.bytes

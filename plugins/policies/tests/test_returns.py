@@ -12,8 +12,8 @@ from typing import Any
 import jackfield_policies
 import pytest
 from jackfield import ErrorType, Intent, ToolResponse, fail, ok
-from jackfield.registry import returns as returns_module
-from jackfield.registry.returns import MAX_REPORTED
+from jackfield.registry import result_validator as returns_module
+from jackfield.registry.result_validator import MAX_REPORTED
 from jackfield_testkit.runtime import TestRuntime, make_tool
 
 RETURNS = {

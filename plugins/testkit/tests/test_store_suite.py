@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 from jackfield.store import Claim, ClaimState, DoubtfulClaim, MemoryStore, Store
-from jackfield.stream_buffer import StreamBuffer
+from jackfield.stream_entries import StreamEntries
 from jackfield_testkit.store import StoreContractTests
 from jackfield_testkit.store.harness import StoreHarness
 from jackfield_testkit.suite import suite_tests
@@ -109,7 +109,7 @@ class TakesPrefixesForPatterns(MemoryStore):
 class NumbersAnew(MemoryStore):
     async def append(self, stream: str, value: bytes, *more: bytes, ttl: float | None = None) -> int:
         entries = await self.read(stream)
-        self._streams[stream] = StreamBuffer(0)
+        self._streams[stream] = StreamEntries(0)
         for entry in entries:
             self._streams[stream].append(entry.value, float("inf"))
         return await super().append(stream, value, *more, ttl=ttl)

@@ -24,7 +24,7 @@ from jackfield.drift import Drift
 from jackfield.experiments.assignment import Assignment
 from jackfield.invocation import Handler, as_handler
 from jackfield.registry.arguments import Arguments, Violation
-from jackfield.registry.returns import Returns
+from jackfield.registry.result_validator import ResultValidator
 from jackfield.signatures.requirement import RequiredSignatures
 from jackfield.toolsets import Toolset
 
@@ -86,7 +86,7 @@ class RegisteredTool:
         # Compiled at the first call, so that a host with hundreds of tools starts faster.
         self.arguments = Arguments(manifest.parameters, deferred=True)
         """Validates the arguments and fills in defaults."""
-        self.returns = None if manifest.returns is None else Returns(manifest.returns)
+        self.returns = None if manifest.returns is None else ResultValidator(manifest.returns)
         """Validates the data of results, if the tool declares `returns`."""
         self.name_bytes = self.id.encode()
         self.hashed_name = hashlib.blake2b(self.name_bytes, digest_size=32)

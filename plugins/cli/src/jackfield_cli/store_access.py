@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 
 
-class ObservedStore(NamedTuple):
+class StoreWithObservers(NamedTuple):
     """A store with the observers of the deployment."""
 
     store: Store
@@ -35,7 +35,7 @@ def with_store(settings: Settings, work: Callable[[Store], Awaitable[_T]]) -> _T
     return _run(run)
 
 
-def with_observed_store(settings: Settings, work: Callable[[ObservedStore], Awaitable[_T]]) -> _T:
+def with_observed_store(settings: Settings, work: Callable[[StoreWithObservers], Awaitable[_T]]) -> _T:
     """Run `work` with the store and the observers; do nothing if an observer cannot be created."""
 
     async def run() -> _T:
@@ -45,7 +45,7 @@ def with_observed_store(settings: Settings, work: Callable[[ObservedStore], Awai
         async with _open_store(settings) as (store, components):
             observers = tuple(components.create_all("observers", Services(store)).values())
             components.faults.check()
-            return await work(ObservedStore(store, observers, Snapshot.load(settings.registry).version))
+            return await work(StoreWithObservers(store, observers, Snapshot.load(settings.registry).version))
 
     return _run(run)
 

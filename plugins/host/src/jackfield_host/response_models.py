@@ -521,7 +521,7 @@ class DownloadProgress(ResponseModel):
     needs_restart: bool = Field(description="True if the host uses it only after a restart.")
 
 
-class DownloadList(ResponseModel):
+class ProviderDownloadsResponse(ResponseModel):
     """The downloads that give the host a better provider."""
 
     downloads: list[DownloadProgress]

@@ -25,7 +25,7 @@ from mcp.shared.transport_context import TransportContext
 from starlette.requests import Request
 from starlette.types import Receive, Send
 
-from jackfield_mcp_server.replies import Replies, new_question_id
+from jackfield_mcp_server.client_replies import ClientReplies, new_question_id
 
 _log = logging.getLogger(__name__)
 
@@ -58,7 +58,7 @@ class HttpExchange:
     """The server's side of one request; it is the dispatch context of the SDK."""
 
     def __init__(
-        self, request: Request, request_id: str | int, params: Json | None, replies: Replies | None
+        self, request: Request, request_id: str | int, params: Json | None, replies: ClientReplies | None
     ) -> None:
         """`replies` brings the client's replies to questions; None if it cannot be asked."""
         self.request_id: str | int = request_id

@@ -36,12 +36,12 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.types import Receive, Scope, Send
 
 from jackfield_mcp_server.caller import MAX_NAME, Caller
+from jackfield_mcp_server.client_replies import ClientReplies, WaitingQuestions
 from jackfield_mcp_server.clients import Client, Clients, TooManyConnections
 from jackfield_mcp_server.exchange import HttpExchange, send_error, send_json
 from jackfield_mcp_server.host_messages import HostMessages, Json
 from jackfield_mcp_server.messages import Message, MessageError, parse_message
 from jackfield_mcp_server.notification_stream import NotificationStreams
-from jackfield_mcp_server.replies import Replies, WaitingQuestions
 from jackfield_mcp_server.server import McpServer
 
 SESSION = "mcp-session-id"
@@ -161,7 +161,7 @@ class HttpEndpoint:
         client = await self._client(request, send)
         if client is None:
             return
-        replies = Replies(self._waiting, client.id)
+        replies = ClientReplies(self._waiting, client.id)
         if message.method is None:
             await replies.deliver(message.body)
             await _send_accepted(send)

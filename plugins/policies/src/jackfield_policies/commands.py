@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 from jackfield_cli.options import as_json, with_registry
-from jackfield_cli.store_access import ObservedStore, operator_name, with_observed_store, with_store
+from jackfield_cli.store_access import StoreWithObservers, operator_name, with_observed_store, with_store
 from jackfield_cli.terminal import echo, print_json, print_table, printable
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ async def _active_bans(store: Store) -> list[_ActiveBan]:
     return [_ActiveBan(*who, until, max(0.0, until - now)) for who, until in by_name]
 
 
-async def _lift(observed: ObservedStore, who: Subject) -> bool:
+async def _lift(observed: StoreWithObservers, who: Subject) -> bool:
     from jackfield_policies.access import Bans
 
     lifted = await Bans(observed.store).remove(who.user, who.session or "")
@@ -97,7 +97,7 @@ async def _lift(observed: ObservedStore, who: Subject) -> bool:
     return lifted
 
 
-def _notify_observers(observed: ObservedStore, who: Subject) -> None:
+def _notify_observers(observed: StoreWithObservers, who: Subject) -> None:
     """Report the lift to the observers as a call to `bans lift`; observers only know calls."""
     from jackfield import ok
     from jackfield.governance import Call

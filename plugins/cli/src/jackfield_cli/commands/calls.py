@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from jackfield_cli.options import as_json, with_registry
-from jackfield_cli.store_access import ObservedStore, operator_name, with_observed_store, with_store
+from jackfield_cli.store_access import StoreWithObservers, operator_name, with_observed_store, with_store
 from jackfield_cli.terminal import echo, print_json, print_table, printable
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ async def _in_doubt(store: Store) -> list[DoubtfulCall]:
     return await CallLedger(store).in_doubt()
 
 
-async def _settle(observed: ObservedStore, key: str, *, ran: bool, data: Any) -> bytes | None:
+async def _settle(observed: StoreWithObservers, key: str, *, ran: bool, data: Any) -> bytes | None:
     from jackfield.ledger import CallLedger
     from jackfield.orchestrator import settled_call
 

@@ -176,7 +176,7 @@ DOWNLOADS = Endpoint(
     "/downloads",
     "The downloads that give the host a better provider, with their progress.",
     downloads,
-    responses={200: (ResponseForm("The downloads.", "DownloadList"),)},
+    responses={200: (ResponseForm("The downloads.", "ProviderDownloadsResponse"),)},
     errors=OPERATORS_ONLY,
 )
 

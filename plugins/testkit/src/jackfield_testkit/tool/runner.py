@@ -22,7 +22,7 @@ from jackfield.distributions import EntryPoint
 from jackfield.invocation import DeadlineTimer, Handler, as_handler, run_handler
 from jackfield.plugins import Plugins
 from jackfield.registry.arguments import Arguments, compile_schema
-from jackfield.registry.returns import Returns
+from jackfield.registry.result_validator import ResultValidator
 from jackfield_builder import pipeline
 from jackfield_builder.checks import types
 from jackfield_builder.discovery import Discovery, discover
@@ -49,7 +49,7 @@ class InstalledTool:
     source: ToolSource
     manifest: ToolManifest
     arguments: Arguments
-    returns: Returns | None
+    returns: ResultValidator | None
     handler: Handler
 
     @property
@@ -77,7 +77,7 @@ def load_tool(tool_id: str) -> InstalledTool:
             raise ToolUnusableError(broken)
         manifest = ToolManifest.from_wire(draft.schema)
         arguments = Arguments(manifest.parameters)
-        returns = None if manifest.returns is None else Returns(manifest.returns)
+        returns = None if manifest.returns is None else ResultValidator(manifest.returns)
         handler = as_handler(execute)
     except ToolUnusableError:
         raise

@@ -17,7 +17,7 @@ MAX_REPORTED = 5
 """Maximum number of violations reported for one result."""
 
 
-class Returns:
+class ResultValidator:
     """The `returns` of one tool, compiled once."""
 
     def __init__(self, schema: Mapping[str, Any]) -> None:

@@ -59,7 +59,7 @@ class WaitingQuestions:
             future.set_result(reply)
 
 
-class Replies:
+class ClientReplies:
     """The replies of one connection."""
 
     def __init__(self, waiting: WaitingQuestions, connection: str) -> None:

@@ -11,7 +11,7 @@ from array import array
 _NEVER = float("inf")
 
 
-class StreamBuffer:
+class StreamEntries:
     """Entries with consecutive ids, each with the time at which it expires."""
 
     __slots__ = ("_expiries", "_first", "_values", "bytes", "count", "next_expiry")
