@@ -29,7 +29,7 @@ INTERVAL_SECONDS = 0.1
 """Minimum time between two events; partial results in between are sent together."""
 
 
-class NoAnswerError(Exception):
+class StreamWithoutAnswerError(Exception):
     """A streaming handler ended without an answer."""
 
 
@@ -54,7 +54,9 @@ def streaming(generate: Callable[[dict[str, Any], ToolContext], AsyncGenerator[A
                     stream.send(value)
         finally:
             stream.close()
-        raise NoAnswerError("the handler ended without an answer; yield it after the partial results")
+        raise StreamWithoutAnswerError(
+            "the handler ended without an answer; yield it after the partial results"
+        )
 
     return run_to_answer
 

@@ -25,7 +25,7 @@ SESSION, CONFIRMATION = "session/", "confirmation/"
 """Prefixes of the kernel's records of sessions and confirmations."""
 
 LIVE = "live"
-"""The kind of the entries that say which host owns a live session (`jackfield_sessions.owners`)."""
+"""The kind of the entries that say which host owns a live session (`jackfield_sessions.owning_hosts`)."""
 
 DELETED = "deleted/"
 """Prefix of the keys that tell every host which sessions are being deleted."""

@@ -58,7 +58,7 @@ from jackfield_sessions.events import claim_ownership
 from jackfield_sessions.live_session import LiveSession
 from jackfield_sessions.options import SessionOptions
 from jackfield_sessions.orphaned_calls import OrphanedCalls
-from jackfield_sessions.owners import SessionOwners
+from jackfield_sessions.owning_hosts import OwningHosts
 from jackfield_sessions.session_factory import NO_LOCALE, ClientLocale, SessionFactory
 
 _log = logging.getLogger(__name__)
@@ -102,7 +102,7 @@ class SessionManager:
         """Identifies this process among those that share the store."""
         self.live: dict[str, LiveSession] = {}
         """The live sessions of this host, by their ids."""
-        self.owners = SessionOwners(runtime, options.session_seconds)
+        self.owners = OwningHosts(runtime, options.session_seconds)
         """Which host owns which live session."""
         self.streams = UserSlots(runtime.store, runtime.hosts, "stream", STREAM_SECONDS)
         """The event streams that users follow on all hosts."""

@@ -153,7 +153,7 @@ async def _sessions_and_hosts(store: Store) -> tuple[list[StoredSession], dict[s
     """Return all sessions, and the name of the host of each one that is live."""
     from jackfield.host_reports import HostDirectory
     from jackfield_sessions.archive import all_sessions
-    from jackfield_sessions.owners import live_sessions
+    from jackfield_sessions.owning_hosts import live_sessions
 
     live = await live_sessions(store, HostDirectory(store))
     return await all_sessions(store), {session_id: owner.host for session_id, owner in live.items()}

@@ -15,7 +15,7 @@ from jackfield_sessions.archive import (
     rename,
     session_record,
 )
-from jackfield_sessions.owners import SessionOwner, live_sessions
+from jackfield_sessions.owning_hosts import OwningHost, live_sessions
 from starlette.responses import JSONResponse, Response
 
 from jackfield_host.endpoint import LIMIT, Endpoint, EndpointParameter, RequestContext, ResponseForm
@@ -121,7 +121,7 @@ def _may_read(context: RequestContext, stored: StoredSession) -> bool:
     return context.is_operator or stored.user == context.identity.user
 
 
-async def _owners(context: RequestContext) -> dict[str, SessionOwner]:
+async def _owners(context: RequestContext) -> dict[str, OwningHost]:
     """Return the owner of each live session."""
     sessions = context.sessions
     owners = await live_sessions(sessions.runtime.store, sessions.runtime.hosts)
@@ -134,7 +134,7 @@ async def _owners(context: RequestContext) -> dict[str, SessionOwner]:
 
 
 def _summary(
-    context: RequestContext, stored: StoredSession, owners: Mapping[str, SessionOwner]
+    context: RequestContext, stored: StoredSession, owners: Mapping[str, OwningHost]
 ) -> dict[str, Any]:
     live = context.sessions.live.get(stored.id)
     state = live.session.state.value if live else stored.state

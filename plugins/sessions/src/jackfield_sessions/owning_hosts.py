@@ -26,7 +26,7 @@ MARGIN_SECONDS = 600.0
 """How much longer than the longest session an entry is kept."""
 
 
-class SessionOwner(NamedTuple):
+class OwningHost(NamedTuple):
     """The host that owns a live session."""
 
     host: str
@@ -37,7 +37,7 @@ class SessionOwner(NamedTuple):
     """The epoch of its ownership; a host with a smaller one has lost the session and does not know it yet."""
 
 
-class SessionOwners:
+class OwningHosts:
     """The live sessions of all hosts; this host adds its own."""
 
     def __init__(self, runtime: Runtime, session_seconds: float) -> None:
@@ -46,9 +46,9 @@ class SessionOwners:
         self._written: dict[str, bool] = {}
         """For each session, by its id: True if a client was connected when that was last written."""
 
-    def owner(self, live: LiveSession) -> SessionOwner:
+    def owner(self, live: LiveSession) -> OwningHost:
         """Return this host as the owner of one of its sessions."""
-        return SessionOwner(self._name, live.hub.has_clients, live.session.epoch)
+        return OwningHost(self._name, live.hub.has_clients, live.session.epoch)
 
     async def add(self, live: LiveSession) -> None:
         """Add a session of this host, or write again whether a client is connected."""
@@ -74,14 +74,14 @@ class SessionOwners:
                 await self.add(live)
 
 
-async def live_sessions(store: Store, hosts: HostDirectory) -> dict[str, SessionOwner]:
+async def live_sessions(store: Store, hosts: HostDirectory) -> dict[str, OwningHost]:
     """Return the live sessions of all hosts that report, by their ids."""
     slots = UserSlots(store, hosts, LIVE, MARGIN_SECONDS)
-    found: dict[str, SessionOwner] = {}
+    found: dict[str, OwningHost] = {}
     for slot in await slots.all():
         value = await slots.value(slot)
         # An entry without a value belongs to a session that is being opened.
-        owner = SessionOwner(**orjson.loads(value)) if value else None
+        owner = OwningHost(**orjson.loads(value)) if value else None
         if owner and (slot.item not in found or owner.epoch > found[slot.item].epoch):
             found[slot.item] = owner
     return found
