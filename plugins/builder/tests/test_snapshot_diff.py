@@ -377,4 +377,5 @@ def test_a_major_bump_of_the_distribution_announces_a_removal(
 def test_diff_of_a_missing_file_gives_an_error_without_traceback(site: Any) -> None:
     done = site.run("diff", "a.json", "b.json")
     assert done.returncode == 1
-    assert done.stderr == "Error: a.json: no registry found; run `jackfield build`\n"
+    where = site.folder.parent
+    assert done.stderr == f"Error: a.json: no registry found in {where}; run `jackfield build`\n"

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import shutil
 import sys
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -163,5 +165,68 @@ def test_a_stdio_server_without_a_registry_says_what_to_do(folder: McpFolder) ->
         assert output == b""
         assert b"jackfield build" in errors
         assert b"Traceback" not in errors
+
+    asyncio.run(run())
+
+
+def test_a_client_can_start_the_server_in_any_folder(folder: McpFolder, tmp_path: Path) -> None:
+    text = folder.config(0, {}).read_text().replace(f"{folder.path}/", "").replace(f"{folder.site}/", "")
+    (folder.path / "jackfield.toml").write_text(text)
+    shutil.copy(folder.site / "tool_registry.json", folder.path)
+
+    async def run() -> None:
+        elsewhere = tmp_path / "elsewhere"
+        elsewhere.mkdir()
+        command = ["-m", "jackfield_cli", "mcp", "--folder", str(folder.path)]
+        server = StdioServerParameters(
+            command=sys.executable, args=command, env=folder.environ, cwd=elsewhere
+        )
+        async with Client(server) as client:
+            result = await client.call_tool("mct_look", {"text": "x"})
+        assert result.structured_content == {"words": 1, "text": "x"}
+        assert (folder.path / "jackfield.db").exists()
+        assert list(elsewhere.iterdir()) == []
+
+    asyncio.run(run())
+
+
+def test_over_stdio_a_waiting_call_says_how_a_person_can_approve_it(folder: McpFolder) -> None:
+    async def run(**settings: str) -> str:
+        async with Client(stdio(folder, **settings)) as client:
+            waiting = await client.call_tool("mct_book", {"text": "x"})
+        return str(waiting.content[-1])
+
+    assert "set `public_url` in [endpoints.mcp]" in asyncio.run(run())
+    linked = asyncio.run(run(public_url="https://tools.example"))
+    assert "Approve or decline it at https://tools.example/#/confirmation/" in linked
+
+
+def test_a_call_finishes_without_a_traceback_if_the_client_dies(folder: McpFolder) -> None:
+    async def run() -> None:
+        server = stdio(folder)
+        reading, writing = os.pipe()
+        process = await asyncio.create_subprocess_exec(
+            server.command, *server.args, env=server.env, cwd=server.cwd,
+            stdin=asyncio.subprocess.PIPE, stdout=writing, stderr=asyncio.subprocess.PIPE,
+        )  # fmt: skip
+        os.close(writing)
+        assert process.stdin is not None
+        assert process.stderr is not None
+        call = {"name": "mct_note", "arguments": {"text": "x", "before": "go"}}
+        for message in (
+            INITIALIZE,
+            {"jsonrpc": "2.0", "method": "notifications/initialized"},
+            {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call},
+        ):
+            process.stdin.write(json.dumps(message).encode() + b"\n")
+        await folder.until("begun x")
+        # A client that dies closes both pipes.
+        os.close(reading)
+        process.stdin.close()
+        folder.open_gate("go")
+        errors = await process.stderr.read()
+        assert b"Traceback" not in errors
+        assert await process.wait() == 0
+        assert folder.effects("done x") == 1
 
     asyncio.run(run())

@@ -171,7 +171,8 @@ def read_registry(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except FileNotFoundError:
-        raise SnapshotError(f"{path}: no registry found; run `jackfield build`") from None
+        where = "" if path.is_absolute() else f" in {Path.cwd()}"
+        raise SnapshotError(f"{path}: no registry found{where}; run `jackfield build`") from None
     except OSError as error:
         raise SnapshotError(f"{path}: {error.strerror}") from None
 

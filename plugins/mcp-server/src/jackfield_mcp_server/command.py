@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -16,6 +18,11 @@ if TYPE_CHECKING:
 @click.option("--user", default="local", show_default=True, help="The user that calls are made for.")
 @click.option("--role", "roles", multiple=True, help="A role of that user; may be repeated.")
 @click.option(
+    "--folder",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="The deployment's folder, in which the command runs (default: where the client starts it).",
+)
+@click.option(
     "--log-level",
     type=click.Choice(["debug", "info", "warning", "error"]),
     default="warning",
@@ -23,19 +30,27 @@ if TYPE_CHECKING:
     help="How much is written to stderr.",
 )
 @with_deployment
-def mcp(load: Callable[..., DeploymentSettings], user: str, roles: tuple[str, ...], log_level: str) -> None:
+def mcp(
+    load: Callable[..., DeploymentSettings],
+    user: str,
+    roles: tuple[str, ...],
+    folder: Path | None,
+    log_level: str,
+) -> None:
     """Serve the tools to an MCP client over stdin and stdout.
 
-    An MCP client starts this command itself; it ends when the client closes stdin. All policies apply, as on
-    a host. Confirmation cards are shown by a host that uses the same store: set `public_url` in
+    An MCP client starts this command itself; it ends when the client closes stdin. Clients start it in any
+    folder, so set --folder to the one with jackfield.toml and the registry. All policies apply, as on a
+    host. Confirmation cards are shown by a host that uses the same store: set `public_url` in
     [endpoints.mcp] to its address.
     """
+    if folder is not None:
+        os.chdir(folder)
     _serve(load(provider="none", log_level=log_level), user, frozenset(roles))
 
 
 def _serve(deployment: DeploymentSettings, user: str, roles: frozenset[str]) -> None:
     import asyncio
-    import os
 
     from jackfield.contract.snapshot import SnapshotError
     from jackfield.registry.registry import RegistryError

@@ -166,8 +166,17 @@ class McpCalls:
     def _waiting(
         self, request: _Request, answer: CallResult, pending: PendingConfirmation, link: str | None
     ) -> Result:
-        where = link or "the console, or at `POST /mcp/confirmations` of the host"
-        note = f"A person has to approve this call: {pending.preview}\nApprove or decline it at {where}"
+        if link:
+            how = f"Approve or decline it at {link}"
+        elif request.ctx.request is None:
+            how = (
+                "This server cannot show the call to a person: set `public_url` in [endpoints.mcp] to the "
+                "address of a host with the same store, then make the call again."
+            )
+        else:
+            card = f"/mcp/confirmations/{pending.session_id}/{pending.id}"
+            how = f"This host has no console: approve or decline it with `POST {card}`."
+        note = f"A person has to approve this call: {pending.preview}\n{how}"
         return to_result(answer, self._tool(request), note)
 
     def _tool(self, request: _Request) -> RegisteredTool | None:
