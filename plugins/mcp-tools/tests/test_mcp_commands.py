@@ -54,8 +54,9 @@ def test_a_server_is_added_inspected_built_and_its_change_reported(tmp_path: Pat
     report: dict[str, Any] = json.loads(jackfield(tmp_path, "mcp", "inspect", "shop", "--json", status=1))
     assert report["shop"]["drift"]["get_price"][0].startswith("description altered")
     assert report["shop"]["tools"]["hang"]["offered"] is False
+    assert "run `jackfield build` and restart" in jackfield(tmp_path, "mcp", "inspect", "shop", status=1)
 
-    assert "replaces" in jackfield(tmp_path, "build")
+    assert ": shop__get_price changed; `jackfield diff`" in jackfield(tmp_path, "build")
     assert "shop__get_price: description altered" in jackfield(tmp_path, "diff")
 
 
@@ -64,6 +65,7 @@ def test_a_server_is_added_inspected_built_and_its_change_reported(tmp_path: Pat
     [
         (("add", "Shop", "--url", "http://127.0.0.1:9"), "'Shop': expected a name in snake_case"),
         (("add", "shop"), "set either `command` or `url`"),
+        (("add", "shop", "http://127.0.0.1:9/mcp"), "put --url before it"),
         (("add", "shop", "--url", "http://127.0.0.1:9", "--header-env", "X"), "write it as HEADER=VARIABLE"),
         (("inspect", "shop"), "the settings name no MCP server 'shop'"),
     ],

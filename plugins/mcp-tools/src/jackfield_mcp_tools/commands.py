@@ -58,6 +58,8 @@ def add(name: str, command: tuple[str, ...], config: str, yes: bool, **options: 
     """
     from jackfield_mcp_tools.server_report import print_server
 
+    if command and command[0].startswith(("http://", "https://")):
+        raise click.UsageError(f"{command[0]} is the address of a server over HTTP: put --url before it")
     table = _table(command, **options)
     server = _checked(name, table)
     path = Path(config)
@@ -108,7 +110,7 @@ def inspect(settings: Settings, name: str | None, as_json: bool) -> None:
     Shows every text of a tool that looks like instructions to a model, and what changed since the build.
     The exit status is 1 if a frozen tool has changed.
     """
-    from jackfield_mcp_tools.foreign_servers import compare
+    from jackfield_mcp_tools.foreign_servers import HOW_TO_ACCEPT, compare
     from jackfield_mcp_tools.server_report import print_server, report_to_wire
     from jackfield_mcp_tools.server_tools import read_definitions
 
@@ -119,11 +121,11 @@ def inspect(settings: Settings, name: str | None, as_json: bool) -> None:
     chosen = {each: servers[each] for each in sorted(servers) if name in (None, each)}
     frozen = _frozen(settings)
     report: dict[str, Any] = {}
-    drifted = False
+    changed = unreachable = False
     for each, listed in read_definitions(chosen).items():
         if isinstance(listed, Exception):
             report[each] = {"error": str(listed)}
-            drifted = True
+            unreachable = True
             if not as_json:
                 echo(click.style(f"{each}: {listed}", fg="red"), err=True)
             continue
@@ -132,13 +134,15 @@ def inspect(settings: Settings, name: str | None, as_json: bool) -> None:
             for pinned in frozen.get(each, {}).values()
             if (found := compare(pinned, listed))
         }
-        drifted = drifted or bool(drift)
+        changed = changed or bool(drift)
         report[each] = report_to_wire(each, chosen[each], listed, drift)
         if not as_json:
             print_server(each, chosen[each], listed, drift)
     if as_json:
         print_json(report)
-    sys.exit(1 if drifted else 0)
+    elif changed:
+        echo(f"Hosts withhold tools that have changed since the build; {HOW_TO_ACCEPT}.")
+    sys.exit(1 if changed or unreachable else 0)
 
 
 def _table(

@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger("jackfield.mcp")
 
+HOW_TO_ACCEPT = "to accept this, run `jackfield build` and restart the host"
+"""What an operator does about a changed tool, after a review."""
+
 
 class ToolDrift(NamedTuple):
     """How a server's tool differs from what was frozen."""
@@ -182,7 +185,7 @@ class ForeignServers:
         for tool_id, pinned in self._frozen_by_server().get(name, {}).items():
             if drift := self._drift(pinned):
                 if registry.withheld.get(tool_id) != drift.reason:
-                    detail = f": {'; '.join(drift.changes)}" if drift.changes else ""
+                    detail = f": {'; '.join(drift.changes)}; {HOW_TO_ACCEPT}" if drift.changes else ""
                     _log.error("tool %s is withheld: it %s%s", tool_id, drift.reason, detail)
                 registry.suspend(tool_id, drift.reason)
             else:

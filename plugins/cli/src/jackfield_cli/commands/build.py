@@ -206,10 +206,11 @@ def _print_built(built: BuildResult, path: Path) -> None:
         return
     tools = built.snapshot.tools
     width = max(len(tool_id) for tool_id in tools)
+    versions = max(len(tool.manifest.version) for tool in tools.values())
     for tool_id, tool in tools.items():
         family = f"family {tool.family} in " if tool.family else ""
         owner = f"{family}{tool.distribution} {tool.distribution_version}"
-        echo(f"  {tool_id:<{width}}  {tool.manifest.version:<8}  {click.style(owner, dim=True)}")
+        echo(f"  {tool_id:<{width}}  {tool.manifest.version:<{versions}}  {click.style(owner, dim=True)}")
     off = sorted({f"{entry.name} ({entry.distribution.name})" for entry in built.discovery.switched_off})
     if off:
         echo(f"switched off: {', '.join(off)}")
@@ -220,12 +221,17 @@ def _print_built(built: BuildResult, path: Path) -> None:
 
 
 def _print_replaced(old: Snapshot, new: Snapshot) -> None:
-    """Print added and removed tools, because a build in the wrong environment removes tools."""
+    """Print which tools differ: a build in the wrong environment removes tools, and others are accepted."""
+    from jackfield_builder.snapshot_diff import compare_snapshots
+
+    subjects = {each.subject for each in compare_snapshots(old, new)}
+    changed = sorted(subjects & {*old.tools} & {*new.tools})
     removed, added = sorted({*old.tools} - {*new.tools}), sorted({*new.tools} - {*old.tools})
     parts = [f"{_names(added)} added"] if added else []
     parts += [click.style(f"{_names(removed)} removed", fg="yellow")] if removed else []
+    parts += [f"{_names(changed)} changed"] if changed else []
     what = "; ".join(parts) or "the same tools"
-    echo(f"replaces {old.version}: {what}; `jackfield diff` shows what changed")
+    echo(f"replaces {old.version}: {what}; `jackfield diff` shows the differences")
 
 
 def _names(tools: list[str]) -> str:
