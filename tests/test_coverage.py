@@ -31,6 +31,7 @@ from jackfield_console import assets, markdown
 from jackfield_host.app import ROUTES
 from jackfield_host.settings import HostSettings, JwtSettings, KeySettings
 from jackfield_observability.prometheus import METRICS
+from name_lists import assert_lists
 from requirements_map import REFERENCE, Row, faults, rows
 from starlette.routing import Route
 
@@ -53,7 +54,8 @@ def test_every_named_test_exists_and_runs() -> None:
 
 def test_every_requirement_names_a_test() -> None:
     assert len(rows()) > 250
-    assert [row.cells[0] for row in rows() if not row.tests and row.chapter != PENDING] == []
+    untested = [row.cells[0] for row in rows() if not row.tests and row.chapter != PENDING]
+    assert untested == [], "tests/requirements.md: name a test in the last cell"
     named = [name for row in rows() for name in re.findall(r"`([^`]*\.py[^`]*)`", row.cells[-1])]
     assert [name for name in named if "::" in name and not REFERENCE.fullmatch(f"`{name}`")] == []
 
@@ -129,7 +131,8 @@ ENUMERATED: dict[str, Callable[[], set[str]]] = {
 
 @pytest.mark.parametrize("section", ENUMERATED)
 def test_the_lists_match_what_the_code_enumerates(section: str) -> None:
-    assert sorted(listed(section)) == sorted(ENUMERATED[section]())
+    assert_lists(f"tests/requirements.md, section {section!r}", listed(section), ENUMERATED[section]())
+    assert len(listed(section)) == len({*listed(section)}), f"section {section!r} lists a name twice"
 
 
 def test_every_field_of_a_snapshot_is_listed(site: Any) -> None:
@@ -138,7 +141,8 @@ def test_every_field_of_a_snapshot_is_listed(site: Any) -> None:
     assert built.snapshot, built.findings
     document = built.snapshot.wire
     (tool,) = document["tools"]
-    assert sorted(listed("The fields of the snapshot")) == sorted({*document, *tool})
+    section = "The fields of the snapshot"
+    assert_lists(f"tests/requirements.md, section {section!r}", listed(section), {*document, *tool})
 
 
 def test_every_rule_and_every_fault_has_its_number() -> None:
@@ -161,9 +165,11 @@ def test_every_setting_of_a_plugin_is_listed() -> None:
             offer: Any = each.offer
             there[f"{kind}.{each.name}"] = declared(offer.settings)
     page = {row.names[0]: re.findall(r"`(\w+)`", row.cells[1]) for row in rows() if row.section == "Plugins"}
-    assert {name: sorted(settings) for name, settings in page.items()} == {
-        name: sorted(settings) for name, settings in there.items() if settings
-    }
+    assert_lists(
+        "tests/requirements.md, section 'Plugins'",
+        (f"{name}: {setting}" for name, settings in page.items() for setting in settings),
+        (f"{name}: {setting}" for name, settings in there.items() for setting in settings),
+    )
 
 
 # The tools.
@@ -185,8 +191,13 @@ def as_listed(manifest: dict[str, Any]) -> tuple[str, ...]:
 
 
 def test_every_tool_is_listed_with_the_values_of_its_manifest() -> None:
-    page = {row.names[0]: row.cells[1:-1] for row in rows() if row.section == "The tools of this repository"}
-    assert page == {name: as_listed(manifest) for name, manifest in manifests().items()}
+    section = "The tools of this repository"
+    page = {row.names[0]: row.cells[1:-1] for row in rows() if row.section == section}
+    assert_lists(
+        f"tests/requirements.md, section {section!r}",
+        (" | ".join((name, *cells)) for name, cells in page.items()),
+        (" | ".join((name, *as_listed(manifest))) for name, manifest in manifests().items()),
+    )
 
 
 def test_existing_tools_are_not_listed_as_missing() -> None:

@@ -10,6 +10,7 @@ import re
 import subprocess
 import sys
 import tomllib
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +20,10 @@ from jackfield import ToolContext, hookspecs
 from jackfield.contract.manifest import family_schema, tool_schema
 from jackfield.contract.tool import ErrorType
 from jackfield.distributions import Distribution, EntryPoint
+from jackfield.governance import Call
 from jackfield.offers import Services
 from jackfield.plugins import OFFER_TYPES, load
+from jackfield.session.session import Session, Turn
 from jackfield.settings import KEYS, TABLES, describe_settings, parse_offer
 from jackfield.store import MemoryStore
 from jackfield_builder.discovery import discover
@@ -28,6 +31,7 @@ from jackfield_builder.findings import CheckCode, Severity
 from jackfield_cli import main
 from jackfield_cli.command_group import COMMAND_DISTRIBUTIONS
 from jackfield_cli.scaffold import scaffold
+from name_lists import assert_lists
 from packaging.requirements import Requirement
 from releases.members import members
 
@@ -43,6 +47,19 @@ def page(name: str) -> str:
 
 def headings(name: str, level: int = 3) -> set[str]:
     return set(re.findall(rf"^{'#' * level} (.+)$", page(name), re.MULTILINE))
+
+
+def assert_contains(name: str, texts: Iterable[str]) -> None:
+    """Fail with one line for each text that a page lacks."""
+    missing = [f"docs/{name}: add {text}" for text in texts if text not in page(name)]
+    assert not missing, "\n".join(missing)
+
+
+def assert_exist(place: str, members: Iterable[str], kind: type) -> None:
+    """Fail with the documented members that a class does not have."""
+    known = {*dir(kind), *getattr(kind, "__annotations__", {})}
+    unknown = [f"{place}.{each} does not exist in {kind.__name__}" for each in members if each not in known]
+    assert not unknown, "\n".join(unknown)
 
 
 def section(name: str, heading: str) -> str:
@@ -61,12 +78,16 @@ def signature(hook: str) -> str:
 
 
 def test_every_hook_is_documented_by_its_literal_signature_and_no_other() -> None:
-    assert headings("hooks.md") == {signature(hook) for hook in HOOKS}
+    assert_lists(
+        "docs/hooks.md, headings of level 3", headings("hooks.md"), {signature(hook) for hook in HOOKS}
+    )
 
 
 @pytest.mark.parametrize("hook", HOOKS)
 def test_every_hooks_example_runs(hook: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (example,) = python_blocks(section("hooks.md", signature(hook)))
+    examples = python_blocks(section("hooks.md", signature(hook)))
+    assert len(examples) == 1, f"docs/hooks.md: give {hook} one example, a block marked as python"
+    (example,) = examples
     module = f"example_{hook}"
     (tmp_path / f"{module}.py").write_text(example)
     monkeypatch.syspath_prepend(str(tmp_path))
@@ -84,11 +105,21 @@ def test_every_hooks_example_runs(hook: str, tmp_path: Path, monkeypatch: pytest
 
 def test_every_hook_has_its_own_test() -> None:
     tests = (BUILDER / "test_plugins.py").read_text("utf-8")
-    assert [hook for hook in HOOKS if f"test_{hook}(" not in tests and f'("{hook}"' not in tests] == []
+    untested = [hook for hook in HOOKS if f"test_{hook}(" not in tests and f'("{hook}"' not in tests]
+    assert not untested, f"plugins/builder/tests/test_plugins.py: add tests, such as test_{untested[0]}"
+
+
+def test_policies_have_the_documented_members_of_a_call() -> None:
+    rows = re.findall(r"^\| (`call\..*?) \| (.+) \|$", page("hooks.md"), re.MULTILINE)
+    meanings = {name: meaning for cell, meaning in rows for name in re.findall(r"`call\.(\w+)", cell)}
+    assert_exist("docs/hooks.md: call", meanings, Call)
+    for name, kind in {"turn": Turn, "session": Session}.items():
+        assert_exist(f"docs/hooks.md: call.{name}", re.findall(r"`(\w+)", meanings[name]), kind)
 
 
 def test_every_code_is_documented_with_its_title_and_no_other() -> None:
-    assert headings("checks.md") == {f"{code.id} {code.title}" for code in CheckCode}
+    titles = {f"{code.id} {code.title}" for code in CheckCode}
+    assert_lists("docs/checks.md, headings of level 3", headings("checks.md"), titles)
 
 
 @pytest.mark.parametrize("code", CheckCode, ids=lambda code: code.id)
@@ -109,7 +140,8 @@ def test_codes_are_distinct_and_each_is_triggered_by_a_test() -> None:
 
 def test_every_command_is_documented_and_no_other() -> None:
     offered = main.list_commands(click.Context(main))
-    assert headings("cli.md") == {f"jackfield {name}" for name in offered}
+    commands = {f"jackfield {name}" for name in offered}
+    assert_lists("docs/cli.md, headings of level 3", headings("cli.md"), commands)
 
 
 def test_a_command_of_a_plugin_is_documented_with_its_distribution() -> None:
@@ -128,27 +160,24 @@ def test_the_command_line_knows_the_distribution_of_every_plugin_command() -> No
 
 
 def test_every_setting_is_documented() -> None:
-    for key in KEYS:
-        assert f"| `{key}` | `JACKFIELD_{key.upper()}` |" in page("settings.md")
-    for kind in TABLES:
-        assert f"`[{kind}.NAME]`" in page("settings.md")
+    assert_contains("settings.md", [f"| `{key}` | `JACKFIELD_{key.upper()}` |" for key in KEYS])
+    assert_contains("settings.md", [f"`[{kind}.NAME]`" for kind in TABLES])
 
 
 def test_every_field_of_a_manifest_is_documented_as_required_or_optional() -> None:
     schema = tool_schema()
-    for name in schema["properties"]:
-        if name != "$schema":
-            mark = "" if name in schema["required"] else " (optional)"
-            assert f"| `{name}`{mark} |" in page("authoring.md")
+    marks = {name: "" if name in schema["required"] else " (optional)" for name in schema["properties"]}
+    del marks["$schema"]
+    assert_contains("authoring.md", [f"| `{name}`{mark} |" for name, mark in marks.items()])
 
 
 def test_every_error_type_is_documented() -> None:
-    assert [kind for kind in ErrorType if f"`{kind}`" not in page("authoring.md")] == []
+    assert_contains("authoring.md", [f"`{kind}`" for kind in ErrorType])
 
 
 def test_every_member_of_the_context_is_documented() -> None:
     members = [name for name in vars(ToolContext) if not name.startswith("_")]
-    assert [name for name in members if f"ctx.{name}" not in page("authoring.md")] == []
+    assert_contains("authoring.md", [f"ctx.{name}" for name in members])
 
 
 def test_the_handler_shown_to_authors_runs() -> None:
@@ -327,7 +356,7 @@ def test_every_standard_policy_is_documented_with_its_settings() -> None:
     import jackfield_policies
 
     offers = {offer.name: offer for offer in jackfield_policies.jackfield_policies()}
-    assert headings("policies.md") == set(offers)
+    assert_lists("docs/policies.md, headings of level 3", headings("policies.md"), offers)
     for name, offer in offers.items():
         documented = re.findall(r"^\| `(\w+)` \| [^|]+ \| an? ", section("policies.md", name), re.MULTILINE)
         assert offer.settings is not None

@@ -529,4 +529,4 @@ def test_every_hook_returns_one_type_of_offer() -> None:
     from jackfield import hookspecs
 
     hooks = {name for name in vars(hookspecs) if name.startswith("jackfield_")}
-    assert hooks == set(OFFER_TYPES)
+    assert hooks == set(OFFER_TYPES), "OFFER_TYPES in kernel/src/jackfield/plugins.py names every hook"
