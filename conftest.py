@@ -19,6 +19,14 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Reject paths that do not exist; with xdist, pytest would only say that it ran no tests."""
+    for argument in config.args:
+        path = argument.partition("::")[0]
+        if not (config.invocation_params.dir / path).exists():
+            raise pytest.UsageError(f"{argument}: there is no such file or folder")
+
+
 @pytest.fixture(scope="session", autouse=True)
 def _nested_runs_without_plugins() -> None:
     """Let the pytest that a test starts load no plugins of dependencies: importing them takes seconds."""

@@ -174,3 +174,10 @@ def test_an_interrupted_installation_is_repeated(
         with pytest.raises(ZeroDivisionError):
             installs(noxfile, tmp_path)
     assert installs(noxfile, tmp_path)
+
+
+def test_a_path_that_does_not_exist_is_named_in_an_error() -> None:
+    command = [sys.executable, "-m", "pytest", "-p", "xdist", "-n", "1", "tests/test_nothing.py"]
+    ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert ran.returncode == pytest.ExitCode.USAGE_ERROR
+    assert "tests/test_nothing.py: there is no such file or folder" in ran.stderr
