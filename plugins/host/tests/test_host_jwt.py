@@ -296,7 +296,7 @@ def test_settings_that_would_weaken_verification_are_refused(given: dict[str, An
 @pytest.mark.parametrize(
     ("content", "sentence"),
     [
-        (None, "No such file"),
+        (None, "No such file or directory$"),
         (b"", "no public key for RS256"),
         (b"nonsense", "no public key for RS256"),
         (b'{"keys": 7}', "neither a PEM"),
@@ -326,6 +326,18 @@ def test_an_unusable_key_file_prevents_the_start(
         path.write_bytes(content)
     with pytest.raises(SettingsError, match=sentence):
         JwtVerifier(settings(algorithms=["RS256"], key_file=str(path)))
+
+
+def test_a_missing_relative_key_file_names_the_folder_that_was_searched(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SettingsError) as raised:
+        JwtVerifier(settings(algorithms=["RS256"], key_file="keys/issuer.pem"))
+    assert str(raised.value) == (
+        "[host.jwt] key_file: keys/issuer.pem: No such file or directory "
+        f"(in the working directory, {tmp_path})"
+    )
 
 
 def test_a_key_set_for_other_purposes_prevents_the_start(tmp_path: Path) -> None:

@@ -188,7 +188,8 @@ def _content(where: str, path: Path) -> bytes:
             raise SettingsError(f"{where} is larger than {MAX_KEY_FILE} bytes; it is not a key file")
         return path.read_bytes()
     except OSError as error:
-        raise SettingsError(f"{where}: {error.strerror}") from None
+        looked = "" if path.is_absolute() else f" (in the working directory, {Path.cwd()})"
+        raise SettingsError(f"{where}: {error.strerror}{looked}") from None
 
 
 def _from_pem(raw: bytes, algorithms: tuple[Algorithm, ...]) -> Key | None:
