@@ -470,7 +470,7 @@ class SessionManager:
         if pinned != self.runtime.registry.version:
             text = f"This conversation started with tools that have since changed ({pinned})."
             changed = Notification(
-                code="registry_changed", text=text, suggestion="Unchanged tools remain available."
+                code="registry_changed", text=text, suggestion="It continues with the current tools."
             )
             session.publish(*event_fields(changed))
         await archive.note_session(self.runtime.store, session)
