@@ -236,7 +236,7 @@ def test_sessions_run_through_nginx_and_move_between_hosts(
             http = await stack.enter_async_context(proxy.http())
             health = await http.get("/health", extensions={"sni_hostname": NAME})
             assert health.status_code == 200
-            assert "max-age" in health.headers["Strict-Transport-Security"]
+            assert health.headers.get_list("Strict-Transport-Security") == ["max-age=31536000"]
             await refuses_strangers(proxy, http)
             await streams_a_chat(http)
             await follows_a_session_through_a_restart(proxy, hosts)
@@ -410,7 +410,7 @@ def test_the_store_is_created_at_the_configured_path_and_belongs_to_its_user() -
     program, *command = store["ExecStart"][0].split()
     assert (program, command) == (host["ExecStart"][0].split()[0], ["store", "create"])
     for name in ("Environment", "EnvironmentFile", "StateDirectory", "StateDirectoryMode", "WorkingDirectory",
-                 "User", "DynamicUser", "UMask"):  # fmt: skip
+                 "User", "DynamicUser", "UMask", "RestrictAddressFamilies"):  # fmt: skip
         assert store[name] == host[name], name
     # It must not start automatically: that would replace a lost store with an empty one.
     assert "WantedBy" not in store
