@@ -157,9 +157,13 @@ class HostDirectory:
 
 
 async def read_reports(store: Store) -> list[HostReport]:
-    """Return the last report of every host that the store has."""
+    """Return the last report of every host that the store has, without hosts that another has succeeded."""
     found = [await store.get(key) for key in await store.keys(PREFIX)]
-    return [report for value in found if value is not None and (report := _parse(value)) is not None]
+    reports = [report for value in found if value is not None and (report := _parse(value)) is not None]
+    now = store.now()
+    # A name belongs to one host at a time, so a host that was killed and restarted has two reports.
+    reporting = {each.name for each in reports if not each.is_silent(now)}
+    return [each for each in reports if each.name not in reporting or not each.is_silent(now)]
 
 
 def _parse(value: bytes) -> HostReport | None:

@@ -470,6 +470,23 @@ def test_a_host_that_stops_is_no_longer_listed(host_folder: HostFolder) -> None:
     assert len(asyncio.run(main())) == 1
 
 
+def test_a_killed_host_is_not_listed_beside_the_one_that_took_its_name() -> None:
+    async def main() -> list[list[str]]:
+        store, listed = MemoryStore(), []
+
+        async def put(report_id: str, name: str, age: float) -> None:
+            report = {"id": report_id, "name": name, "reported_at": store.now() - age}
+            await store.put(PREFIX + report_id, json.dumps(report).encode())
+            listed.append(sorted(each.id for each in await read_reports(store)))
+
+        await put("killed", "north", 20)
+        await put("other", "south", 0)
+        await put("successor", "north", 0)
+        return listed
+
+    assert asyncio.run(main()) == [["killed"], ["killed", "other"], ["other", "successor"]]
+
+
 def test_hosts_have_different_names_by_default(host_folder: HostFolder) -> None:
     async def main() -> set[str]:
         async with (
