@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum, StrEnum
+from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
@@ -290,6 +291,8 @@ class StoreOffer:
     - `initialise` creates the store and returns a sentence with its place and identity. It raises
       `StoreUnavailableError` if a store already exists or cannot be created.
     - `describe` returns facts about an existing store, by name, for `jackfield store show`.
+    - `backup` copies an existing store to a new file, even while hosts use the store, and returns a sentence
+      with the place of the copy. It raises `StoreUnavailableError` if the file exists or cannot be written.
     """
 
     name: str
@@ -298,6 +301,7 @@ class StoreOffer:
     initialise: Callable[[Any], str] | None = None
     describe: Callable[[Any], Mapping[str, Any]] | None = None
     settings: type | None = None
+    backup: Callable[[Any, Path], str] | None = None
 
 
 @dataclass(frozen=True, slots=True)

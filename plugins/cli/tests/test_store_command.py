@@ -48,10 +48,30 @@ def test_a_store_is_created_once_and_shown(site: Any, folder: Path) -> None:
     )
 
 
+def test_a_backup_of_the_store_takes_its_place(site: Any, folder: Path) -> None:
+    path, copy = folder / "jackfield.db", folder / "backups" / "monday.db"
+    assert site.run("store", "create", **PRODUCTION).returncode == 0
+    assert site.run(*CALL, **PRODUCTION).returncode == 0
+    done = site.run("store", "backup", str(copy), **PRODUCTION)
+    assert (done.returncode, done.stdout) == (0, f"copied the store {path} to {copy}\n"), done.stderr
+    again = site.run("store", "backup", str(copy), **PRODUCTION)
+    assert (again.returncode, again.stderr) == (
+        1, f"Error: nothing was copied: {copy} exists; choose a new file\n"
+    )  # fmt: skip
+    for each in stores(folder):
+        (folder / each).unlink()
+    lost = site.run("store", "backup", str(folder / "other.db"), **PRODUCTION)
+    assert lost.returncode == 1
+    assert lost.stderr.startswith(f"Error: the store {path} does not exist")
+    copy.rename(path)
+    # The call has already run: its result comes from the backup.
+    assert "echo 1.0.0 replayed, in" in site.run(*CALL, **PRODUCTION).stderr
+
+
 @pytest.mark.parametrize(
     "command",
     [CALL, ("bans", "list"), ("bans", "lift", "ada"), ("sessions", "list"), ("sessions", "prune"),
-     ("sessions", "show", "s"), ("store", "show")],
+     ("sessions", "show", "s"), ("store", "show"), ("store", "backup", "b.db")],
     ids=" ".join,
 )  # fmt: skip
 def test_no_other_command_creates_a_store_in_production(

@@ -226,3 +226,50 @@ def test_a_folder_that_cannot_be_written_is_reported(path: Path, monkeypatch: py
     monkeypatch.setattr(os, "open", denied)
     with pytest.raises(StoreUnavailableError, match=r"cannot be reached .*Permission denied"):
         created(path)
+
+
+def test_a_backup_holds_what_a_store_in_use_has_written(path: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "backup.db"
+
+    async def write_and_back_up() -> None:
+        store = SqliteStore(path)
+        for index in range(50):
+            await store.put(f"before/{index}", b"x" * 1000)
+        # The latest values are in the journal only.
+        assert path.with_name(f"{path.name}-wal").stat().st_size > 50_000
+        assert OFFER.backup
+        assert OFFER.backup(SqliteSettings(path), copy) == f"copied the store {path} to {copy}"
+        await store.put("after", b"1")
+        await store.close()
+
+    async def read_the_backup() -> None:
+        store = SqliteStore(copy, create=False)
+        assert len(await store.keys("before/")) == 50
+        assert await store.get("before/49") == b"x" * 1000
+        assert await store.get("after") is None
+        await store.put("new", b"1")
+        await store.close()
+
+    asyncio.run(write_and_back_up())
+    assert stat.S_IMODE(copy.stat().st_mode) == 0o600
+    assert sorted(each.name for each in tmp_path.iterdir() if "jackfield" not in each.name) == ["backup.db"]
+    assert not list(tmp_path.glob(".jackfield-*"))
+    assert shown(copy)["id"] == shown(path)["id"]
+    asyncio.run(read_the_backup())
+
+
+def test_a_backup_never_replaces_a_file(path: Path, tmp_path: Path) -> None:
+    created(path)
+    copy = tmp_path / "backup.db"
+    copy.write_bytes(b"precious")
+    assert OFFER.backup
+    with pytest.raises(StoreUnavailableError, match=r"backup\.db exists; choose a new file"):
+        OFFER.backup(SqliteSettings(path), copy)
+    assert copy.read_bytes() == b"precious"
+    copy.unlink()
+    copy.with_name("backup.db-wal").write_bytes(b"old")
+    with pytest.raises(StoreUnavailableError, match=r"SQLite would read .*backup\.db-wal into the copy"):
+        OFFER.backup(SqliteSettings(path), copy)
+    with pytest.raises(StoreUnavailableError, match="it is not the same store"):
+        OFFER.backup(SqliteSettings(path, id="0" * 32), tmp_path / "other.db")
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["backup.db-wal", "jackfield.db"]

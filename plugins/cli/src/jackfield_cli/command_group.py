@@ -80,7 +80,9 @@ BUILTIN_COMMANDS = {
         "sign",
         "Sign the registry: write its envelope, or add your signature to it.",
     ),
-    "store": BuiltinCommand("store", "store", "Create this deployment's store, or show its identity."),
+    "store": BuiltinCommand(
+        "store", "store", "Create this deployment's store, show its identity, or back it up."
+    ),
     "tools": BuiltinCommand(
         "show", "tools", "List the tools in the registry, with the reason if one is withheld."
     ),

@@ -9,6 +9,8 @@ from jackfield import hookimpl
 from jackfield.offers import StoreOffer
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from jackfield.store import Store
 
     from jackfield_store_sqlite.settings import SqliteSettings
@@ -22,7 +24,7 @@ def jackfield_stores() -> list[StoreOffer]:
     """Offer the store under the name `sqlite`."""
     from jackfield_store_sqlite.settings import SqliteSettings
 
-    return [StoreOffer("sqlite", _create, _missing, _initialise, _describe, SqliteSettings)]
+    return [StoreOffer("sqlite", _create, _missing, _initialise, _describe, SqliteSettings, _backup)]
 
 
 def _create(settings: SqliteSettings) -> Store:
@@ -55,6 +57,14 @@ def _describe(settings: SqliteSettings) -> Mapping[str, Any]:
     from jackfield_store_sqlite.creation import describe
 
     return describe(settings.path.absolute())
+
+
+def _backup(settings: SqliteSettings, file: Path) -> str:
+    from jackfield_store_sqlite.creation import backup
+
+    path, copy = settings.path.absolute(), file.absolute()
+    backup(path, copy, settings.id)
+    return f"copied the store {path} to {copy}"
 
 
 def __getattr__(name: str) -> Any:

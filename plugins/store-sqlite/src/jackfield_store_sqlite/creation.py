@@ -74,6 +74,32 @@ def describe(path: Path) -> dict[str, Any]:
         }
 
 
+def backup(path: Path, copy: Path, pinned: str | None = None) -> None:
+    """Copy a store, which may be in use, to a new file that only its owner can read."""
+    if why := missing(path, pinned):
+        raise StoreUnavailableError(why)
+    if journal := orphaned_journal(copy):
+        raise StoreUnavailableError(
+            f"nothing was copied: SQLite would read {journal} into the copy; remove it"
+        )
+    try:
+        create(copy, lambda draft: _copy(path, draft))
+    except FileExistsError:
+        raise StoreUnavailableError(f"nothing was copied: {copy} exists; choose a new file") from None
+    except (apsw.Error, OSError) as error:
+        raise StoreUnavailableError(f"the store {path} was not copied to {copy}: {error}") from error
+
+
+def _copy(path: Path, draft: Path) -> None:
+    with (
+        _open_existing(path) as source,
+        _open_existing(draft) as copy,
+        copy.backup("main", source, "main") as job,
+    ):
+        # In one step: if another process wrote between two steps, SQLite would start again.
+        job.step(-1)
+
+
 def _create_schema(draft: Path) -> schema.StoreIdentity:
     with _open_existing(draft) as db:
         schema.migrate(db, draft, _PATIENCE, nullcontext())

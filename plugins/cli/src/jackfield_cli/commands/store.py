@@ -1,9 +1,10 @@
-"""`jackfield store`: creates the deployment's store and shows its identity."""
+"""`jackfield store`: creates the deployment's store, shows its identity and copies it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 @click.group()
 def store() -> None:
-    """Create this deployment's store, or show its identity.
+    """Create this deployment's store, show its identity, or back it up.
 
     In production, only this command creates a store: a host without its store does not start.
     """
@@ -54,6 +55,19 @@ def show(settings: Settings, as_json: bool) -> None:
     width = max(map(len, facts))
     for name, value in facts.items():
         echo(f"{name:<{width}}  {'unknown' if value is None else value}")
+
+
+@store.command()
+@click.argument("file", type=click.Path(path_type=Path))
+@with_registry
+def backup(settings: Settings, file: Path) -> None:
+    """Copy the store to FILE, which must not exist. Works while a host is running."""
+    with _offer(settings) as (offer, chosen):
+        if offer.backup is None:
+            raise click.ClickException(
+                f"the store {offer.name!r} cannot be copied to a file; back it up with the tools of its server"
+            )
+        echo(offer.backup(chosen, file))
 
 
 @contextmanager
