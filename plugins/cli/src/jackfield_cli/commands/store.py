@@ -65,7 +65,7 @@ def backup(settings: Settings, file: Path) -> None:
     with _offer(settings) as (offer, chosen):
         if offer.backup is None:
             raise click.ClickException(
-                f"the store {offer.name!r} cannot be copied to a file; back it up with the tools of its server"
+                f"the store {offer.name!r} cannot be copied to a file; use the tools of its server"
             )
         echo(offer.backup(chosen, file))
 
