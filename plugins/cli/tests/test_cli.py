@@ -182,6 +182,25 @@ def test_describe_shows_arguments_and_guide(site: Any) -> None:
     assert site.run_json("describe", "echo")["toolId"] == "echo"
 
 
+def test_the_variants_of_a_tool_are_listed_and_described(site: Any) -> None:
+    site.tool("echo")
+    site.tool("echo", distribution="fab-loud", schema={"variant": "loud"})
+    built = site.run("build").stdout.splitlines()
+    assert [line.split()[0] for line in built[:2]] == ["echo", "echo:loud"]
+    assert ", 1 tool, 1 variant, written to " in built[-1]
+    table = site.run("tools").stdout
+    assert [line.split()[0] for line in table.splitlines() if "echo" in line] == ["echo", "echo:loud"]
+    listed = json.loads(site.run("tools", "--json").stdout)
+    assert [each["toolId"] for each in listed["tools"]] == ["echo"]
+    assert [(each["toolId"], each["variant"]) for each in listed["variants"]] == [("echo", "loud")]
+    owner, variant = site.run("describe", "echo").stdout, site.run("describe", "echo:loud").stdout
+    assert "variants             loud" in owner
+    assert "fab-loud 1.0.0" in variant
+    assert "fab-loud" not in owner
+    wire = json.loads(site.run("describe", "echo:loud", "--json").stdout)
+    assert (wire["toolId"], wire["variant"]) == ("echo", "loud")
+
+
 def test_describe_indents_a_preview_of_several_lines(site: Any) -> None:
     site.tool("risky", schema={"requiresConfirmation": True, "preview": "Say {text}?\nAloud."})
     site.run("build")

@@ -204,17 +204,20 @@ def _summary(built: BuildResult) -> dict[str, Any]:
 def _print_built(built: BuildResult, path: Path) -> None:
     if built.snapshot is None:
         return
-    tools = built.snapshot.tools
-    width = max(len(tool_id) for tool_id in tools)
-    versions = max(len(tool.manifest.version) for tool in tools.values())
-    for tool_id, tool in tools.items():
+    tools, variants = built.snapshot.tools, built.snapshot.variants
+    implementations = built.snapshot.implementations
+    width = max(map(len, implementations))
+    versions = max(len(tool.manifest.version) for tool in implementations.values())
+    for name, tool in implementations.items():
         family = f"family {tool.family} in " if tool.family else ""
         owner = f"{family}{tool.distribution} {tool.distribution_version}"
-        echo(f"  {tool_id:<{width}}  {tool.manifest.version:<{versions}}  {click.style(owner, dim=True)}")
+        echo(f"  {name:<{width}}  {tool.manifest.version:<{versions}}  {click.style(owner, dim=True)}")
     off = sorted({f"{entry.name} ({entry.distribution.name})" for entry in built.discovery.switched_off})
     if off:
         echo(f"switched off: {', '.join(off)}")
     number = "1 tool" if len(tools) == 1 else f"{len(tools)} tools"
+    if variants:
+        number += ", 1 variant" if len(variants) == 1 else f", {len(variants)} variants"
     echo(
         f"registry {click.style(built.snapshot.version, bold=True, fg='green')}, {number}, written to {path}"
     )

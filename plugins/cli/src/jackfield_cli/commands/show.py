@@ -40,20 +40,12 @@ def tools(settings: Settings, with_tokens: bool, as_json: bool) -> None:
         print_json(
             {
                 "version": snapshot.version,
-                "tools": [
-                    {
-                        **tool.manifest.metadata(),
-                        "summary": tool.summary,
-                        "distribution": tool.distribution,
-                        "family": tool.family,
-                        "withheld": withheld.get(tool.manifest.tool_id),
-                    }
-                    for tool in snapshot.tools.values()
-                ],
+                "tools": [_facts(tool, withheld) for tool in snapshot.tools.values()],
+                "variants": [_facts(tool, withheld) for tool in snapshot.variants.values()],
             }
         )
         return
-    rows = [_row(tool, withheld.get(tool.manifest.tool_id)) for tool in snapshot.tools.values()]
+    rows = [_row(tool, withheld.get(tool.name)) for tool in snapshot.implementations.values()]
     if is_narrow():
         for tool_id, version, family, *facts, confirm, summary in rows:
             facts.append(f"confirm: {confirm}")
@@ -79,24 +71,33 @@ def tools(settings: Settings, with_tokens: bool, as_json: bool) -> None:
     echo(f"registry {snapshot.version}, {settings.registry}")
 
 
+def _facts(tool: FrozenTool, withheld: Mapping[str, str]) -> dict[str, Any]:
+    return {
+        **tool.manifest.metadata(),
+        "summary": tool.summary,
+        "distribution": tool.distribution,
+        "family": tool.family,
+        "withheld": withheld.get(tool.name),
+    }
+
+
 def _without_family(row: tuple[str, ...]) -> tuple[str, ...]:
     return (*row[:2], *row[3:])
 
 
 def _withheld(snapshot: Snapshot, settings: Settings) -> dict[str, str]:
-    """Return the withheld tools with the reason: changed, missing capability, or not configured."""
+    """Return the withheld tools and variants with the reason: changed, or a capability that is missing."""
     from jackfield.registry.registry import Deployment, drift_for
 
     drift = drift_for(snapshot, Deployment(settings.deployment))
-    reasons = {
-        tool_id: differs for tool_id, tool in snapshot.tools.items() if (differs := drift.of_tool(tool))
-    }
+    found = snapshot.implementations
+    reasons = {name: differs for name, tool in found.items() if (differs := drift.of_tool(tool))}
     reasons |= {
-        tool_id: f"no plugin provides {', '.join(missing)}"
-        for tool_id, tool in snapshot.tools.items()
+        name: f"no plugin provides {', '.join(missing)}"
+        for name, tool in found.items()
         if (missing := snapshot.missing_requirements(tool))
     }
-    rest = [tool for tool_id, tool in snapshot.tools.items() if tool_id not in reasons]
+    rest = [tool for name, tool in found.items() if name not in reasons]
     if not any(tool.manifest.requires for tool in rest):
         return reasons
     from jackfield.components import PluginComponents
@@ -105,7 +106,7 @@ def _withheld(snapshot: Snapshot, settings: Settings) -> dict[str, str]:
 
     try:
         components = PluginComponents.of(snapshot, settings, drift)
-        reasons |= {tool.manifest.tool_id: why for tool in rest if (why := components.withheld_reason(tool))}
+        reasons |= {tool.name: why for tool in rest if (why := components.withheld_reason(tool))}
         components.faults.check()
     except (RegistryError, SettingsError) as error:
         raise click.ClickException(str(error)) from None
@@ -117,7 +118,7 @@ def _row(tool: FrozenTool, withheld: str | None) -> tuple[str, ...]:
     summary = f"withheld: {withheld}" if withheld else shorten(tool.summary, 90, placeholder=" …")
     confirm = {True: "yes", False: "no", "policy": "by policy"}[manifest.requires_confirmation]
     return (
-        manifest.tool_id,
+        tool.name,
         manifest.version,
         tool.family or "",
         manifest.category,
@@ -134,23 +135,28 @@ def _row(tool: FrozenTool, withheld: str | None) -> tuple[str, ...]:
 @with_registry
 @as_json
 def describe(settings: Settings, tool: str, as_json: bool) -> None:
-    """Show everything the registry contains about TOOL."""
+    """Show everything the registry contains about TOOL, or about a variant, TOOL:VARIANT."""
     snapshot: Snapshot = load_snapshot(settings.registry)
-    frozen = snapshot.tools.get(tool)
+    frozen = snapshot.implementations.get(tool)
     if frozen is None:
         from difflib import get_close_matches
 
-        close = get_close_matches(tool, snapshot.tools, 1)
+        close = get_close_matches(tool, snapshot.implementations, 1)
         meant = f"; did you mean {close[0]}?" if close else "; `jackfield tools` lists them"
         raise click.UsageError(f"{settings.registry} has no tool {tool!r}{meant}")
     if as_json:
-        print_json(next(each for each in snapshot.wire["tools"] if each["toolId"] == tool))
+        entries = (*snapshot.wire["tools"], *snapshot.wire.get("variants", ()))
+        names = [*snapshot.tools, *snapshot.variants]
+        print_json(entries[names.index(tool)])
         return
     manifest = frozen.manifest
     echo(click.style(f"{tool} {manifest.version}", bold=True))
     echo(manifest.description)
     echo()
     facts = {**manifest.metadata(), "handler": frozen.handler, "content": frozen.content_hash[:23]}
+    facts["variants"] = [
+        each.manifest.variant for each in snapshot.variants.values() if each.manifest.tool_id == tool
+    ]
     facts["family"] = frozen.family
     facts["server"] = frozen.origin["server"] if frozen.origin else None
     facts["distribution"] = f"{frozen.distribution} {frozen.distribution_version}"
