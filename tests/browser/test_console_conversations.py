@@ -64,7 +64,7 @@ def test_conversations_are_found_continued_renamed_and_deleted(deployment: Deplo
                 await page.get_by_role("button", name="Trace").last.click()
                 trace = page.get_by_role("region", name="Trace")
                 await expect(trace.locator("[data-kind=tool] code")).to_have_text(["book_room", "book_room"])
-                await expect(trace).to_contain_text("book_room waits for you")
+                await expect(trace).to_contain_text("book_room is waiting for your decision")
                 await expect(trace).to_contain_text("confirmation: pending")
                 await expect(trace).to_contain_text("The model thinks")
                 await console.check_accessibility()

@@ -1,4 +1,4 @@
-"""Takeover of a call whose host died: a capability may know that running it again does no harm.
+"""Takeover of calls whose host died, if a capability knows that running them again does no harm.
 
 A read, or a tool that is declared `idempotent`, may always run again. For a call that counts as a write, only
 the capability that does its work can know that this call had no effect. The host that takes over the claim
@@ -15,7 +15,7 @@ from jackfield.registry.registry import RegisteredTool
 
 @runtime_checkable
 class RepeatsCalls(Protocol):
-    """A capability that may know that a call whose host died had no effect."""
+    """A capability that can tell whether a call of a dead host had no effect."""
 
     async def may_run_again(self, tool_id: str, session_id: str, args: Mapping[str, Any]) -> bool:
         """Return whether this host may run the call again."""
@@ -24,7 +24,7 @@ class RepeatsCalls(Protocol):
 async def may_run_again(
     capabilities: Mapping[str, Any], tool: RegisteredTool, session_id: str, args: Mapping[str, Any]
 ) -> bool:
-    """Return whether a capability that the tool requires lets this host run a call of a dead host again."""
+    """Return whether a capability that the tool requires allows this host to run the call again."""
     for name in tool.manifest.requires:
         capability = capabilities.get(name)
         if isinstance(capability, RepeatsCalls) and await capability.may_run_again(tool.id, session_id, args):

@@ -269,7 +269,7 @@ def _result_conversion(hint: Any) -> Callable[[Any], Any] | None:
 
 
 def _item_types(hint: Any) -> Sequence[Any]:
-    """Return the types of the items of a list; any other type is its own only item."""
+    """Return the type of the items if the type is a list, else the type itself, in a sequence."""
     return typing.get_args(hint) if typing.get_origin(hint) is list else (hint,)
 
 

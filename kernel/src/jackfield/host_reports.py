@@ -28,7 +28,7 @@ KEPT_SECONDS = 600.0
 """How long the last report of a host is kept."""
 
 PREFIX = "host/reports/"
-"""It ends with a slash after its second part, so that all reports are in one shard of a store."""
+"""The prefix of the keys of reports; its two parts put all reports in one shard of a store."""
 
 NAMES = "host/names/"
 """The claims of hosts on the names that their settings give them."""

@@ -101,7 +101,7 @@ _blocking: WeakSet[Handler] = WeakSet()
 
 
 def is_blocking(handler: Handler) -> bool:
-    """Return whether a handler runs in a thread, which nothing can stop."""
+    """Return whether a handler runs in a thread, which cannot be stopped."""
     return handler in _blocking
 
 
@@ -266,7 +266,7 @@ class HandlerContext:
 
     @property
     def idempotency_key(self) -> str | None:
-        """A key for other systems that run a call with the same key once."""
+        """An idempotency key for other systems, so that they run a repeated call only once."""
         key = self._call.key
         # The key of the call contains the session's id, which is not for others.
         return hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest() if key else None
@@ -349,7 +349,9 @@ class HandlerContext:
             # A view for each session, so that a handler cannot act for another user.
             view = getattr(component, "for_session", None)
             return component if view is None else view(self.session)
-        raise AttributeError(f"{self._call.tool.id} does not list {capability!r} in `requires`")
+        raise AttributeError(
+            f"{self._call.tool.id} does not list {capability!r} in `requires`; add it in schema.json"
+        )
 
 
 def call_of(context: ToolContext) -> Call:

@@ -168,7 +168,7 @@ class CallLedger:
         return ttl, b"" if settled else self._note(call)
 
     async def _answer_earlier(self, claim: Claim, call: Call, ttl: float, note: bytes) -> ToolResponse | None:
-        """Answer a call that was claimed before; None if this process has claimed it in the end."""
+        """Answer a call that was claimed before; None if this process now holds the claim."""
         durable = not call.tool.volatile
         while claim.state is not _RUN:
             try:
@@ -302,7 +302,7 @@ class CallLedger:
         return await self._record_instead(call, _unrecordable(call))
 
     async def _concurrent_decision(self, call: Call, wire: bytes) -> ToolResponse | None:
-        """Return the outcome of a call that was decided while this process was blocked after the request."""
+        """Return the outcome if the user decided while this process was blocked after its request."""
         with contextlib.suppress(StoreUnavailableError):
             pending = await self._confirmations.for_call(call.session.id, call.key)
             if pending is None:
@@ -361,7 +361,7 @@ class CallLedger:
         return response
 
     def _record_later(self, call: Call, error: Exception) -> None:
-        """Queue an envelope that the store did not accept; until it is recorded, the call appears to run."""
+        """Queue an envelope that the store did not accept; until then, the call appears to be running."""
         _log.error("call %s: its result could not be recorded: %s", call.key, error)
         decision = call.decisions.get(DUPLICATES)
         call.decide(DUPLICATES, f"{decision}, result not recorded" if decision else "result not recorded")
@@ -524,7 +524,7 @@ def idempotency_key(call: Call) -> str:
 
 
 def runs_only_approved(call: Call) -> bool:
-    """Return whether nothing runs under the call's own claim, because its tool always needs confirmation."""
+    """Return whether the call runs only under the claim of its approval, which its tool always needs."""
     return call.tool.manifest.requires_confirmation is True and not call.confirmed
 
 

@@ -14,9 +14,9 @@ _T = TypeVar("_T")
 class LiveOutput(Generic[_T]):
     """Runs work that passes its text to a function; yields the text, then has the result.
 
-    `async with LiveOutput(work) as output`: `async for text in output` ends with the work, and
-    `await output.result()` returns what it returned or raises what it raised. The block ends when the work
-    has ended; if it ends early, the work is cancelled.
+    Use it as `async with LiveOutput(work) as output`. The loop `async for text in output` ends with the work;
+    then `await output.result()` returns what the work returned, or raises what it raised. Leaving the block
+    before the work has ended cancels the work.
     """
 
     def __init__(self, work: Callable[[Callable[[str], None]], Coroutine[Any, Any, _T]]) -> None:

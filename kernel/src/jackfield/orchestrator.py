@@ -89,7 +89,7 @@ class Observer(Protocol):
     """
 
     def call_finished(self, call: Call, response: ToolResponse) -> None:  # noqa: ARG002
-        """A call was answered; it does not change any more."""
+        """A call was answered; it no longer changes."""
         return
 
     def session_opened(self, session: Session, *, prompt_tokens: int, declaration_tokens: int) -> None:  # noqa: ARG002
@@ -249,7 +249,7 @@ class Orchestrator:
     def interrupt(
         self, session: Session, reason: str = "interrupted", call_ids: Collection[str] | None = None
     ) -> None:
-        """Cancel the running reads of a session, all or these; writes complete and are recorded."""
+        """Cancel a session's running reads, or those with `call_ids`; writes complete and are recorded."""
         for call in (*self.running(session), *session.pending_retries):
             if call.tool.reads and not call.cancel_reason and (call_ids is None or call.call_id in call_ids):
                 cancel_call(call, reason)

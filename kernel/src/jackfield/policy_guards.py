@@ -40,7 +40,7 @@ def refusal(call: Call, within: Call | None) -> ToolResponse | None:
         problem = "The call was replaced"
     elif call.policy_task is None:
         cause, problem = (
-            "a policy invented it, or proceeded after the response",
+            "a policy created it, or proceeded after the response",
             "The call is not in progress",
         )
     elif call.invocations > call.retried:

@@ -65,14 +65,14 @@ class ShadowResult(NamedTuple):
 
 @runtime_checkable
 class ShadowObserver(Protocol):
-    """An observer that is also notified of shadows; others need not know of them."""
+    """An observer that is also notified of shadows; this method is optional for observers."""
 
     def shadow_finished(self, result: ShadowResult) -> None:
         """A variant that ran in the shadow of a call was compared with it."""
 
 
 class ShadowRuns:
-    """Starts shadows and reports what their comparison says."""
+    """Starts shadows and reports the results of their comparisons."""
 
     def __init__(
         self,
@@ -260,7 +260,7 @@ class ShadowContext(HandlerContext):
         """Show nothing."""
 
     def report_partial(self, result: Partial, number: int, *, truncated: bool) -> bool:  # noqa: ARG002
-        """Show nothing, and want no further parts."""
+        """Show nothing, and request no further parts."""
         return False
 
     async def ask_user(
@@ -283,7 +283,9 @@ class ShadowContext(HandlerContext):
             component = self._capabilities[capability]
             view = getattr(component, "for_session", None)
             return component if view is None else view(self.session)
-        raise AttributeError(f"{self._variant.label} does not list {capability!r} in `requires`")
+        raise AttributeError(
+            f"{self._variant.label} does not list {capability!r} in `requires`; add it in schema.json"
+        )
 
 
 class _NoClient:

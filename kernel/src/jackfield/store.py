@@ -32,7 +32,7 @@ _VALUE_BYTES, _STREAM_BYTES, _STREAM_ENTRY_BYTES = 300, 400, 60
 """The approximate sizes of a value, a stream and an entry, without their bytes but with their keys."""
 
 _FULL_SECONDS = 1.0
-"""How long a full store does not look again for data that has expired."""
+"""How long a full store waits before it looks for expired data again."""
 
 _NEVER = float("inf")
 

@@ -223,7 +223,7 @@ TAMPERING: dict[str, tuple[Callable[[SignedDeployment], Any], str]] = {
     "signatures swapped": (in_envelope(swap), "0 of 2 required trusted keys signed"),
     "one bit of each signature": (in_envelope(flip), "0 of 2 required trusted keys signed"),
     "a short signature": (in_envelope(lambda e: e["signatures"][0].update(sig="AAAA")), "1 of 2 required"),
-    "one signature twice": (in_envelope(twice), "a second signature of alice, which counts once"),
+    "one signature twice": (in_envelope(twice), "a second signature of alice; each key counts once"),
     "one signature removed": (in_envelope(lambda e: e["signatures"].pop()), "1 of 2 required trusted keys"),
     "no signatures": (in_envelope(lambda e: e.update(signatures=[])), "the envelope has no signatures"),
     "65 signatures": (

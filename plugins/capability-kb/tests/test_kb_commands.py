@@ -163,7 +163,7 @@ def test_sync_remove_and_rebuild(shell: Shell) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "told"),
     [
-        (("add",), 2, "no files or folders to load; name some, or use --sample"),
+        (("add",), 2, "no files or folders to load; give at least one, or use --sample"),
         (("add", "missing.md"), 2, "'missing.md' does not exist"),
         (("add", "--namespace", "personal", "."), 2, "add --owner USER"),
         (("add", "--namespace", "public", "--owner", "a", "."), 2, "--owner is for personal records"),

@@ -251,7 +251,7 @@ def test_an_ineffective_call_id_is_refused_or_warned_about(site: Any) -> None:
 @pytest.mark.parametrize(
     ("options", "reason"),
     [
-        (("--user", "bob"), "session s belongs to ada: omit --user, or start a different --session"),
+        (("--user", "bob"), "session s belongs to ada: omit --user, or use a different --session"),
         (("--mode", "text"), "session s is a voice session: omit --mode"),
         (("--user", "ada", "--mode", "voice"), ""),
         ((), ""),
@@ -284,7 +284,7 @@ def test_a_session_of_another_registry_is_refused_with_a_remedy(site: Any) -> No
     site.tool("other")
     assert site.run("build", **GOVERNED).returncode == 0
     assert re.search(
-        r"pinned to registry .+; start a different --session\n", site.run(*call, **GOVERNED).stderr
+        r"pinned to registry .+; use a different --session\n", site.run(*call, **GOVERNED).stderr
     )
 
 

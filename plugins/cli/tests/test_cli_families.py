@@ -73,7 +73,7 @@ def test_a_tool_is_added_to_a_family_without_reformatting_it(shop: Path) -> None
     [
         ("shop", "get_order", "already has the tool 'get_order'"),
         ("shop", "taken", "taken by fab-taken"),
-        ("shop", "import", "cannot name a function"),
+        ("shop", "import", "is a Python keyword"),
         ("Shop", "x", "is not a tool id"),
         ("other", "x", "does not declare the family 'other'"),
         ("odd", "x", "is not a family"),

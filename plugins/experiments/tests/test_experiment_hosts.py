@@ -191,8 +191,8 @@ async def test_the_guard_aborts_on_all_hosts(
             async with http_client(host, **headers[user]) as client:
                 metrics = (await client.get("/metrics")).text
             assert 'jackfield_experiment_aborted{experiment="speed",variant="broken"} 1.0' in metrics
-    assert "experiment speed was aborted by the guard of host" in caplog.text
-    assert "aborted by the guard of host" in (await run(folder, "status")).output
+    assert "experiment speed was aborted by the guard on host" in caplog.text
+    assert "aborted by the guard on host" in (await run(folder, "status")).output
     # A host that starts later does not begin again.
     async with scripted_provider() as served, running_host(folder, served, keys=keys) as host:
         assert (await answer(host, headers[user]))["data"]["by"] == "owner"

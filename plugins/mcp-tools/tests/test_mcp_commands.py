@@ -67,7 +67,7 @@ def test_a_server_is_added_inspected_built_and_its_change_reported(tmp_path: Pat
         (("add", "shop"), "set either `command` or `url`"),
         (("add", "shop", "http://127.0.0.1:9/mcp"), "put --url before it"),
         (("add", "shop", "--url", "http://127.0.0.1:9", "--header-env", "X"), "write it as HEADER=VARIABLE"),
-        (("inspect", "shop"), "the settings name no MCP server 'shop'"),
+        (("inspect", "shop"), "the settings have no MCP server 'shop'"),
     ],
 )
 def test_a_mistake_is_explained(arguments: tuple[str, ...], message: str, tmp_path: Path) -> None:

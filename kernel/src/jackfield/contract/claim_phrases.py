@@ -37,10 +37,10 @@ def parse_phrase(text: str) -> ClaimPhrase:
     """Read a phrase such as `added to your calendar`; raises `ValueError` with the reason if invalid."""
     verb, *rest = text.lower().split()
     if verb in FUNCTION_WORDS or verb in AUXILIARIES:
-        raise ValueError(f"{text!r} begins with {verb!r}, not with the past form of a verb, as in 'booked'")
+        raise ValueError(f"{text!r} begins with {verb!r}; begin with the past form of a verb, as in 'booked'")
     if verb.endswith("ing"):
         raise ValueError(f"{text!r} begins with {verb!r}; write the past form of the verb, as in 'booked'")
     if len(rest) >= MAX_WORDS:
-        raise ValueError(f"{text!r} has {len(rest) + 1} words, at most {MAX_WORDS}")
+        raise ValueError(f"{text!r} has {len(rest) + 1} words; the maximum is {MAX_WORDS}")
     words = tuple(word for word in rest if word not in FUNCTION_WORDS)
     return ClaimPhrase(text, verb, words, regular=verb.endswith("ed"))

@@ -29,7 +29,7 @@ class UserQuestion(NamedTuple):
 
 
 class UserAnswer(NamedTuple):
-    """What the user did with the form of a question; `unanswered` also if no client could show it."""
+    """The reaction to the form of a question: `unanswered` if nobody answered or no client shows forms."""
 
     outcome: Literal["submitted", "dismissed", "unanswered"]
     values: Mapping[str, Any] = MappingProxyType({})
@@ -132,9 +132,10 @@ class ToolContext(Protocol):
 
     @property
     def idempotency_key(self) -> str | None:
-        """A key for other systems that run a call with the same key once; the same if this call is repeated.
+        """An idempotency key for other systems, so that they run a repeated call only once.
 
-        It is None if no policy detects repeated calls. It reveals neither the session nor the user.
+        A repeated call has the same key. The key is None if no policy detects repeated calls. It reveals
+        neither the session nor the user.
         """
 
     @property

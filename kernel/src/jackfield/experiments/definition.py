@@ -91,7 +91,7 @@ class ExperimentSettings:
     def __post_init__(self) -> None:
         """Check that the shares and the state fit together."""
         if not self.variants:
-            raise ValueError("variants: name at least one variant")
+            raise ValueError("variants: expected at least one variant")
         if CONTROL in self.variants:
             raise ValueError(f"variants: {CONTROL!r} stands for the tool as it is; use the key `control`")
         shares = {
@@ -102,7 +102,9 @@ class ExperimentSettings:
             if abs(share * STEPS / 100 - _steps(share)) > 1e-6:
                 raise ValueError(f"{name}: expected at most two decimals, got {share:g}")
         if sum(map(_steps, shares.values())) > STEPS:
-            raise ValueError(f"variants: the shares add up to {sum(shares.values()):g} percent")
+            raise ValueError(
+                f"variants: the shares add up to {sum(shares.values()):g} percent; the maximum is 100"
+            )
         if self.shadow and (len(self.variants) > 1 or self.control or self.state == "promoted"):
             raise ValueError("shadow: a shadow has one variant, no control, and cannot be promoted")
         if (self.state == "promoted") != bool(self.winner):

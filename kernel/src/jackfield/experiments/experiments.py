@@ -228,7 +228,7 @@ class Experiments:
         found = await read_aborts(self._store, self.aborts)
         for key in found.keys() - self.aborts.keys():
             _log.error(
-                "experiment %s was aborted by the guard of host %s: %s",
+                "experiment %s was aborted by the guard on host %s: %s",
                 found[key].experiment, found[key].host, found[key].reason,
             )  # fmt: skip
         self.aborts = found

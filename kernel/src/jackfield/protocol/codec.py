@@ -207,7 +207,7 @@ def _plain(value: Any) -> Any:
 
 
 def _repaired(wire: Mapping[str, Any]) -> bytes:
-    """Encode slowly, without lone surrogates, numbers beyond 64 bits, and keys that are not strings."""
+    """Encode a message that orjson rejects, such as one with a lone surrogate or a number beyond 64 bits."""
     text = json.dumps(wire, default=str, skipkeys=True)
     value = json.loads(text, parse_constant=_null)
     return json.dumps(value, ensure_ascii=False).encode("utf-8", "replace")

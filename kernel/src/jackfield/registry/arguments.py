@@ -281,7 +281,7 @@ def _fill_nested(members: list[_Property]) -> _Fill:
 
 
 def _fill_plain(members: list[tuple[str, Any]]) -> _Fill:
-    """Return the function for properties whose defaults are all texts, numbers or the like."""
+    """Return the function for properties whose defaults need not be copied."""
 
     def fill(value: Any) -> bool:
         """Fill in the defaults of omitted properties."""

@@ -145,7 +145,9 @@ class KernelSettings:
         most = len(self.trusted_keys)
         if self.signature_threshold > max(most, 1):
             asked = self.signature_threshold
-            raise ValueError(f"signature_threshold: {asked} keys are required, but trusted_keys has {most}")
+            raise ValueError(
+                f"signature_threshold: {asked} keys are required, but trusted_keys has only {most}"
+            )
 
 
 KEYS = tuple(each.name for each in fields(KernelSettings))

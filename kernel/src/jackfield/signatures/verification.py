@@ -129,7 +129,7 @@ def _check_signatures(
             # It only matters if too few others hold: anybody can add a worthless signature to a file.
             ignored.append(signer)
         elif signer.key_id in signers:
-            ignored.append(f"a second signature of {signer.name}, which counts once")
+            ignored.append(f"a second signature of {signer.name}; each key counts once")
         else:
             signers[signer.key_id] = signer
     return tuple(signers.values()), ignored

@@ -150,7 +150,7 @@ class StreamingConnection(Connection, Protocol):
     """A connection whose model takes parts of a result while the call runs."""
 
     async def send_partial(self, part: ToolResult) -> None:
-        """Send a part before the result of the call; the model does not wait for the rest, nor answer it.
+        """Send a part before the result of the call; the model neither waits for the rest nor answers.
 
         The call stays open until `send_results`. After a part, it no longer holds back other messages.
         """

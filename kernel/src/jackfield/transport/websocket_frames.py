@@ -1,6 +1,6 @@
 """Splits a stream into WebSocket frames (RFC 6455, section 5.2), without checking or interpreting them.
 
-A parser is needed for few frames of a voice session: audio comes in complete messages, fifty times a second.
+In a voice session, few frames need a parser: audio comes in complete messages, fifty times a second.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ _FIRST_CONTROL_OPCODE = 8
 class FrameSplitter:
     """Splits what one side of a connection sends into frames.
 
-    A stream with a frame that the side may not send is passed on as it is from there on, so that the parser
-    behind this finds and reports the fault: masked or not masked, or longer than `max_size` bytes.
+    A frame is invalid if it is longer than `max_size` bytes, or if its masking is wrong for this side. From
+    an invalid frame on, the stream is passed on unsplit, so that the next parser finds and reports the fault.
     """
 
     def __init__(self, max_size: int, *, masked: bool) -> None:
@@ -79,17 +79,17 @@ class FrameSplitter:
 
 
 _LENGTH_BYTES = {126: 2, 127: 8}
-"""By the length in the second byte of a frame: how many bytes after it contain the real length."""
+"""How many bytes contain the length of the payload, by the length field in the second byte of a frame."""
 
 
 def payload_start(frame: bytes) -> int:
-    """Return where the payload of a frame begins; a masked one has its four-byte key before that."""
+    """Return where the payload of a frame begins; in a masked frame, the four-byte key precedes it."""
     second = frame[1]
     return 2 + _LENGTH_BYTES.get(second & 0x7F, 0) + (_MASK_BYTES if second & _MASKED else 0)
 
 
 def frame_head(first: int, length: int, *, masked: bool = False) -> bytes:
-    """Return the head of a frame with a payload of this length; a masked one continues with its key."""
+    """Return the header of a frame with a payload of this length; in a masked frame, the key follows it."""
     mask = _MASKED if masked else 0
     if length < 126:
         return bytes((first, mask | length))

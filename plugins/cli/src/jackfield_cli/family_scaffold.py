@@ -54,11 +54,13 @@ def scaffold_family(family: str, tool_ids: list[str], parent: Path, taken: dict[
     package = _existing_package(folder, name)
     for tool_id in names:
         if names.count(tool_id) > 1:
-            raise ScaffoldError(f"{tool_id!r} is named twice")
+            raise ScaffoldError(f"the id {tool_id!r} is given twice; give each tool its own id")
         if tool_id in taken:
             raise ScaffoldError(f"the id {tool_id!r} is taken by {taken[tool_id]}; choose a different one")
         if keyword.iskeyword(tool_id):
-            raise ScaffoldError(f"{tool_id!r} cannot name a function in Python; choose a different id")
+            raise ScaffoldError(
+                f"{tool_id!r} is a Python keyword, so no function can have this name; choose a different id"
+            )
     if package is not None:
         _add_tools(package, names, _ALONE)
         return folder
@@ -96,7 +98,9 @@ def _add_tools(package: Path, tool_ids: list[str], manifest: str) -> None:
     texts = {path: path.read_text("utf-8") if path.exists() else "" for path in (schema, guide, handler)}
     for tool_id in tool_ids:
         if (package / tool_id / SCHEMA).exists():
-            raise ScaffoldError(f"the family already has the tool {tool_id!r}, in a folder")
+            raise ScaffoldError(
+                f"the family already has the tool {tool_id!r}, in its own folder; choose a different id"
+            )
         texts[schema] = _with_tool(texts[schema], tool_id, manifest)
         section, function = (text.replace("__tool_id__", tool_id) for text in (_SECTION, _FUNCTION))
         texts[guide] = f"{texts[guide].rstrip()}\n\n{section}".lstrip()
@@ -113,9 +117,9 @@ def _with_tool(text: str, tool_id: str, manifest: str) -> str:
     except JsonSyntaxError as error:
         raise ScaffoldError(f"{SCHEMA} cannot be read ({error}); run `jackfield validate`") from None
     if tools and tool_id in tools.parts:
-        raise ScaffoldError(f"the family already has the tool {tool_id!r}")
+        raise ScaffoldError(f"the family already has the tool {tool_id!r}; choose a different id")
     if tools is None:
-        raise ScaffoldError(f"{SCHEMA} has no `tools`; add them as an empty object first")
+        raise ScaffoldError(f"{SCHEMA} has no `tools`; add an empty `tools` object first")
     entry = manifest.replace("__tool_id__", tool_id)
     if not tools.parts:
         return f"{text[: tools.start + 1]}{entry}\n  {text[tools.end - 1 :]}"

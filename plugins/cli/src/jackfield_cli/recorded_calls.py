@@ -136,7 +136,7 @@ def _read(name: str, file: BinaryIO, on_line: Callable[[], None]) -> Iterator[Re
         elif transcript is not None and isinstance(wire.get("type"), str):
             yield from transcript.line(place, wire)
         else:
-            yield BadLine(place, "not a line of an audit log, nor of a transcript after its `session` line")
+            yield BadLine(place, "neither an audit line nor a transcript line that follows a `session` line")
     if transcript:
         yield from transcript.flush()
 

@@ -114,7 +114,7 @@ def talk(
     url = last if last.startswith(_URL_SCHEMES) else None
     paths = [Path(name) for name in (before_last if url else files)]
     if not paths:
-        raise click.UsageError("Name a WAV file to send.")
+        raise click.UsageError("No WAV file to send; give at least one before the URL.")
     options = EmbeddedHostOptions(provider, registry, config, user)
 
     async def run_talk() -> bool:

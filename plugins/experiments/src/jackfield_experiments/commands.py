@@ -39,9 +39,10 @@ def status(settings: Settings, name: str | None, as_json: bool) -> None:
     source = _source(settings)
     report = with_store(settings, lambda store: _report(source, store))
     if name is not None:
+        known = ", ".join(each["name"] for each in report["experiments"]) or "none"
         report["experiments"] = [each for each in report["experiments"] if each["name"] == name]
         if not report["experiments"]:
-            raise click.ClickException(f"there is no experiment {name!r}")
+            raise click.ClickException(f"there is no experiment {name!r}; known experiments: {known}")
     if as_json:
         print_json(report)
         return
@@ -58,7 +59,7 @@ def _show(experiment: dict[str, Any]) -> None:
     echo(f"\n{experiment['name']}: {state}; {kind} {experiment['tool']}, by {experiment['by']}")
     if experiment["reason"]:
         by = experiment["abortedBy"]
-        who = f"aborted by the guard of host {by['host']}, because of {by['arm']}: " if by else ""
+        who = f"aborted by the guard on host {by['host']} because of arm {by['arm']}: " if by else ""
         echo(f"  {who}{printable(experiment['reason'])}")
     rows = [
         (
@@ -108,7 +109,7 @@ def _number(value: float | None, unit: str) -> str:
 
 
 _decision = (
-    click.option("--reason", default="", help="The reason, which is written into the file."),
+    click.option("--reason", default="", help="The reason to record in the file."),
     click.option(
         "--key",
         "key_file",
@@ -116,7 +117,11 @@ _decision = (
         metavar="FILE",
         help="Sign with this private key.",
     ),
-    click.option("--public-key", metavar="FILE", help="Sign with `sign_command`; this is its public key."),
+    click.option(
+        "--public-key",
+        metavar="FILE",
+        help="The public key of `sign_command`; signs with that command instead of a private key.",
+    ),
 )
 
 
@@ -136,7 +141,7 @@ def promote(settings: Settings, name: str, variant: str | None, **decision: Any)
     current = _current(settings)
     variants = list(_experiment(current, name).settings.variants)
     if variant is None and len(variants) > 1:
-        raise click.UsageError(f"name the variant to promote: {', '.join(variants)}")
+        raise click.UsageError(f"{name} has several variants; give the one to promote: {', '.join(variants)}")
     winner = variant or variants[0]
     if winner not in variants:
         raise click.UsageError(f"{name} has no variant {winner!r}; it has {', '.join(variants)}")
@@ -152,7 +157,7 @@ def promote(settings: Settings, name: str, variant: str | None, **decision: Any)
 @_with_decision
 @with_registry
 def abort(settings: Settings, name: str, **decision: Any) -> None:
-    """Give no new session a variant of experiment NAME; writes the next version of the file."""
+    """Stop giving new sessions a variant of experiment NAME; writes the next version of the file."""
     current = _current(settings)
     _experiment(current, name)
     _decide(settings, current, name, "aborted", **decision)
@@ -175,7 +180,7 @@ def _decide(
     with reported():
         signer = signer_of(settings, key_file, public_key) if key_file or public_key else None
         if signer is None and source.checks_signatures:
-            raise click.UsageError("hosts use only signed experiments here; give --key or --public-key")
+            raise click.UsageError("this deployment requires signed experiments; give --key or --public-key")
         mode = path.stat().st_mode & 0o777
         from jackfield.atomic_files import write_atomically
 
@@ -217,7 +222,7 @@ def _current(settings: Settings) -> ExperimentsFile:
     source = _source(settings)
     found, problem = with_store(settings, lambda store: _newest(source, store))
     if problem:
-        echo(f"{printable(problem)}; the next version is based on that one", err=True)
+        echo(f"{printable(problem)}; the next version is based on the one in effect", err=True)
     return found
 
 

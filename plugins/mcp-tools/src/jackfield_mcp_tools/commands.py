@@ -37,7 +37,10 @@ _BARE = re.compile(r"[A-Za-z0-9_-]+")
     help="A header, and the environment variable with its value; repeatable.",
 )
 @click.option(
-    "--pass-env", metavar="VARIABLE", multiple=True, help="A variable that the command gets; repeatable."
+    "--pass-env",
+    metavar="VARIABLE",
+    multiple=True,
+    help="An environment variable to pass to the command; repeatable.",
 )
 @click.option("--allow", metavar="TOOL", multiple=True, help="Offer only these tools; repeatable.")
 @click.option("--deny", metavar="TOOL", multiple=True, help="Leave this tool out; repeatable.")
@@ -117,7 +120,7 @@ def inspect(settings: Settings, name: str | None, as_json: bool) -> None:
     servers = _settings_of(settings).servers
     if name is not None and name not in servers:
         known = ", ".join(sorted(servers)) or "none"
-        raise click.ClickException(f"the settings name no MCP server {name!r}; known servers: {known}")
+        raise click.ClickException(f"the settings have no MCP server {name!r}; known servers: {known}")
     chosen = {each: servers[each] for each in sorted(servers) if name in (None, each)}
     frozen = _frozen(settings)
     report: dict[str, Any] = {}

@@ -100,7 +100,7 @@ def session_ended() -> SessionRefused:
 
 
 def check_access(session: Session, secret: str, identity: Identity, *, ended: bool = False) -> None:
-    """Raise `SessionRefused` if a client may not use a session or, without `ended`, it has ended."""
+    """Raise `SessionRefused` if a client may not use a session; one that has ended needs `ended`."""
     if not owns(identity, session.id, session.user) or not session.verify_secret(secret):
         raise unknown_session()
     if not (session.active or ended):
@@ -231,12 +231,12 @@ class Admission:
         return {slot.item for slot in await self._slots.elsewhere(user)} - self._live_sessions.keys()
 
     def _over(self, user: str, elsewhere: set[str]) -> int:
-        """Return by how many sessions a user exceeds the limit, with those that are being opened."""
+        """Return by how many sessions a user exceeds the limit, including those that are being opened."""
         held = len(self._open_here(user)) + self._opening[user] + len(elsewhere)
         return held - self._options.sessions_per_user
 
     async def _close_abandoned(self, user: str, count: int) -> int:
-        """Close so many abandoned sessions of a user on this host, the oldest first; return how many."""
+        """Close up to `count` abandoned sessions of a user on this host, oldest first; return how many."""
         if count <= 0:
             return 0
         abandoned = [each for each in self._open_here(user) if each.is_abandoned]

@@ -172,7 +172,7 @@ class Checkpoint:
         """The last turn in which the model was told about an unbacked claim."""
         self.forms = Forms()
         self.submission: Submission | None = None
-        """The completed form that awaits an answer; None if a text does."""
+        """The completed form that the model has to answer; None if it has to answer a text."""
         self.client_ids: deque[str] = deque(maxlen=MAX_CLIENT_IDS)
         """The ids of the client's latest messages."""
         self._session = session

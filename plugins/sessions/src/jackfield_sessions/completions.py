@@ -20,7 +20,7 @@ CHARACTERS_PER_TOKEN = 16
 
 
 async def complete(transport: Transport, request: ModelRequest) -> tuple[ModelAnswer, Usage]:
-    """Return the model's text, and what it cost; raises `TransportError` or `TimeoutError`."""
+    """Return the model's text and the tokens that it used; raises `TransportError` or `TimeoutError`."""
     *earlier, (_, text) = request.messages
     config = ConnectionConfig(
         "text",

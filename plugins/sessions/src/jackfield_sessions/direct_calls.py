@@ -55,11 +55,11 @@ class _DetachedSession:
     loaded: float
     saving: asyncio.Lock
     unsaved: bool = False
-    """True if it is new, and its first call has neither ended nor waited."""
+    """True until the first call of a new session has ended or has to wait."""
     opening: asyncio.Future[None] | None = None
     """The first save of a new session whose first call had to wait."""
     next_save: asyncio.Future[None] | None = None
-    """The save that begins after the one that is under way; it is for all calls that have ended by then."""
+    """The save that begins after the current one; it covers all calls that have ended by then."""
     users: int = 0
 
 

@@ -67,8 +67,8 @@ class ClientQueue:
     ) -> None:
         """Hold at most `limit` bytes; a client without `audio` gets no speech.
 
-        Speech that nothing precedes goes to `write_audio`, which spares the switch to another task; it
-        returns False, without an effect, if the frame has to wait.
+        If the queue is empty, speech goes directly to `write_audio`, which avoids a switch to another task;
+        if the frame has to wait, `write_audio` does nothing and returns False.
         """
         self._limit = limit
         self._audio = audio
@@ -116,7 +116,7 @@ class ClientQueue:
 
     @property
     def _can_write(self) -> bool:
-        """True if everything before was sent, and nothing is being sent."""
+        """True if the queue is open and empty, and nothing is being sent."""
         return self._idle and not self._frames and self.closing is None
 
     def drop_audio(self) -> None:

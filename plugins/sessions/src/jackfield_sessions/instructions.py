@@ -61,7 +61,7 @@ _OURS = Path(__file__).parent / "prompts"
 def folders(own: Path | None) -> list[Path]:
     """Return the folders of prompts: the deployment's own, then the shipped one."""
     if own is not None and not own.is_dir():
-        raise SettingsError(f"prompts: there is no directory {str(own)!r}")
+        raise SettingsError(f"prompts: there is no directory {str(own)!r}; create it or correct the setting")
     return [_OURS] if own is None else [own, _OURS]
 
 
@@ -223,7 +223,7 @@ def _part(name: str, folders: Sequence[Path]) -> str:
         if path.is_file():
             return path.read_text("utf-8").strip()
     looked = ", ".join(str(folder) for folder in folders) or "no folder"
-    raise SettingsError(f"there is no {name} in {looked}; prompts are core.md, voice.md and text.md")
+    raise SettingsError(f"there is no {name} in {looked}; reinstall jackfield-sessions, which contains it")
 
 
 def _tools(tools: Sequence[FrozenTool], in_full: frozenset[str]) -> list[str]:

@@ -72,7 +72,7 @@ CHECK_SECONDS = 5.0
 """Seconds between two checks for banned users and for calls of hosts that died."""
 
 STREAM_SECONDS = 86400.0
-"""How long an event stream counts against the limit of its user at most."""
+"""The longest time that an event stream counts against its user's limit."""
 
 CLOSE_SECONDS = 2.0
 """How long closing and saving a session may take when the host stops."""
@@ -229,7 +229,7 @@ class SessionManager:
         return session
 
     async def issue_token(self, session_id: str, identity: Identity) -> str:
-        """Return a token with which a user resumes an own session; raise `SessionRefused` if there is none.
+        """Return a token that resumes a session of this user; raise `SessionRefused` if there is none.
 
         The store has only a hash of the token. So a session that is not live here gets a new token, and this
         host takes it over, because its owner would save the old hash again.
@@ -335,7 +335,7 @@ class SessionManager:
         )
 
     def _transport(self, model: str | None) -> Transport:
-        """Return the transport of a model; a model that was removed from the settings has that of others."""
+        """Return the transport of a model, or the default one if the settings do not have the model."""
         return self.models.get(model or "", self.transport)
 
     def _provider_choice(self, session: Session) -> ProviderChoice:

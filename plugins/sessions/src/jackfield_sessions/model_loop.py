@@ -185,7 +185,7 @@ class ModelLoop:
             await self.send_context(correction, respond=False)
 
     async def stop_playback(self) -> None:
-        """Stop speech that the model has finished and the client still plays."""
+        """Stop speech that the model has finished and the client is still playing."""
         self.speech.mute()
         await self._truncate_answer()
         self._send_speech_end(messages.Interrupted())
@@ -236,7 +236,11 @@ class ModelLoop:
         session = self._session
         tool = self._runtime.registry.catalog(session.toolset).get(event.tool_id)
         if tool is None or session.mode not in tool.manifest.allowed_modes:
-            _log.error("session %s: the transport asks for the form of %r", session.id, event.tool_id)
+            _log.error(
+                "session %s: the transport requested a form for %r, which is not a tool of this session",
+                session.id,
+                event.tool_id,
+            )
             return
         # Text before the form is published before it, also for clients that attach later.
         await self._finish_answer()
@@ -258,7 +262,7 @@ class ModelLoop:
         self.tools.stop("cancelled by the model", event.call_ids)
 
     async def _on_speech_started(self, _: SpeechStarted) -> None:
-        """Stop playback and tools, and begin a turn: the user speaks."""
+        """Stop playback and tools, and begin a turn: the user is speaking."""
         # Before anything is saved: playback must stop as soon as the user speaks.
         self.speech.mute()
         self._send_speech_end(messages.SpeechStarted())

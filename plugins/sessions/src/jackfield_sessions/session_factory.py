@@ -101,7 +101,9 @@ class SessionFactory:
         if self.provider == NO_PROVIDER:
             off = "Conversations are off: this host has no model provider. Tools can still be called."
             raise SessionRefused(CONVERSATIONS_OFF, off)
-        raise SessionRefused(PROVIDER_UNAVAILABLE, f"The provider {self.provider} does not support {mode}.")
+        raise SessionRefused(
+            PROVIDER_UNAVAILABLE, f"The provider {self.provider} does not support {mode} sessions."
+        )
 
     async def create(
         self, mode: Mode, identity: Identity, locale: ClientLocale, transport: Transport, **fields: Any

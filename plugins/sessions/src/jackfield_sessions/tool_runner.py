@@ -48,7 +48,7 @@ _STARTED = {
 
 
 RESUMED = -1
-"""Instead of the number of a connection: another process requested the calls."""
+"""The connection number of calls that another process requested."""
 
 
 class Batch(NamedTuple):
@@ -142,7 +142,7 @@ class ToolRunner:
         return bool(self._checkpoint.pending_calls)
 
     def stop(self, reason: str = "interrupted", call_ids: Sequence[str] | None = None) -> None:
-        """Stop calls that only read, all of them or these; calls that write run to completion."""
+        """Stop calls that only read, or only those with `call_ids`; calls that write run to completion."""
         self._filler_due = self._filler_due and call_ids is not None
         self._orchestrator.interrupt(self._session, reason, call_ids)
 

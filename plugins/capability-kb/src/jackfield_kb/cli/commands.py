@@ -63,7 +63,7 @@ def add(
     if owner and namespace not in (None, "personal"):
         raise click.UsageError(f"--owner is for personal records, but --namespace is {namespace}")
     if not paths and not sample:
-        raise click.UsageError("no files or folders to load; name some, or use --sample")
+        raise click.UsageError("no files or folders to load; give at least one, or use --sample")
     from jackfield_kb.loader.drafts import LoadOptions
     from jackfield_kb.loader.load import LoadPlan
 
@@ -244,8 +244,8 @@ def stats(settings: Settings, as_json: bool) -> None:
     echo(f"model: {facts.model}" if facts.model else "model: none; full-text search only")
     if not records:
         echo(
-            "The knowledge base is empty. `jackfield kb add PATH` loads documents, `kb add "
-            "--sample` a sample."
+            "The knowledge base is empty. `jackfield kb add PATH` loads documents; `jackfield kb add "
+            "--sample` loads a sample."
         )
 
 
@@ -255,7 +255,7 @@ def stats(settings: Settings, as_json: bool) -> None:
 def rebuild(settings: Settings, as_json: bool) -> None:
     """Rebuild the indexes from the records.
 
-    Searches continue meanwhile. Needed only if a notice says so, or for another embedding model.
+    Searches continue meanwhile. Needed only if a notice says so or the embedding model has changed.
     """
     from jackfield_kb.cli.terminal import progress_reporter
 
@@ -333,7 +333,7 @@ def remove(
 
         paths = (*paths, str(FOLDER))
     if not ids and not paths:
-        raise click.UsageError("no records to remove; name ids, or use --from PATH")
+        raise click.UsageError("no records to remove; give their ids, or use --from PATH")
     with opened(settings) as library:
         there = {record.id for record in library.get(ids)}
         missing = [id_ for id_ in ids if id_ not in there]

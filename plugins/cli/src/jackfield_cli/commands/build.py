@@ -153,7 +153,7 @@ def _previous_registry(registry: Path) -> Path:
     path = previous(registry)
     if not path.exists():
         raise click.ClickException(
-            f"{path}: there is no previous registry yet; name the file to compare with"
+            f"{path}: there is no previous registry yet; give the file to compare with"
         )
     return path
 

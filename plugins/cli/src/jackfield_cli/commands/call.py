@@ -235,7 +235,7 @@ async def _stored_session(runtime: Runtime, session_id: str, publish: Any) -> Se
     try:
         return await runtime.resume_session(session_id, publish)
     except RegistryError as error:
-        raise RegistryError(f"{error}; start a different --session") from None
+        raise RegistryError(f"{error}; use a different --session") from None
 
 
 def _check_same_session(asked: Mapping[str, Any], stored: Session) -> None:
@@ -247,9 +247,7 @@ def _check_same_session(asked: Mapping[str, Any], stored: Session) -> None:
         if wanted and wanted != has:
             owner = f"belongs to {has}" if has else "has no user"
             fact = owner if option == "--user" else f"is a {has} session"
-            raise click.UsageError(
-                f"session {stored.id} {fact}: omit {option}, or start a different --session"
-            )
+            raise click.UsageError(f"session {stored.id} {fact}: omit {option}, or use a different --session")
 
 
 async def _resolve_confirmation(

@@ -116,7 +116,7 @@ def replay(settings: Settings, recordings: tuple[str, ...], as_json: bool, **opt
     else:
         report.print(version)
     if not report.calls:
-        echo("No calls were found; an audit log or an exported transcript contains them.", err=True)
+        echo("No calls were found; give an audit log or an exported transcript.", err=True)
     sys.exit(1 if report.failing or report.bad_lines or not report.calls else 0)
 
 

@@ -41,7 +41,7 @@ MAX_SHOWN = 10
     "--expires",
     type=click.DateTime(["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S"]),
     metavar="TIME",
-    help="The signatures expire at this time (UTC); only for the first signature.",
+    help="The signatures expire at this time (UTC); can be set only with the first signature.",
 )
 @_experiments
 @with_registry
@@ -76,9 +76,7 @@ def sign(
     if done.replaced:
         echo("The existing envelope signed a different registry and has been replaced.", err=True)
     if done.unlike:
-        echo(
-            "The statement that others signed describes an environment that differs from this one:", err=True
-        )
+        echo("The statement that others signed describes a different environment:", err=True)
         for line in done.unlike[:MAX_SHOWN]:
             echo(f"  {printable(line)}", err=True)
         if len(done.unlike) > MAX_SHOWN:

@@ -54,7 +54,7 @@ def serving_options(command: Callable[..., Any]) -> Callable[..., Any]:
     "--workers",
     type=int,
     metavar="N",
-    help="How many processes serve the port together (default: 1); they need a store that they share.",
+    help="The number of processes that serve the port (default: 1); several processes need a shared store.",
 )
 @with_deployment
 def serve(load: Callable[..., DeploymentSettings], **flags: Any) -> None:

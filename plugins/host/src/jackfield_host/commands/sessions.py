@@ -120,7 +120,7 @@ def export(settings: Settings, session_id: str, form: str, output: str | None) -
     "--older-than",
     type=Age(),
     metavar="AGE",
-    help="Delete sessions without a message for this long, such as 3d.",
+    help="Delete sessions that have had no message for this long, such as 3d.",
 )
 @click.option("--session", "session_id", metavar="ID", help="Delete only this session.")
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation.")

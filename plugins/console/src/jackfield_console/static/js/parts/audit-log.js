@@ -66,6 +66,11 @@ export class AuditLog {
 
 const CONFIRMATION_REQUIRED = "CONFIRMATION_REQUIRED";
 
+const SHADOW_TEXTS = {
+  same: "same answer", different: "different answer", failed: "only the shadow failed", timed_out: "the shadow timed out",
+  served_failed: "only the tool failed", both_failed: "both failed", skipped: "not run, because too many shadows were running",
+};
+
 function row(line, selectSession) {
   const time = new Date(line.time).toLocaleTimeString();
   if (line.event === "dropped") {
@@ -74,10 +79,10 @@ function row(line, selectSession) {
   if (line.event === "claim") {
     return element("tr", {}, element("td", {}, time), element("td", {}, element("code", {}, line.tool)),
       element("td", {}, element("span", { class: "tag warn" }, "said, not done")),
-      element("td", { colspan: "5" }, `${line.user ?? "anonymous"} was told “${line.says}”; the call's state: ${line.state}.`));
+      element("td", { colspan: "5" }, `The assistant claimed “${line.says}”. User: ${line.user ?? "anonymous"}. State of the call: ${line.state.replaceAll("_", " ")}.`));
   }
   if (line.event === "shadow") {
-    const text = `The shadow ${line.variant} of experiment ${line.experiment}: ${line.outcome.replace("_", " ")}.`;
+    const text = `Shadow ${line.variant} in experiment ${line.experiment}: ${SHADOW_TEXTS[line.outcome] ?? line.outcome}.`;
     return element("tr", {}, element("td", {}, time), element("td", {}, element("code", {}, line.tool)), element("td", { colspan: "6" }, text));
   }
   const tone = line.ok ? "good" : line.error === CONFIRMATION_REQUIRED ? "warn" : "bad";

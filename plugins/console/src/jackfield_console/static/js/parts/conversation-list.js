@@ -66,7 +66,7 @@ export class ConversationList {
     replace(this.#list, conversations.map((each) => this.#item(each)));
     this.#list.querySelector(`[data-session="${focused}"] .open`)?.focus();
     this.#note.textContent = conversations.length
-      ? (complete ? "" : `The latest ${conversations.length}.`)
+      ? (complete ? "" : `Only the latest ${conversations.length} are shown.`)
       : (search ? "No conversation contains these words." : "Your conversations will appear here. They are kept for seven days.");
   }
 

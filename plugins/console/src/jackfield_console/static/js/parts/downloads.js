@@ -133,7 +133,7 @@ class DownloadCard {
       this.#bar = element("progress", { max: sizeBytes, "aria-label": `Downloading ${label}` });
       this.#progressText = element("span", { class: "progress-text" });
       return [
-        element("p", { role: "status" }, `Downloading ${label}. It continues if you leave this page.`),
+        element("p", { role: "status" }, `Downloading ${label}. You can leave this page; the download continues.`),
         element("div", { class: "progress" }, this.#bar, this.#progressText),
       ];
     }

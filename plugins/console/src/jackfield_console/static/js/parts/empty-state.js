@@ -56,7 +56,7 @@ export class EmptyState {
         element("a", { href: "#/registry" }, tools === 1 ? "Its tool can be called" : `Its ${tools} tools can be called`),
         " in the registry and over HTTP."),
       choice && element("section", { class: "card provider", "aria-label": "Provider", data: { testid: "provider" } },
-        element("p", {}, "The reason: ", withCode(choice.reason), "."),
+        element("p", {}, "Reason: ", withCode(choice.reason), "."),
         element("p", { class: "hint" }, "To turn conversations on, do one of the following and restart the host:"),
         element("ul", { class: "hint" }, choice.hints.map((text) => element("li", {}, withCode(text))))),
       choice && howToAdd(this.#api));
@@ -107,12 +107,12 @@ function howToAdd(api) {
 
 function addSteps({ enter, install }) {
   const steps = [
-    ["In a terminal, open this host's environment", enter.join("\n")],
+    ["In a terminal, activate this host's environment", enter.join("\n")],
     ["Install a published tool", `${install} NAME`],
     ["Or write your own, and install it from its folder", `jackfield new-tool my_tool\n${install} -e my-tool`],
     ["Build the registry", "jackfield build"],
-    ["Stop the host, then start it again there; conversations resume", "jackfield serve"],
-    ["While you write a tool, this builds and serves every change instead", "jackfield dev"],
+    ["Stop the host, then start it again in this terminal; conversations resume", "jackfield serve"],
+    ["While you develop a tool, use this command instead: it builds and serves every change", "jackfield dev"],
   ];
   return element("ol", { class: "steps" }, steps.map(([title, commands]) =>
     element("li", {}, element("p", {}, title), element("pre", { tabindex: "0", "aria-label": title }, commands))));

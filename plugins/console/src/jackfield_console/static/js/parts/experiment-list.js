@@ -3,7 +3,7 @@
 import { element, replace } from "../dom.js";
 import { formatDuration, formatNumber } from "./format.js";
 
-const COLUMNS = ["Arm", "Share", "Sessions", "Calls", "Errors", "P50", "P95", "Result size", "Refused", "Again in the turn", "Next turn"];
+const COLUMNS = ["Arm", "Share", "Sessions", "Calls", "Errors", "P50", "P95", "Result size", "Refused", "Repeated in the same turn", "Repeated in the next turn"];
 
 const TONES = { running: "", promoted: "good", aborted: "bad" };
 
@@ -37,7 +37,7 @@ export class ExperimentList {
 
 function experiment(each) {
   const state = each.winner ? `promoted: ${each.winner}` : each.state;
-  const by = each.abortedBy ? `Aborted by the guard of host ${each.abortedBy.host}, because of ${each.abortedBy.arm}: ` : "";
+  const by = each.abortedBy ? `Aborted by the guard on host ${each.abortedBy.host} because of arm ${each.abortedBy.arm}: ` : "";
   return element("article", { class: "stack", "aria-label": each.name },
     element("div", { class: "row" }, element("h3", {}, each.name), element("span", { class: `tag ${TONES[each.state]}` }, state),
       element("code", {}, each.tool), element("span", { class: "hint" }, each.shadow ? "shadow" : `by ${each.by}`)),

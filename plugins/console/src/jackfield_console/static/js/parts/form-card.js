@@ -23,7 +23,7 @@ export class FormCard {
 
   constructor({ tool, description, parameters, values, askedBy }, { submit, dismiss }) {
     this.#values = values;
-    if (askedBy) this.#hint.textContent = `A question from ${askedBy}, which gets your answer`;
+    if (askedBy) this.#hint.textContent = `A question from ${askedBy}, which will receive your answer`;
     this.#form = new SchemaForm(parameters, values, { fold: !askedBy });
     const sendButton = element("button", { class: "primary" }, "Send");
     const dismissButton = element("button", { type: "button", on: { click: () => this.#dismiss(dismiss) } }, "Dismiss");

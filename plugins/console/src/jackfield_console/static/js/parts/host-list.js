@@ -38,7 +38,7 @@ function hostRow(host, own) {
 }
 
 function stateTag(host) {
-  if (host.silent) return element("span", { class: "tag bad" }, "no report, old figures");
+  if (host.silent) return element("span", { class: "tag bad" }, "not reporting; figures out of date");
   return element("span", { class: `tag ${host.draining ? "warn" : "good"}` }, host.draining ? "draining" : "serving");
 }
 

@@ -47,7 +47,7 @@ export class McpServers {
 
   #advice() {
     const accept = this.#development ? "rebuild here" : [element("code", {}, "jackfield build"), " and restart the host"];
-    return element("p", { class: "hint" }, "These tools are withheld. To accept a change, read it, ", this.#development ? "and " : "run ",
+    return element("p", { class: "hint" }, "These tools are withheld. To accept a change, review it, ", this.#development ? "and " : "run ",
       accept, ". To reject it, do nothing, or deny the tool in the settings.");
   }
 
@@ -55,10 +55,10 @@ export class McpServers {
   #confirm(changed) {
     const accept = element("button", { type: "button", class: "primary", on: { click: () => this.#accept(accept) } }, ACCEPT);
     replace(this.#dialog, element("div", { class: "stack" },
-      element("h2", { id: "accept-title" }, "Accept what the servers changed?"),
+      element("h2", { id: "accept-title" }, "Accept the servers' changes?"),
       changes(changed),
-      element("p", {}, "The build reads the tools of all servers again, and freezes their current state. Models will read their texts, "
-        + "and call them under the policies of this host. Review the changes to the registry afterwards."),
+      element("p", {}, "The build reads the tools of all servers again and freezes their current state. Models will read the tools' texts "
+        + "and can call the tools under the policies of this host. Review the changes to the registry afterwards."),
       element("div", { class: "row end" },
         element("button", { type: "button", on: { click: () => this.#dialog.close() } }, "Cancel"), accept)));
     this.#dialog.showModal();

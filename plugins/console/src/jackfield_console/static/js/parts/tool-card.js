@@ -163,9 +163,9 @@ function progress(call) {
 function partials(call) {
   if (!call.partials.length || call.result !== undefined) return null;
   const text = call.partials.map((each) => (typeof each === "string" ? each : formatValue(each))).join("\n");
-  const label = call.state === "running" ? "Result so far" : "Shown before the call ended; not its result";
+  const label = call.state === "running" ? "Result so far" : "Partial output from before the call ended; this is not its result";
   return element("div", { class: "partials" }, labelled(label, text),
-    call.partialsTruncated && element("p", { class: "hint" }, "There is more; the result will include it."));
+    call.partialsTruncated && element("p", { class: "hint" }, "There is more output; the result will include all of it."));
 }
 
 function problem(call) {

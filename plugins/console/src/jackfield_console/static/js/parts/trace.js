@@ -57,7 +57,7 @@ const HANDLERS = {
   tool_error(turn, event) {
     const waits = event.errorType === "CONFIRMATION_REQUIRED";
     endTool(turn, event, !waits);
-    if (waits) turn.spans.push({ kind: "wait", label: `${event.tool} waits for you`, callId: event.callId, from: event.at, to: null });
+    if (waits) turn.spans.push({ kind: "wait", label: `${event.tool} is waiting for your decision`, callId: event.callId, from: event.at, to: null });
     else end(open(turn, "wait", event.callId), event.at);
   },
   confirmation_settled(turn, event) {
@@ -101,7 +101,7 @@ export function tracePanel(api, turn, { now, operator, close }) {
     element("div", { class: "row spread nowrap" }, element("h2", {}, "Trace"),
       element("button", { type: "button", class: "small", on: { click: close } }, "Close")),
     element("p", { class: "trace-text" }, turn.text), total, list,
-    !turn.spans.length && element("p", { class: "hint" }, "No events of this turn are stored any more."));
+    !turn.spans.length && element("p", { class: "hint" }, "The events of this turn are no longer stored."));
 }
 
 function row({ kind, label, from, to, decisions, failed }, begin, until) {

@@ -41,7 +41,7 @@ class ChatView {
   /** The heading of a conversation, for screen readers; the empty one has its own. */
   #heading = element("h1", { class: "visually-hidden" }, "Conversation");
   #models = element("select", {
-    class: "models", "aria-label": "Model", title: "A new conversation starts with the model that you choose", hidden: true,
+    class: "models", "aria-label": "Model", title: "Choosing a model starts a new conversation", hidden: true,
     on: { change: ({ target }) => this.#startOver(target.value || null) },
   });
   #banner = new ConnectionBanner();

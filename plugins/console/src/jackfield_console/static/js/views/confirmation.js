@@ -37,6 +37,6 @@ async function showCard(root, api) {
   if (waiting.state !== "waiting") card.conclude(waiting.state);
   replace(root, element("div", { class: "stack" },
     element("h1", {}, "Confirmation"),
-    element("p", { class: "hint" }, "A program that uses your tools asks for your approval."),
+    element("p", { class: "hint" }, "A program that uses your tools is asking for your approval."),
     element("div", { class: "card stack" }, element("code", {}, waiting.tool), card.root)));
 }
