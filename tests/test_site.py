@@ -24,7 +24,7 @@ def build(source: Path, to: Path, builder: str = "html") -> subprocess.Completed
         [sys.executable, "-m", "sphinx", *options, str(source), str(to / "site")],
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=300,
         check=False,
     )
 

@@ -121,7 +121,7 @@ def test_a_validation_error_is_shown_at_its_field(deployment: Deployment) -> Non
             # An address without a town is incomplete.
             await expect(page.get_by_label("city")).to_have_attribute("aria-invalid", "true")
             await expect(page.get_by_label("parking")).not_to_have_attribute("aria-invalid", "true")
-            await expect(page.get_by_label("days")).to_be_focused()
+            await expect(page.get_by_label("guest")).to_be_focused()
             await expect(outcome(console)).to_contain_text("validation")
             await console.check_accessibility()
 
