@@ -143,7 +143,7 @@ def _is_offered(session: nox.Session, package: str) -> bool:
 
 
 def memory_for_files() -> dict[str, str]:
-    """Return the variable that puts the files of tests into memory: stores need not wait for the disk there."""
+    """Return the variable that puts the files of tests into memory, where stores need not wait for a disk."""
     if "PYTEST_DEBUG_TEMPROOT" in os.environ or not os.access(MEMORY_FOLDER, os.W_OK):
         return {}
     free = shutil.disk_usage(MEMORY_FOLDER).free
