@@ -87,5 +87,27 @@ def test_a_number_beyond_64_bits_in_arguments_is_found_wherever_it_stands(number
             parse_arguments(f'{{"{key}":{number}}}')
 
 
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        # Its canonical JSON, {"a":1000000.0}, has the same length.
+        ('{"a":1,"a":1e6}', JsonFaultKind.DUPLICATE_KEY),
+        ('{"a":' + "[" * 70 + "]" * 70 + "}", JsonFaultKind.DEPTH),
+        (r'{"a":"\ud800"}', JsonFaultKind.SURROGATE),
+    ],
+)
+def test_a_fault_in_arguments_without_spaces_is_found(text: str, kind: JsonFaultKind) -> None:
+    with pytest.raises(StrictJsonError) as caught:
+        parse_arguments(text)
+    assert [fault.kind for fault in caught.value.faults] == [kind]
+
+
+def test_arguments_without_spaces_are_sorted_in_the_canonical_form() -> None:
+    assert parse_arguments('{"b":[1.5,"x:y"],"a":{"c":null}}') == (
+        {"a": {"c": None}, "b": [1.5, "x:y"]},
+        b'{"a":{"c":null},"b":[1.5,"x:y"]}',
+    )
+
+
 def test_json_pointers_escape_their_separators() -> None:
     assert pointer("a/b", "m~n", 0) == "/a~1b/m~0n/0"

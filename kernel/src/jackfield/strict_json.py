@@ -75,9 +75,10 @@ class _BadNumber(NamedTuple):
 def parse_arguments(text: str | bytes) -> tuple[dict[str, Any], bytes]:
     """Return the arguments object and its canonical JSON; raises `StrictJsonError` with all faults.
 
-    orjson is five times as fast as `loads`, but silently keeps the last of duplicate keys. Every key is
-    followed by a colon, so if the canonical JSON has as many colons as the text, no key was lost. If that is
-    not conclusive (escapes, a long number, deep nesting), `loads` parses the text again.
+    orjson is five times as fast as `loads`, but silently keeps the last of duplicate keys. If it encodes the
+    value as the same text, no key was lost. A text with spaces is not the same, but every key is followed by
+    a colon, so the canonical JSON must have as many colons as the text. If that is not conclusive (escapes, a
+    long number, deep nesting), `loads` parses the text again.
     """
     data = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
     if not data:
@@ -91,15 +92,20 @@ def parse_arguments(text: str | bytes) -> tuple[dict[str, Any], bytes]:
         # orjson can parse deeper nesting than it can serialize, so either step may fail.
         value = _loads_strictly(data)
         canonical = orjson.dumps(value, None, orjson.OPT_SORT_KEYS)
-    if canonical.count(_COLON) != data.count(_COLON) or (
-        # Almost no arguments pass this test, and it is faster than the function.
-        (
-            _BACKSLASH in data
-            or len(data) > 2 * MAX_DEPTH
-            or _ZERO in data[_EVERY_NINETEENTH].translate(_AS_ZEROS)
+    if len(canonical) == len(data) and orjson.dumps(value) == data:
+        # Encoding takes less time than the two counts and the search below.
+        is_doubtful = len(data) > 2 * MAX_DEPTH and _may_be_deep(data)
+    else:
+        is_doubtful = canonical.count(_COLON) != data.count(_COLON) or (
+            # Almost no arguments pass this test, and it is faster than the function.
+            (
+                _BACKSLASH in data
+                or len(data) > 2 * MAX_DEPTH
+                or _ZERO in data[_EVERY_NINETEENTH].translate(_AS_ZEROS)
+            )
+            and _may_hide_faults(data)
         )
-        and _may_hide_faults(data)
-    ):
+    if is_doubtful:
         value = _loads_strictly(data)
     if not isinstance(value, dict):
         raise StrictJsonError([JsonFault(JsonFaultKind.SYNTAX, "/", "the arguments are not an object")])
@@ -108,11 +114,12 @@ def parse_arguments(text: str | bytes) -> tuple[dict[str, Any], bytes]:
 
 def _may_hide_faults(data: bytes) -> bool:
     """Return whether the text may contain an escaped colon, an integer over 64 bits, or deep nesting."""
-    if b"\\u" in data:
-        return True
-    if data.count(b"{") + data.count(b"[") > MAX_DEPTH:
-        return True
-    return data.translate(_AS_ZEROS).find(_LONG_NUMBER) >= 0
+    return b"\\u" in data or _may_be_deep(data) or data.translate(_AS_ZEROS).find(_LONG_NUMBER) >= 0
+
+
+def _may_be_deep(data: bytes) -> bool:
+    """Return whether the text may be nested too deeply."""
+    return data.count(b"{") + data.count(b"[") > MAX_DEPTH
 
 
 def _loads_strictly(data: bytes) -> Any:
