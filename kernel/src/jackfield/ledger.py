@@ -133,8 +133,7 @@ class CallLedger:
             ttl, note = await self._claim_terms(call)
         durable = not tool.volatile
         claim = await store.claim(key, call.fingerprint, ttl=ttl, durable=durable, note=note)
-        state, _ = claim
-        if state is not _RUN:
+        if claim.state is not _RUN:
             answer = await self._answer_earlier(claim, call, ttl, note)
             if answer is not None:
                 return answer

@@ -441,11 +441,12 @@ class Orchestrator:
 
     def _invoke(self, call: Call) -> Awaitable[ToolResponse]:
         """Invoke the handler, unless the policies have broken a rule of the kernel."""
-        tool, args, task = call.tool, call.args, call.policy_task
+        tool, args, task, deadlines = call.tool, call.args, call.policy_task, self._deadlines
         if (
             task is None
-            # `current_task` without a loop would make a system call.
-            or asyncio.current_task(task.get_loop()) is not task
+            or deadlines is None
+            # `current_task` without a loop would make a system call. In another loop, it finds another task.
+            or asyncio.current_task(deadlines.loop) is not task
             or call.invocations
             or call.confirmed
             or call.approved_args is not None

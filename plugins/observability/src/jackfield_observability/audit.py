@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import chain
+from math import floor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
@@ -91,7 +92,7 @@ class AuditEncoder:
             key = text(key)
         # One `dumps` call for all members: separate ones for numbers and texts cost more than a dictionary.
         facts: dict[str, Any] = {
-            "time": self._date + _FRACTIONS[int(past * 1000.0)],
+            "time": self._date + _FRACTIONS[floor(past * 1000.0)],
             "durationMs": (call.finished_at - began) * 1e6 // 1.0 / 1e3,
             "turn": call.turn.number,
             "callId": call_id,
