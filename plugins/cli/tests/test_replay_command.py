@@ -207,7 +207,7 @@ def test_what_the_audit_log_redacts_is_not_judged(recording: Recording) -> None:
     recording.change("say", parameters=parameters(text={"type": "string", "maxLength": 7}))
     report = recording.replay(expected=0)
     assert changes(report) == [("say", "undetermined")]
-    assert report["changes"][0]["detail"] == "the recording has no complete arguments"
+    assert report["changes"][0]["detail"] == "the recording does not contain all arguments"
     recording.change("say", allowedModes=["voice"])
     assert changes(recording.replay()) == [("say", "refused")]
 

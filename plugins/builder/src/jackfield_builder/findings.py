@@ -57,7 +57,7 @@ class CheckCode(Enum):
     BAD_ENTRY_POINT = _Rule(
         "JF005",
         "a tool does not name an import package",
-        'write it as `tool_id = "import_package"`, with no attribute',
+        'write the entry point as `tool_id = "import_package"`, without an attribute',
     )
     PACKAGE_NOT_FOUND = _Rule(
         "JF006",
@@ -83,7 +83,7 @@ class CheckCode(Enum):
     # JF03x: tools that the build reads from other systems
     SOURCE_UNREACHABLE = _Rule(
         "JF031",
-        "a server with tools cannot be reached",
+        "a tool server cannot be reached",
         "start it or correct its settings; with `optional = true`, the build continues without its tools",
     )
     SOURCE_LEFT_OUT = _warning(
@@ -114,7 +114,7 @@ class CheckCode(Enum):
     )
     LISTING_SETTINGS = _Rule(
         "JF037",
-        "the settings of a server with tools are invalid",
+        "the settings of a tool server are invalid",
         "correct the table in jackfield.toml",
     )
 
@@ -169,7 +169,7 @@ class CheckCode(Enum):
     BAD_JSON = _Rule("JF201", "schema.json is not JSON", "fix the syntax at the given position")
     DUPLICATE_KEY = _Rule("JF202", "a key appears twice", "keep one; parsers disagree about which one counts")
     BAD_NUMBER = _Rule(
-        "JF203", "a number is not finite or too large", "use a finite number of at most 64 bits"
+        "JF203", "a number is too large or not finite", "use a finite number of at most 64 bits"
     )
     BAD_TEXT = _Rule("JF204", "a string contains half of a surrogate pair", "write the whole character")
     TOO_DEEP = _Rule(
@@ -193,9 +193,7 @@ class CheckCode(Enum):
         "the tool id is not snake_case",
         "use lower-case letters, digits and single underscores, and start with a letter",
     )
-    ID_MISMATCH = _Rule(
-        "JF308", "the tool id is not the name that declares the tool", "give both the same name"
-    )
+    ID_MISMATCH = _Rule("JF308", "the tool id differs from the declared name", "give both the same name")
     BAD_PREVIEW = _Rule(
         "JF309",
         "the preview template is invalid",
@@ -203,7 +201,7 @@ class CheckCode(Enum):
     )
     BAD_SAYS = _Rule(
         "JF310",
-        "a phrase in says has the wrong form",
+        "a phrase in `says` has the wrong form",
         "begin with the past form of the verb, without subject and auxiliary: `booked`, not `I have booked`",
     )
 
@@ -249,7 +247,7 @@ class CheckCode(Enum):
     SLOW_RETRIEVAL = _Rule(
         "JF404",
         "a retrieval tool is slow for a conversation",
-        "keep it under 800 ms in voice and 2000 ms in text if its sources allow that",
+        "keep `latencyBudgetMs` under 800 in voice and 2000 in text, if the sources of the data allow that",
         Severity.NOTE,
     )
     BUDGET_OVER_TIMEOUT = _Rule(

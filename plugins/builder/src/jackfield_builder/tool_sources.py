@@ -70,7 +70,7 @@ def locate_tools(
             )
         elif not _is_package_name(package):
             message = f"{tool_id!r} points at {package!r}"
-            hint = "name the package in ToolOffer, with no attribute" if offer else ""
+            hint = "give ToolOffer the package, without an attribute" if offer else ""
             findings.append(Finding(CheckCode.BAD_ENTRY_POINT, message, distribution, tool_id, hint=hint))
         elif (folder := locate(package)) is None:
             message = f"{package!r} is not a package on this interpreter's path"
@@ -129,7 +129,7 @@ def locate_family(entry: EntryPoint) -> Family | Finding:
     package, distribution = entry.value, entry.distribution
     if not _is_package_name(package):
         message = f"{entry.name!r} points at {package!r}"
-        hint = 'write it as `family = "import_package"`, with no attribute'
+        hint = 'write the entry point as `family = "import_package"`, without an attribute'
         return Finding(CheckCode.BAD_ENTRY_POINT, message, distribution, entry.name, hint=hint)
     if (folder := locate(package)) is None:
         message = f"{package!r} is not a package on this interpreter's path"

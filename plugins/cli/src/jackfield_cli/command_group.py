@@ -84,7 +84,7 @@ BUILTIN_COMMANDS = {
         "store", "store", "Create this deployment's store, show its identity, or back it up."
     ),
     "tools": BuiltinCommand(
-        "show", "tools", "List the tools in the registry, with the reason if one is withheld."
+        "show", "tools", "List the tools in the registry, and the reason for each withheld one."
     ),
     "validate": BuiltinCommand("tool_package", "validate", "Check tool packages that are not installed."),
     "verify": BuiltinCommand(

@@ -217,7 +217,7 @@ class DryRun:
         if outcome is None:
             return "a policy failed on this call"
         if outcome in ("ran", "invalid") and not recorded.complete:
-            return "the recording has no complete arguments"
+            return "the recording does not contain all arguments"
         if recorded.outcome == "refused" and outcome == "ran" and recorded.policy not in _REPRODUCIBLE:
             return f"{recorded.policy} refused it for a reason that the recording does not contain"
         if self._roles is None and _roles_of(tool) and outcome != "refused" and self._changed_roles(tool):
@@ -318,7 +318,7 @@ def _compare(recorded: RecordedCall, now: Outcome | None, policy: str, message: 
     if then == "ran":
         return Change("confirmation", "it ran without confirmation")
     if then == "asked":
-        return Change("no_confirmation", "the user was asked before")
+        return Change("no_confirmation", "the user was asked when the call was recorded")
     was = {"invalid": "invalid", "refused": f"refused by {recorded.policy}"}.get(str(then), "unknown")
     return Change("accepted", f"it was {was}" + (", and needs confirmation now" if now == "asked" else ""))
 

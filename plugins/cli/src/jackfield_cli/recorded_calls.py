@@ -213,7 +213,7 @@ def _audit_call(place: str, wire: Mapping[str, Any]) -> RecordedCall | None:
             raise TypeError(f"`{name}` is not a string")
     mode, turn, user, call_id = wire["mode"], wire["turn"], wire["user"], wire["callId"]
     if not _is_mode(mode) or type(turn) is not int:
-        raise ValueError("`mode` or `turn` is invalid")
+        raise ValueError("`mode` is neither `text` nor `voice`, or `turn` is not an integer")
     if not isinstance(user, str | None) or not isinstance(call_id, str | None):
         raise TypeError("`user` or `callId` is not a string")
     outcome, policy = _audit_outcome(wire, decisions)

@@ -172,7 +172,8 @@ class ReconnectingConnection:
             await socket.close()
             base = self._dial_options.address.base
             raise HostUnreachableError(
-                f"{base} accepted the connection but did not start the session."
+                f"{base} accepted the connection but did not start the session within "
+                f"{SESSION_INFO_SECONDS:.0f} seconds. Try again, or see the host's log."
             ) from None
         except BaseException:
             await socket.close()

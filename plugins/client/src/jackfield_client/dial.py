@@ -118,7 +118,8 @@ def _describe_failure(error: Exception, address: HostAddress) -> ClientError:
         return HostUnreachableError(f"{address.base} did not answer within {OPEN_SECONDS:.0f} seconds.")
     if isinstance(error, InvalidHandshake):
         return HostUnreachableError(
-            f"The server at {address.base} did not answer with a WebSocket handshake."
+            f"The server at {address.base} did not answer with a WebSocket handshake. "
+            "Check the address, and that proxies in front of the host forward WebSocket connections."
         )
     cause = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
     return HostUnreachableError(f"{address.base} cannot be reached: {cause}.")
@@ -141,7 +142,7 @@ def _status_message(status: int, address: HostAddress) -> str:
         return (
             f"The server at {address.base} is not a Jackfield host, or the host has a different path (404)."
         )
-    return f"{address.base} rejected the connection ({status})."
+    return f"{address.base} rejected the connection ({status}); see the log of the host or its proxy."
 
 
 def _error_in(body: bytes | None) -> Mapping[str, Any]:

@@ -29,6 +29,8 @@ PERMANENT_PROVIDER_ERRORS = ("authentication", "quota_exhausted")
 MAX_ANSWER_CHARACTERS = 262_144
 """How much of an answer is remembered; the rest of a longer one is passed on unchecked."""
 
+_CHECK_URL = "Check that the URL is the address of a Jackfield host."
+
 
 class Inbox:
     """The state of a session as reported by the host, across all its connections."""
@@ -47,7 +49,7 @@ class Inbox:
     def read_session_info(self, frame: str | bytes) -> tuple[SessionInfo, list[Message]] | None:
         """Read the first message of a connection and what follows from it; None for any other message."""
         if isinstance(frame, bytes):
-            raise ProtocolError("The host sent audio before the session message.")
+            raise ProtocolError(f"The server sent audio before the session message. {_CHECK_URL}")
         _, message = _read(frame)
         if isinstance(message, ErrorMessage):
             self._last_error = message
@@ -181,9 +183,7 @@ def _read(frame: str) -> tuple[int | None, Message]:
         value = decode(frame)
         message = parse_host_message(value)
     except InvalidMessageError as error:
-        raise ProtocolError(
-            f"The host sent an invalid message: {error}. Is this the address of a host?"
-        ) from None
+        raise ProtocolError(f"The server sent an invalid message: {error}. {_CHECK_URL}") from None
     event_id = value.get("id")
     number = event_id if isinstance(event_id, int) else None
     if message is None:

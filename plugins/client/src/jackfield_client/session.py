@@ -151,7 +151,7 @@ class ClientSession:
         Waits if the host reads too slowly.
         """
         if len(pcm) % 2:
-            raise ValueError("PCM16 has two bytes per sample")
+            raise ValueError("the audio has an odd number of bytes, but each PCM16 sample has two")
         for start in range(0, len(pcm), MAX_FRAME_BYTES):
             await self._connection.send(pcm[start : start + MAX_FRAME_BYTES], wakes=True)
 

@@ -35,7 +35,7 @@ def rollout() -> None:
 @with_registry
 @as_json
 def status(settings: Settings, name: str | None, as_json: bool) -> None:
-    """Show the experiments with the figures of each arm on all hosts, or only experiment NAME."""
+    """Show the experiments, or only experiment NAME, with the figures of each arm on all hosts."""
     source = _source(settings)
     report = with_store(settings, lambda store: _report(source, store))
     if name is not None:
@@ -137,7 +137,10 @@ def _with_decision(command: Callable[..., Any]) -> Callable[..., Any]:
 @_with_decision
 @with_registry
 def promote(settings: Settings, name: str, variant: str | None, **decision: Any) -> None:
-    """Give every new session VARIANT of experiment NAME; writes the next version of the file."""
+    """Use VARIANT of experiment NAME in every new session.
+
+    Writes the next version of the experiments file.
+    """
     current = _current(settings)
     variants = list(_experiment(current, name).settings.variants)
     if variant is None and len(variants) > 1:
@@ -157,7 +160,10 @@ def promote(settings: Settings, name: str, variant: str | None, **decision: Any)
 @_with_decision
 @with_registry
 def abort(settings: Settings, name: str, **decision: Any) -> None:
-    """Stop giving new sessions a variant of experiment NAME; writes the next version of the file."""
+    """Use no variant of experiment NAME in new sessions.
+
+    Writes the next version of the experiments file.
+    """
     current = _current(settings)
     _experiment(current, name)
     _decide(settings, current, name, "aborted", **decision)

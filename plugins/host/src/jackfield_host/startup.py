@@ -245,8 +245,8 @@ def _token_requirement(host: Host) -> str:
     options = host.options
     if not host.authenticator.requires_token:
         return (
-            "not required: every program on this machine has access; if a proxy or tunnel leads here, "
-            "set up a token (jackfield key)"
+            "not required: every program on this machine has access; if a proxy or tunnel forwards "
+            "to this host, set up a token (jackfield key)"
         )
     accepted = []
     if options.keys:

@@ -42,7 +42,7 @@ def check(draft: ToolDraft) -> None:
     if not guide.summary:
         draft.report(CheckCode.NO_SUMMARY, "no paragraph outside headings, lists and code", file=GUIDE)
     elif len(guide.summary) > MAX_SUMMARY:
-        message = f"{len(guide.summary)} characters, at most {MAX_SUMMARY}"
+        message = f"it has {len(guide.summary)} characters; the maximum is {MAX_SUMMARY}"
         draft.report(CheckCode.LONG_SUMMARY, message, file=GUIDE)
     if not guide.calls:
         draft.report(CheckCode.NO_EXAMPLE, "no block tagged json", file=GUIDE)

@@ -25,7 +25,7 @@ def kb() -> None:
       jackfield kb add handbook/ contacts.vcf
       jackfield kb add --sync handbook/
 
-    The table [capabilities.kb] in jackfield.toml sets its folder and how it is searched.
+    The table [capabilities.kb] in jackfield.toml sets the folder and the search options.
     """
 
 

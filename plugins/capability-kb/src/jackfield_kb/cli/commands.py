@@ -338,7 +338,10 @@ def remove(
         there = {record.id for record in library.get(ids)}
         missing = [id_ for id_ in ids if id_ not in there]
         if missing:
-            raise click.ClickException(f"no record {', '.join(missing)}; nothing was removed")
+            raise click.ClickException(
+                f"no record {', '.join(missing)}; nothing was removed. "
+                "`jackfield kb search` shows the ids of its results"
+            )
         sources = _sources_below(library, paths)
         before = sum(library.stats().records.values())
         if sources:
@@ -364,6 +367,9 @@ def _sources_below(library: Library, paths: tuple[str, ...]) -> list[str]:
             uri for uri, file in known.items() if file is not None and (file == root or root in file.parents)
         ]
         if not found:
-            raise click.ClickException(f"nothing was loaded from {plain(named)}; nothing was removed")
+            raise click.ClickException(
+                f"nothing was loaded from {plain(named)}; nothing was removed. "
+                "Give a path that was loaded with `jackfield kb add`"
+            )
         below += found
     return list(dict.fromkeys(below))

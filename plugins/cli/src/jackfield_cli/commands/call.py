@@ -100,7 +100,9 @@ def call(settings: Settings, as_json: bool, **asked: Any) -> None:
         raise click.UsageError("a turn belongs to a session, so --turn needs --session")
     if asked["arguments"] == "-":
         if sys.stdin is None:
-            raise click.ClickException("- reads the arguments from standard input, which is closed")
+            raise click.ClickException(
+                "- reads the arguments from standard input, which is closed; give them as JSON instead of -"
+            )
         asked["arguments"] = sys.stdin.read()
     try:
         # A tool's own output to standard output must not mix with the JSON.

@@ -67,8 +67,8 @@ def list_(settings: Settings, in_doubt: bool, as_json: bool) -> None:  # noqa: A
 def settle(settings: Settings, key: str, ran: bool | None, data: str | None, as_json: bool) -> None:
     """Record whether the call in doubt with this KEY ran.
 
-    From now on, repeated calls, approvals, `GET /tasks` and sessions get this result.
-    The audit log records it under your name.
+    From then on, hosts answer repeated calls, approvals and `GET /tasks` with this result, and pass it to
+    resumed sessions. The audit log records it under your name.
     """
     if ran is None:
         raise click.UsageError("say what happened: --ran or --not-run")

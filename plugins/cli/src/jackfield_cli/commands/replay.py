@@ -87,11 +87,11 @@ def replay(settings: Settings, recordings: tuple[str, ...], as_json: bool, **opt
     """Check recorded calls against another registry, and report what would change.
 
     FILEs are audit logs (written with `arguments = true`) or transcripts (`jackfield sessions export`), in
-    any order; - reads standard input. Calls pass the policies and the validation of the registry. Nothing is
-    run or changed, except that --answers runs read-only tools. --registry names the registry with which the
-    calls were recorded; it shows which arguments were defaults. The exit status is 1 if a call would be
-    invalid, refused, withheld, unknown or answered differently, if its confirmation changes, or if a line
-    cannot be read.
+    any order; - reads standard input. Each call is checked by the policies and the validation of that
+    registry. Nothing is run or changed, except that --answers runs read-only tools. --registry names the
+    registry with which the calls were recorded; it shows which arguments were defaults. The exit status is 1
+    if a call would be invalid, refused, withheld, unknown or answered differently, if its confirmation
+    changes, or if a line cannot be read.
     """
     import asyncio
 
@@ -100,7 +100,9 @@ def replay(settings: Settings, recordings: tuple[str, ...], as_json: bool, **opt
     from jackfield.settings import SettingsError
 
     if len(recordings) > MAX_FILES:
-        raise click.UsageError(f"{len(recordings)} files were named; the maximum is {MAX_FILES}")
+        raise click.UsageError(
+            f"{len(recordings)} files were given; the maximum is {MAX_FILES}, so replay them in several runs"
+        )
     report = _Report(options["limit"], quiet=as_json)
     try:
         # A tool's own output must not mix with the report.
@@ -123,7 +125,7 @@ def replay(settings: Settings, recordings: tuple[str, ...], as_json: bool, **opt
 def _open(files: ExitStack, name: str) -> BinaryIO:
     if name == "-":
         if sys.stdin is None:
-            raise click.ClickException("- reads standard input, which is closed")
+            raise click.ClickException("- reads standard input, which is closed; give a file instead")
         return sys.stdin.buffer
     return files.enter_context(Path(name).open("rb"))
 

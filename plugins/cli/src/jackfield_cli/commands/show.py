@@ -30,7 +30,7 @@ _MAX_REFERENCES = 4
 @with_registry
 @as_json
 def tools(settings: Settings, with_tokens: bool, as_json: bool) -> None:
-    """List the tools in the registry, with the reason if one is withheld."""
+    """List the tools in the registry, and the reason for each withheld one."""
     snapshot: Snapshot = load_snapshot(settings.registry)
     withheld = _withheld(snapshot, settings)
     if with_tokens:

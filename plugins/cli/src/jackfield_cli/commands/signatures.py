@@ -102,7 +102,9 @@ def _sign_experiments(settings: Settings, signer: Signer, expires: datetime | No
 def experiments_path(settings: Settings) -> Path:
     """Return the experiments file of a deployment."""
     if settings.experiments is None:
-        raise click.UsageError("this deployment has no experiments; set `experiments` to their file")
+        raise click.UsageError(
+            "this deployment has no experiments; set `experiments` to the path of their file"
+        )
     return settings.experiments
 
 
@@ -204,7 +206,8 @@ def _trusted(sources: tuple[str, ...], threshold: int) -> tuple[PublicKey, ...]:
     trusted = read_public_keys(sources)
     if len(trusted) < threshold:
         raise SignatureError(
-            f"{threshold} keys are required, but only {len(trusted)} different ones are given"
+            f"{threshold} different keys are required, but only {len(trusted)} given; "
+            "add keys with --key or in `trusted_keys`"
         )
     return trusted
 

@@ -84,7 +84,7 @@ def _offer(settings: Settings) -> Iterator[tuple[StoreOffer, Any]]:
         components.faults.check()
         if components.store_name == "memory":
             raise click.ClickException(
-                "this deployment uses the `memory` store, which exists only in its process and need not be "
+                "this deployment uses the `memory` store, which is part of a process and does not need to be "
                 "created; for a persistent store, install jackfield-store-sqlite and run `jackfield build`"
             )
         yield components.store_offer()

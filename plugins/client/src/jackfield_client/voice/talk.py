@@ -75,7 +75,10 @@ class VoiceChat:
                 if answered and not await self._confirmations.ask_next(self._expect_answer):
                     return True
                 if time.monotonic() - self._last_activity > self._wait:
-                    self._screen.notice(f"{file.path.name}: no answer for {self._wait:g} s.")
+                    self._screen.notice(
+                        f"{file.path.name}: no answer for {self._wait:g} s. "
+                        "Use a longer --wait, or see the host's log."
+                    )
                     return False
         finally:
             sender.cancel()

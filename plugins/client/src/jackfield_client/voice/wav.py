@@ -107,7 +107,7 @@ def _check_readable(path: Path) -> None:
     try:
         soundfile.info(str(path))
     except (soundfile.LibsndfileError, RuntimeError):
-        raise AudioFileError(f"{path} is not a readable audio file.") from None
+        raise AudioFileError(f"{path} is not a readable audio file; convert it to WAV.") from None
 
 
 def _resampled_blocks(path: Path) -> Iterator[bytes]:
@@ -126,5 +126,5 @@ def _resampled_blocks(path: Path) -> Iterator[bytes]:
             for block in file.blocks(BLOCK_SAMPLES, dtype="float32", always_2d=True):
                 yield resample(np.ascontiguousarray(block.mean(axis=1)), last=False)
         except (soundfile.LibsndfileError, RuntimeError):
-            raise AudioFileError(f"{path} is damaged: it ends too early.") from None
+            raise AudioFileError(f"{path} is damaged: it ends too early. Create it again.") from None
         yield resample(np.zeros(0, dtype="float32"), last=True)

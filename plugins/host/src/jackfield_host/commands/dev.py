@@ -36,7 +36,7 @@ def dev(load: Callable[..., DeploymentSettings], **flags: Any) -> None:
     A saved guide, schema or handler is checked, rebuilt and served at once. Sessions continue with the new
     registry. If there is an error, it is shown here and in the console, and the last good registry is served.
     A changed plugin, settings file or installation restarts the host. The options and signals are
-    the same as for `jackfield serve`, except that one process serves.
+    the same as for `jackfield serve`, but there is always only one process.
     """
     deployment = load(**flags)
     deployment = replace(deployment, host=replace(deployment.host, workers=1))

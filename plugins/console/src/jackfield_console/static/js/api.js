@@ -81,9 +81,12 @@ export class Api extends EventTarget {
     } catch {
       // A proxy answered instead of the host; use the status.
     }
-    const details = body?.error ?? {};
-    const message = details.message ?? `The host responded with status ${response.status}.`;
-    const error = new ApiError(response.status, { code: `http_${response.status}`, ...details, message });
+    const details = body?.error?.message ? body.error : {
+      ...body?.error,
+      message: `The server responded with status ${response.status}, without an explanation.`,
+      suggestion: "Try again in a moment. If that does not help, see the log of the host, or of the proxy in front of it.",
+    };
+    const error = new ApiError(response.status, { code: `http_${response.status}`, ...details });
     // A failed tool call has a result besides the error.
     error.body = body;
     if (response.status === 401) this.dispatchEvent(new CustomEvent("unauthorized", { detail: error }));

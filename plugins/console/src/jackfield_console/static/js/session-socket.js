@@ -18,7 +18,7 @@ const CLOSE_TEXTS = {
   [CLOSE_CODES.banned]: "You are temporarily banned.",
   [CLOSE_CODES.replaced]: "The session is open in another window.",
   [CLOSE_CODES.expiredToken]: "Your token has expired.",
-  [CLOSE_CODES.conversationsOff]: "Conversations are off on this host.",
+  [CLOSE_CODES.conversationsOff]: "Conversations are off, because this host has no model provider.",
 };
 
 /**

@@ -54,7 +54,7 @@ export class EmptyState {
       element("h1", {}, "Conversations are off"),
       element("p", { class: "lead" }, "This host has no model provider, so no model can answer here. ",
         element("a", { href: "#/registry" }, tools === 1 ? "Its tool can be called" : `Its ${tools} tools can be called`),
-        " in the registry and over HTTP."),
+        " in the registry view and over HTTP."),
       choice && element("section", { class: "card provider", "aria-label": "Provider", data: { testid: "provider" } },
         element("p", {}, "Reason: ", withCode(choice.reason), "."),
         element("p", { class: "hint" }, "To turn conversations on, do one of the following and restart the host:"),

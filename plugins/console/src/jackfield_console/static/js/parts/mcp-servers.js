@@ -57,8 +57,8 @@ export class McpServers {
     replace(this.#dialog, element("div", { class: "stack" },
       element("h2", { id: "accept-title" }, "Accept the servers' changes?"),
       changes(changed),
-      element("p", {}, "The build reads the tools of all servers again and freezes their current state. Models will read the tools' texts "
-        + "and can call the tools under the policies of this host. Review the changes to the registry afterwards."),
+      element("p", {}, "The build reads the tools of all servers again and freezes their current state. Models will then see the "
+        + "changed tools, and can call them if this host's policies allow it. Review the changes to the registry afterwards."),
       element("div", { class: "row end" },
         element("button", { type: "button", on: { click: () => this.#dialog.close() } }, "Cancel"), accept)));
     this.#dialog.showModal();

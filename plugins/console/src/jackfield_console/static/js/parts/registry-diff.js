@@ -7,8 +7,8 @@ const TONES = { major: "bad", minor: "warn", patch: "" };
 /** Shows the changes; `from` is null if there is no other registry. */
 export function registryDiff(diff) {
   if (diff.from === null) {
-    return element("p", { class: "hint" }, "There is no previous registry. ",
-      element("code", {}, "jackfield build"), " keeps the previous registry when something changes.");
+    return element("p", { class: "hint" }, "There is no previous registry to compare with. ",
+      element("code", {}, "jackfield build"), " keeps the current one when it writes a different registry.");
   }
   const explanation = diff.waiting
     ? "A newer registry has been built. These changes take effect when the host restarts."

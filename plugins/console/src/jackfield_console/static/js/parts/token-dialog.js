@@ -16,7 +16,7 @@ export function askForToken(api, reason = "") {
     element("label", { for: "token-input" }, "Token"),
     input,
     element("p", { class: "hint" }, "An API key from ", element("code", {}, "jackfield key NAME"),
-      ", or a JSON Web Token. It is kept in this tab until you close it."),
+      ", or a JSON Web Token. The console keeps it until you close this tab."),
     element("div", { class: "row end" },
       element("button", { type: "button", on: { click: () => open.close() } }, "Not now"),
       element("button", { class: "primary" }, "Sign in")));

@@ -6,13 +6,13 @@ import { formatDuration, formatJson, formatValue, OUTCOME_TEXTS } from "./format
 
 /** What the error types mean, and which policy rejected the call. */
 const ERROR_TEXTS = {
-  VALIDATION: "The arguments were invalid; the model received the reasons.",
+  VALIDATION: "The arguments were invalid; the model was told why.",
   NOT_FOUND: "The tool does not exist.",
   INTERNAL: "The tool failed.",
   MODE_RESTRICTED: "The mode policy rejected the call: the tool is not available in this mode.",
   BUDGET_EXCEEDED: "The budget policy rejected the call: this turn has used up its calls.",
   CONFIRMATION_REQUIRED: "The call is waiting for your confirmation.",
-  LOOP_DETECTED: "The loop policy stopped a repetition.",
+  LOOP_DETECTED: "The loop policy rejected the call: it repeats earlier calls.",
   SESSION_INACTIVE: "The session that the tool needs has ended.",
   SESSION_ACTIVE: "The session that the tool would start already exists.",
   TRANSIENT: "The tool failed temporarily; try again later.",
@@ -163,7 +163,7 @@ function progress(call) {
 function partials(call) {
   if (!call.partials.length || call.result !== undefined) return null;
   const text = call.partials.map((each) => (typeof each === "string" ? each : formatValue(each))).join("\n");
-  const label = call.state === "running" ? "Result so far" : "Partial output from before the call ended; this is not its result";
+  const label = call.state === "running" ? "Result so far" : "Partial output; the call ended before it had a result";
   return element("div", { class: "partials" }, labelled(label, text),
     call.partialsTruncated && element("p", { class: "hint" }, "There is more output; the result will include all of it."));
 }

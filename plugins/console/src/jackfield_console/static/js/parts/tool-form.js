@@ -36,7 +36,7 @@ export class ToolForm {
       this.#form.root,
       element("div", { class: "row" }, this.#run,
         element("span", { class: "choice" }, this.#reuseSession,
-          element("label", { for: "same-session" }, "Reuse the previous call's session and turn (its budgets apply)")))),
+          element("label", { for: "same-session" }, "Reuse the previous call's session and turn (this call counts towards the turn's budgets)")))),
       this.#outcome);
   }
 
