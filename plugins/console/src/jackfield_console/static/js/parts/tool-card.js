@@ -12,7 +12,8 @@ const ERROR_TEXTS = {
   MODE_RESTRICTED: "The mode policy rejected the call: the tool is not available in this mode.",
   BUDGET_EXCEEDED: "The budget policy rejected the call: this turn has used up its calls.",
   CONFIRMATION_REQUIRED: "The call is waiting for your confirmation.",
-  LOOP_DETECTED: "The loop policy rejected the call: it repeats earlier calls.",
+  // Not "rejected": a call whose result is empty again has run.
+  LOOP_DETECTED: "The loop policy noticed a repetition; the model was told to stop.",
   SESSION_INACTIVE: "The session that the tool needs has ended.",
   SESSION_ACTIVE: "The session that the tool would start already exists.",
   TRANSIENT: "The tool failed temporarily; try again later.",
