@@ -35,7 +35,7 @@ WORKERS = 3 * len(os.sched_getaffinity(0)) // 2 if hasattr(os, "sched_getaffinit
 """How many processes run tests: more than processors, because tests wait for timers, disks and starts."""
 MEMORY_FOLDER = Path("/dev/shm")
 MIN_MEMORY_BYTES = 8 * 1024**3
-"""What `MEMORY_FOLDER` must have free for the files of tests; a run needs about a fifth of it."""
+"""What `MEMORY_FOLDER` must have free for the files of tests; a run needs about a third of it."""
 TEST_MODULES = {"PYTHONPATH": str(ROOT / "tests")}
 """The modules of the tests, for sessions that run one of them."""
 MEMBERS = [

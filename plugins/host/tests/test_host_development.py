@@ -263,7 +263,9 @@ async def until_serving(http: httpx.AsyncClient, condition: Any) -> None:
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
         try:
-            tools = (await http.get("/tools")).json()["tools"]
+            # A host that is about to restart still answers, but accepts no sessions.
+            ready = (await http.get("/health/ready")).status_code == 200
+            tools = (await http.get("/tools")).json()["tools"] if ready else []
         except httpx.TransportError:
             tools = []
         if tools and condition([each["toolId"] for each in tools]):

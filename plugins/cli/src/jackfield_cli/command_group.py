@@ -56,7 +56,9 @@ BUILTIN_COMMANDS = {
     "check": BuiltinCommand(
         "build", "check", "Check that the registry matches the installed tools; write nothing."
     ),
-    "describe": BuiltinCommand("show", "describe", "Show everything the registry contains about TOOL."),
+    "describe": BuiltinCommand(
+        "show", "describe", "Show everything the registry contains about TOOL or TOOL:VARIANT."
+    ),
     "diff": BuiltinCommand("build", "diff", "Compare two registry files."),
     "keys": BuiltinCommand(
         "signatures", "keys", "Create keys for signing registries, or show the id of one."

@@ -135,7 +135,7 @@ def _row(tool: FrozenTool, withheld: str | None) -> tuple[str, ...]:
 @with_registry
 @as_json
 def describe(settings: Settings, tool: str, as_json: bool) -> None:
-    """Show everything the registry contains about TOOL, or about a variant, TOOL:VARIANT."""
+    """Show everything the registry contains about TOOL or TOOL:VARIANT."""
     snapshot: Snapshot = load_snapshot(settings.registry)
     frozen = snapshot.implementations.get(tool)
     if frozen is None:
