@@ -244,7 +244,8 @@ def test_a_tool_that_is_installed_meanwhile_and_a_changed_plugin_restart_the_hos
             async with host.client("text", token=ada.token, lastEvent=ada.last_event) as back:
                 assert back.session
                 assert back.session["resumed"]
-                notified = await back.until_type("notification")
+                # A quick host loads the tool before it notices the new distribution and restarts for it.
+                notified = (ada.of("notification") or [await back.until_type("notification")])[-1]
                 assert notified["registry"] == (await http.get("/registry")).json()["version"]
                 module = tool.site.folder / "hst_extra" / "__init__.py"
                 module.write_text(PLUGIN.replace("hst_extra", "hst_other"))
