@@ -325,7 +325,7 @@ def test_an_invalid_message_ends_the_session_with_an_explanation(frame: str) -> 
 
     async def main() -> None:
         async with run_host(behaviour) as (_, url), connect(url) as session:
-            with pytest.raises(ProtocolError, match="The host sent"):
+            with pytest.raises(ProtocolError, match="The server sent"):
                 await until(session, Resumed)
 
     asyncio.run(main())
