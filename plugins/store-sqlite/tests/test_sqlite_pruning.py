@@ -13,7 +13,6 @@ import apsw
 import pytest
 from jackfield.store import Claim, ClaimState, DoubtfulClaim, StoreUnavailableError
 from jackfield_store_sqlite import SqliteStore, expiry, schema
-from jackfield_store_sqlite import store as module
 from jackfield_store_sqlite.process_identity import Machine
 
 
@@ -140,7 +139,7 @@ def test_rows_that_could_not_be_deleted_are_found_again(path: Path, monkeypatch:
         await make_claims(store, "b", 15, ttl=6000)
         clock.time += 61
         with monkeypatch.context() as patched:
-            patched.setattr(module.expiry, "delete_expired", refuse)
+            patched.setattr(expiry, "delete_expired", refuse)
             with pytest.raises(StoreUnavailableError, match="its disk is full"):
                 await store.prune()
         assert await store.prune() == 15
@@ -165,7 +164,7 @@ def test_the_event_loop_neither_searches_nor_deletes(path: Path, monkeypatch: py
         await make_claims(store, "a", 20, ttl=60)
         clock.time += 61
         store._expiry.search = note("search", store._expiry.search)  # type: ignore[method-assign]
-        monkeypatch.setattr(module.expiry, "delete_expired", note("delete", expiry.delete_expired))
+        monkeypatch.setattr(expiry, "delete_expired", note("delete", expiry.delete_expired))
         assert await store.prune() == 20
         await store.close()
 
