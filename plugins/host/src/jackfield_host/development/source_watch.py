@@ -156,7 +156,7 @@ async def _changes(folders: list[Path], *, recursive: bool) -> AsyncIterator[set
 
 
 def _is_temporary(path: Path) -> bool:
-    """Return whether a path relative to what is watched is hidden, or an unfinished file or a backup."""
+    """Return whether a path below a watched folder is hidden, a backup or an unfinished file."""
     return path.name.endswith(TEMPORARY) or any(part.startswith(".") for part in path.parts)
 
 
