@@ -12,7 +12,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 from bench import __main__ as command
-from bench import goals, plots, published, report_files
+from bench import before, goals, plots, published, report_files
 from bench.benchmarks import BENCHMARKS, Benchmark
 from bench.goals import EVERY, FIRST, Goal
 from bench.report import Duration, FilledTable, Report, RunOptions, Table
@@ -94,9 +94,31 @@ def test_the_pages_show_the_published_figures() -> None:
         assert published.generated(text, document) == text, "write no figure by hand: --update-docs does it"
 
 
+def test_every_earlier_figure_stands_beside_a_published_one() -> None:
+    known = published.filled(published.read())
+    assert before.EARLIER
+    for each in before.EARLIER:
+        assert each.row in known[each.table].column(each.column), each
+    shown = published.VIEWS["before"](published.read())
+    assert shown.count("\n") == len(before.EARLIER) + 2
+
+
+def test_an_earlier_figure_is_compared_with_the_figure_of_the_last_run(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    table = Table("t", "Section", "what", {"us": ".1f"})
+    ours, theirs = (before.Earlier(row, "t", row, "us", 4.0) for row in ("ours", "theirs"))
+    monkeypatch.setattr(before, "EARLIER", (ours, theirs, ours._replace(table="gone")))
+    lines = before.comparison({"t": FilledTable(table, "", {"ours": (3.0,)})}).splitlines()
+    assert lines[2:] == [
+        "| Section | ours | us | 4.0 | 3.0 | 0.75 |",
+        "| Section | theirs | us | 4.0 |  |  |",
+    ]
+
+
 def test_every_section_of_the_page_is_measured_and_every_image_is_a_plot() -> None:
     sections = set(re.findall(r"^## (.+)$", PAGE, re.MULTILINE))
-    assert sections == {table.section for table in TABLES} | {"Goals", "Runs"}
+    assert sections == {table.section for table in TABLES} | {"Goals", "Runs", "Before and after"}
     pictures = set(re.findall(r"!\[.{20,}\]\(images/bench-(\w+)\.svg\)", PAGE))
     assert pictures == set(plots.PLOTS)
     assert len({table.name for table in TABLES}) == len(TABLES)

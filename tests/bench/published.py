@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from bench import goals
+from bench import before, goals
 from bench.benchmarks import BENCHMARKS
 from bench.plots import CALL_SIZES
 from bench.report import FilledTable, Report, RunOptions, Table, markdown_table
@@ -182,5 +182,6 @@ VIEWS: dict[str, Callable[[Document], str]] = {
     "goals": _goals,
     "runs": _runs,
     "call-sizes": _call_sizes,
+    "before": lambda document: before.comparison(filled(document)),
 }
 """Blocks that are made from several tables."""
