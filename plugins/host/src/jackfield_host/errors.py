@@ -140,9 +140,11 @@ _PAGE = """\
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
 <title>No such page · Jackfield</title>
+<main>
 <h1>There is no page at this address</h1>
 <p><a href="{root}/">Open the start page</a> of this Jackfield host.</p>
 <p>Programs find the endpoints at <a href="{root}/openapi.json">openapi.json</a>.</p>
+</main>
 </html>
 """
 

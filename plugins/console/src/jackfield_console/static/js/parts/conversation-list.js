@@ -110,7 +110,11 @@ export class ConversationList {
         },
       },
     }, input));
-    input.addEventListener("keydown", ({ key }) => key === "Escape" && close(""));
+    input.addEventListener("keydown", (event) => {
+      if (event.key !== "Escape") return;
+      event.preventDefault();
+      close("");
+    });
     input.addEventListener("blur", () => close(input.value.trim()));
     input.select();
   }

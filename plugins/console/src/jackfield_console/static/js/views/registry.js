@@ -174,7 +174,7 @@ class RegistryView {
     try {
       tool = await this.#api.get(`tools/${encodeURIComponent(name)}`);
     } catch (error) {
-      if (this.#selected === name) replace(this.#detail, back(), problem(error));
+      if (this.#selected === name) replace(this.#detail, back(), element("h1", {}, name), problem(error));
       return;
     }
     if (this.#selected !== name) return;
