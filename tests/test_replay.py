@@ -112,8 +112,8 @@ def test_a_transcript_shows_differing_answers_and_no_effect_takes_place(site: An
     assert executed.split() == ["count", "delegate", "wait", "wait"]
     report = json.loads(compared[1])
     found = {each["tool"]: (each["change"], each["paths"], each["detail"]) for each in report["changes"]}
-    assert found["fab_count"] == ("differs", ["/words"], "the answer differs")
-    assert found["fab_delegate"] == ("differs", ["/answer"], "the answer differs")
+    assert found["fab_count"] == ("differs", ["/words"], "the result differs")
+    assert found["fab_delegate"] == ("differs", ["/answer"], "the result differs")
     assert found["fab_wait"][0] == "differs"
     assert "now fails with TRANSIENT" in found["fab_wait"][2]
     assert report["tools"]["fab_note"] == {"same": 1}

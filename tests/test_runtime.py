@@ -559,7 +559,8 @@ def test_call_without_standard_input_is_explained(site: Any) -> None:
     done = subprocess.run(["/bin/sh", "-c", line], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (
         1,
-        "Error: - reads the arguments from standard input, which is closed; give them as JSON instead of -\n",
+        "Error: cannot read the arguments from standard input (`-`) because it is closed; "
+        "give them as JSON instead\n",
     )
 
 

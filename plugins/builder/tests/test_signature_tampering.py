@@ -293,7 +293,7 @@ def test_one_signature_meets_a_threshold_of_one(deployment: SignedDeployment) ->
     assert deployment.required(threshold=1).load()
     assert verify(deployment, "--threshold=2")[0] == 1
     code, output = verify(deployment, "--threshold=3")
-    assert (code, "but only 2 given" in output) == (1, True)
+    assert (code, "but only 2 are given" in output) == (1, True)
 
 
 def test_a_signature_without_key_id_and_in_url_safe_base64_counts(deployment: SignedDeployment) -> None:

@@ -153,7 +153,7 @@ def test_a_new_registry_starts_a_new_envelope(deployment: SignedDeployment) -> N
     deployment.edit_registry(lambda wire: wire["tools"].pop())
     result = sign(deployment, "alice")
     assert result.exit_code == 0, result.output
-    assert "The existing envelope signed a different registry and has been replaced." in result.output
+    assert "The existing envelope was for a different registry and has been replaced." in result.output
     assert [each["keyid"] for each in deployment.document()["signatures"]] == [deployment.key_id("alice")]
 
 
@@ -167,7 +167,7 @@ def test_a_signer_sees_how_the_statement_of_others_differs(deployment: SignedDep
     deployment.edit_statement(other, ["alice"])
     result = sign(deployment, "bob")
     assert result.exit_code == 0, result.output
-    assert "describes a different environment" in result.output
+    assert "Your environment differs from the one in the statement that others signed." in result.output
     assert "cryptography (1.0" in result.output
     assert "\x1b" not in result.output
 
@@ -308,7 +308,7 @@ def test_usage_errors_say_what_is_missing(deployment: SignedDeployment) -> None:
         (("sign",), "give --key FILE"),
         (("sign", "--public-key", "x"), "needs the setting `sign_command`"),
         (("sign", "--key", "x", "--public-key", "x"), "not both"),
-        (("verify",), "no key to trust"),
+        (("verify",), "there is no trusted key"),
     ):
         result = jackfield(*arguments, "--registry", deployment.registry)
         assert (result.exit_code, reason in result.output) == (2, True), result.output

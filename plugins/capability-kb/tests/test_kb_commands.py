@@ -152,7 +152,7 @@ def test_sync_remove_and_rebuild(shell: Shell) -> None:
     assert "`--sync` removes" in shell.run("add", "docs")[0]
     assert "1 removed" in shell.run("add", "--sync", "docs")[0]
     assert "1 record removed" in shell.run("remove", "doc:b")[0]
-    assert "no record doc:b; nothing was removed" in shell.run("remove", "doc:c", "doc:b", code=1)[1]
+    assert "there is no record doc:b; nothing was removed" in shell.run("remove", "doc:c", "doc:b", code=1)[1]
     assert shell.ids() == ["doc:c", "doc:d"]
     assert shell.json("remove", "--from", "docs/d.md") == {"removed": 1}
     assert "nothing was loaded from elsewhere" in shell.run("remove", "--from", "elsewhere", code=1)[1]
@@ -170,7 +170,7 @@ def test_sync_remove_and_rebuild(shell: Shell) -> None:
         (("add", "--type", "persn", "."), 2, "persn"),
         (("search", " "), 2, "the query is empty; say what to search for"),
         (("search", "x", "--since", "yesterday"), 2, "write it as 2026-10-31"),
-        (("show", "doc:none"), 1, "no record doc:none; `jackfield kb search` shows the ids"),
+        (("show", "doc:none"), 1, "there is no record doc:none; `jackfield kb search` shows the ids"),
         (("remove",), 2, "no records to remove"),
         (("export", "no/such/folder.jsonl"), 1, "no/such/folder.jsonl cannot be written"),
     ],
@@ -304,7 +304,7 @@ def test_a_missing_index_is_rebuilt_by_the_next_search(shell: Shell) -> None:
     assert "(run `jackfield kb rebuild`)" in shell.run("stats")[0]
     after, told = shell.run("search", "windmill")
     assert after == before
-    assert "rebuilding the missing index of the text from the records" in told
+    assert "rebuilding from the records, because an index is missing: text" in told
     assert shell.json("stats")["indexes"]["text"] == "up to date"
 
 

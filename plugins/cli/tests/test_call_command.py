@@ -243,7 +243,7 @@ def test_an_ineffective_call_id_is_refused_or_warned_about(site: Any) -> None:
     assert "a call id is valid only in its session, so --call-id needs --session" in alone.stderr
     short = site.run("call", "echo", TEXT, "--session", "s", "--call-id", "42", **GOVERNED)
     assert short.returncode == 0
-    assert short.stderr.startswith("The id '42' is ignored: a repeated call with it runs again.")
+    assert short.stderr.startswith("The call id '42' is ignored, so repeating this call would run the tool")
     long = site.run("call", "echo", TEXT, "--session", "s", "--call-id", "call_123456", **GOVERNED)
     assert "is ignored" not in long.stderr
 

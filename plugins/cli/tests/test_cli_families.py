@@ -34,7 +34,7 @@ def test_new_tool_creates_a_family_that_passes_every_check(site: Any, tmp_path: 
     left = [path for path in files if "__" in path.read_text()]
     assert left == []
     added = site.run("new-tool", "--family", "shop", "list_orders", "--in", str(tmp_path / "mine"))
-    assert "The family's tests need an example for each tool: list_orders." in added.stdout
+    assert "Add examples of the new tools to the family's tests: list_orders." in added.stdout
 
 
 def test_a_tool_is_added_to_a_family_with_typed_handlers_without_a_finding(site: Any, shop: Path) -> None:

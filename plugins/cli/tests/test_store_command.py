@@ -157,5 +157,5 @@ def test_a_store_that_need_not_be_created_says_so(site: Any) -> None:
     environ = {**PRODUCTION, "JACKFIELD_STORE": "keeper"}
     assert site.run("build", **environ).returncode == 0
     assert "'keeper' does not need to be created" in site.run("store", "create", **environ).stderr
-    assert "'keeper' has nothing to show" in site.run("store", "show", **environ).stderr
+    assert "'keeper' does not report its identity or size" in site.run("store", "show", **environ).stderr
     assert site.run("call", "echo", TEXT, **environ).returncode == 0

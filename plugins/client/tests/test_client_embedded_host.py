@@ -127,7 +127,7 @@ def test_talk_checks_its_files_before_it_connects(deployment: Deployment) -> Non
     assert done.exit_code == 1
     assert "missing.wav: there is no such file" in done.output
     done = CliRunner().invoke(talk, ["http://127.0.0.1:1"])
-    assert (done.exit_code, "No WAV file to send" in done.output) == (2, True)
+    assert (done.exit_code, "There is no WAV file to send" in done.output) == (2, True)
 
 
 def test_chat_prints_which_provider_answers_and_why(deployment: Deployment) -> None:

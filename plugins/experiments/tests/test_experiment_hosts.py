@@ -319,7 +319,10 @@ async def test_rollout_refuses_what_does_not_exist(folder: ExperimentFolder) -> 
     assert "there is no experiment 'other'; known experiments: speed" in unknown.output
     assert "has no variant 'slow'" in (await run(folder, "promote", "speed", "slow")).output
     folder.write(shadow=True, control=0)
-    assert "is a shadow, which serves no session" in (await run(folder, "promote", "speed")).output
+    assert (
+        "is a shadow experiment, so no session uses its variant"
+        in (await run(folder, "promote", "speed")).output
+    )
 
 
 @pytest.mark.parametrize(

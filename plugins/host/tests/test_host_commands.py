@@ -258,7 +258,7 @@ def test_a_session_is_found_by_a_prefix_of_its_id(host_folder: HostFolder, jackf
         done = jackfield("sessions", command, "feed0001")
         assert (done.exit_code, done.stdout) == (1, "")
         assert done.stderr == (
-            "Error: 2 sessions begin with 'feed0001'; use more of the id: feed0001aaaa, feed0001bbbb\n"
+            "Error: 2 session ids begin with 'feed0001'; give a longer prefix: feed0001aaaa, feed0001bbbb\n"
         )
     assert jackfield("sessions", "prune", "--session", "feed0001b", "--yes").exit_code == 1, "named in full"
 
@@ -337,7 +337,7 @@ def test_expired_entries_are_removed(host_folder: HostFolder, jackfield: Jackfie
         await store.close()
 
     asyncio.run(drive())
-    assert asked(jackfield, "sessions", "prune") == "removed 1 expired entries\n"
+    assert asked(jackfield, "sessions", "prune") == "removed 1 expired entry\n"
 
 
 def test_a_transcript_outlives_its_session_and_names_its_user(host_folder: HostFolder) -> None:

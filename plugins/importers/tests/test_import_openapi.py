@@ -40,7 +40,7 @@ def generated(tmp_path_factory: pytest.TempPathFactory) -> Path:
         assert done.exit_code == 0, done.output
         # A card with raw arguments is all that the importer can offer for optional ones.
         assert set(re.findall(r"JF\d+", done.output)) <= {"JF406"}
-        assert re.search(r"todoist: \d+ tools; \d+ write and ask the user first\.", done.output)
+        assert re.search(r"todoist: \d+ tools; \d+ write data and ask the user first\.", done.output)
         install(folder / "todoist", folder / "site")
         use_site(patch, folder)
         built = jackfield("build")

@@ -103,7 +103,7 @@ def test_lifting_a_missing_ban_fails(jackfield: Jackfield) -> None:
 def test_lifting_needs_either_a_user_or_a_session(jackfield: Jackfield, named: tuple[str, ...]) -> None:
     done = jackfield("bans", "lift", *named)
     assert done.exit_code == 2
-    assert "name either a USER or a --session" in done.stderr
+    assert "give either USER or --session" in done.stderr
 
 
 @pytest.mark.parametrize(

@@ -284,7 +284,7 @@ def test_the_command_downloads_to_the_cache_and_says_how_it_is_used(
     code, said = run("get", "--to", target)
     assert f'To use it, set [transports.local] model_path = "{target}"' in said
     assert target.read_bytes() == WHOLE
-    assert run("get", "--to", target) == (0, f"{target} exists already.\n")
+    assert run("get", "--to", target) == (0, f"{target} already exists.\n")
 
 
 def test_a_failed_download_is_reported_in_one_sentence(

@@ -19,9 +19,8 @@ def main() -> None:
     """Build, inspect and extend a registry of tools for voice and text agents.
 
     Install tool packages with pip, freeze them into the registry with `jackfield build`, and list them with
-    `jackfield tools`. Plugins can add commands; `jackfield plugins` shows which plugin adds which.
+    `jackfield tools`. Plugins can add commands; `jackfield plugins` shows which plugin adds each command.
 
-    Settings come from options, then from JACKFIELD_ALLOW, JACKFIELD_DENY, JACKFIELD_REGISTRY,
-    JACKFIELD_DEPLOYMENT, JACKFIELD_STORE, JACKFIELD_PROVIDER and JACKFIELD_PROMPTS, then from jackfield.toml
-    or the file that JACKFIELD_CONFIG names.
+    Options override environment variables such as JACKFIELD_REGISTRY and JACKFIELD_STORE, which override the
+    settings file: jackfield.toml in the working directory, or the file that JACKFIELD_CONFIG names.
     """

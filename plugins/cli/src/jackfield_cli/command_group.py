@@ -51,7 +51,7 @@ BUILTIN_COMMANDS = {
     "build": BuiltinCommand(
         "build", "build", "Discover the installed tools, check them, and freeze them into the registry."
     ),
-    "call": BuiltinCommand("call", "call", "Run TOOL with ARGUMENTS under every policy."),
+    "call": BuiltinCommand("call", "call", "Run TOOL with ARGUMENTS and apply all policies."),
     "calls": BuiltinCommand("calls", "calls", "List and settle calls in doubt."),
     "check": BuiltinCommand(
         "build", "check", "Check that the registry matches the installed tools; write nothing."
@@ -61,7 +61,7 @@ BUILTIN_COMMANDS = {
     ),
     "diff": BuiltinCommand("build", "diff", "Compare two registry files."),
     "keys": BuiltinCommand(
-        "signatures", "keys", "Create keys for signing registries, or show the id of one."
+        "signatures", "keys", "Create keys for signing registries, or print the id of a key."
     ),
     "new-tool": BuiltinCommand(
         "tool_package",
@@ -86,9 +86,9 @@ BUILTIN_COMMANDS = {
         "store", "store", "Create this deployment's store, show its identity, or back it up."
     ),
     "tools": BuiltinCommand(
-        "show", "tools", "List the tools in the registry, and the reason for each withheld one."
+        "show", "tools", "List the tools in the registry, and show why any are withheld."
     ),
-    "validate": BuiltinCommand("tool_package", "validate", "Check tool packages that are not installed."),
+    "validate": BuiltinCommand("tool_package", "validate", "Check tool packages without installing them."),
     "verify": BuiltinCommand(
         "signatures",
         "verify",
@@ -197,7 +197,7 @@ class PluginCommandGroup(click.Group):
         if owner in broken:
             why = "could not be loaded; see `jackfield plugins`"
         elif owner in {entry.distribution.name for entry in discovery.switched_off}:
-            why = "is disabled by the allow or deny setting"
+            why = "is switched off by the allow or deny setting"
         else:
             why = "is not installed"
         return f"`jackfield {name}` comes with {owner}, which {why}."

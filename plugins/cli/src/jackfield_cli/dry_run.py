@@ -1,7 +1,7 @@
 """A dry run: recorded calls pass the policies and the validation of another registry, without effects.
 
 The calls go through the real chain of policies on a store in memory whose clock shows the recorded time. No
-handler runs, except those of reads if answers are compared. There are no observers and no intents.
+handler runs, except those of reads if results are compared. There are no observers and no intents.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ MAX_WAITING = 100
 """The maximum number of calls in memory per session that waited for approval."""
 
 MAX_PATHS = 20
-"""The maximum number of differing paths that are named for an answer."""
+"""The maximum number of differing paths that are named for a result."""
 
 # Their decisions depend on the call, its session and the calls before it, which are all recorded.
 _REPRODUCIBLE = frozenset({"modes", "availability", "rate_limits", "budgets", "loops"})
@@ -67,7 +67,7 @@ class Change(NamedTuple):
     verdict: Verdict
     detail: str = ""
     paths: tuple[str, ...] = ()
-    """The paths at which an answer differs."""
+    """The paths at which a result differs."""
 
 
 _SAME = Change("same")
@@ -221,7 +221,7 @@ class DryRun:
         if recorded.outcome == "refused" and outcome == "ran" and recorded.policy not in _REPRODUCIBLE:
             return f"{recorded.policy} refused it for a reason that the recording does not contain"
         if self._roles is None and _roles_of(tool) and outcome != "refused" and self._changed_roles(tool):
-            return "whether it is available depends on the user's roles: use --role"
+            return "the tool's availability depends on the user's roles; give them with --role"
         return ""
 
     def _changed_roles(self, tool: RegisteredTool) -> bool:
@@ -266,7 +266,7 @@ async def _not_run(args: dict[str, Any], ctx: ToolContext) -> ToolResponse:  # n
 
 
 def _is_comparable(tool: RegisteredTool) -> bool:
-    """Return whether a tool may run to compare its answer: it is read-only and not on a foreign server."""
+    """Return whether a tool may run to compare its result: it is read-only and not on a foreign server."""
     return tool.reads and not tool.needs_approval and tool.frozen.origin is None
 
 
@@ -324,19 +324,19 @@ def _compare(recorded: RecordedCall, now: Outcome | None, policy: str, message: 
 
 
 def _compare_answers(recorded: Any, result: CallResult) -> Change:
-    # Cut like the recorded answer, so that only the part that was recorded is compared.
+    # Cut like the recorded result, so that only the part that was recorded is compared.
     now = tool_end(result)
     if not isinstance(now, ToolComplete):
         return Change("differs", f"it succeeded, but now fails with {now.error_type}: {now.message}", ("/",))
     try:
         paths = tuple(islice(differing_paths(recorded, now.data), MAX_PATHS + 1))
     except RecursionError:
-        return Change("undetermined", "the answers are nested too deeply to be compared")
+        return Change("undetermined", "the results are nested too deeply to be compared")
     if not paths:
         return _SAME
     if len(paths) > MAX_PATHS:
-        return Change("differs", f"the answer differs in more than {MAX_PATHS} places", paths[:MAX_PATHS])
-    return Change("differs", "the answer differs", paths)
+        return Change("differs", f"the result differs in more than {MAX_PATHS} places", paths[:MAX_PATHS])
+    return Change("differs", "the result differs", paths)
 
 
 def differing_paths(old: Any, new: Any, at: tuple[str | int, ...] = ()) -> Iterator[str]:

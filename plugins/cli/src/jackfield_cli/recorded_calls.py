@@ -131,12 +131,16 @@ def _read(name: str, file: BinaryIO, on_line: Callable[[], None]) -> Iterator[Re
             if transcript is None:
                 yield BadLine(
                     place,
-                    "a session whose `id` is not a string, or whose `mode` is neither `text` nor `voice`",
+                    "in this `session` line, `id` is not a string, or `mode` is neither `text` nor `voice`",
                 )
         elif transcript is not None and isinstance(wire.get("type"), str):
             yield from transcript.line(place, wire)
         else:
-            yield BadLine(place, "neither an audit line nor a transcript line that follows a `session` line")
+            yield BadLine(
+                place,
+                "unknown kind of line: expected an audit log line, or a transcript line after a `session` "
+                "line",
+            )
     if transcript:
         yield from transcript.flush()
 
@@ -195,7 +199,7 @@ def _audit_line(place: str, wire: Mapping[str, Any]) -> Iterator[Recorded]:
         call = _audit_call(place, wire)
     except (KeyError, TypeError, ValueError, RecursionError) as error:
         reason = f"`{error.args[0]}` is missing" if isinstance(error, KeyError) else str(error)
-        yield BadLine(place, f"not a line of an audit log: {reason}")
+        yield BadLine(place, f"not a valid audit log line: {reason}")
         return
     yield call or LinesSkipped()
 
@@ -295,7 +299,7 @@ class _Transcript:
             self._turn = wire["turn"]
         elif kind == "tool_start":
             if not isinstance(tool, str) or not isinstance(wire.get("arguments"), str):
-                yield BadLine(place, "a `tool_start` without `tool`, or without `arguments` as a string")
+                yield BadLine(place, "in this `tool_start` line, `tool` or `arguments` is not a string")
                 return
             if len(self._calls) >= MAX_TURN_CALLS:
                 yield from self.flush()

@@ -101,7 +101,7 @@ def jackfield_commands() -> Iterable[CommandOffer]:
     """Offer the commands of the client."""
     return [
         CommandOffer("chat", "Chat with a host's model in text.", _chat),
-        CommandOffer("talk", "Speak to a host's model with audio files.", _talk),
+        CommandOffer("talk", "Send recorded speech to a host's model.", _talk),
     ]
 
 

@@ -22,7 +22,9 @@ _URL_SCHEMES = ("http://", "https://", "ws://", "wss://")
 
 _HOST_OPTIONS = (
     click.option("--token-env", metavar="NAME", help="The environment variable that holds the host's token."),
-    click.option("--insecure", is_flag=True, help="Send the token even if the URL is not https://."),
+    click.option(
+        "--insecure", is_flag=True, help="Send the token even if the URL does not begin with https://."
+    ),
     click.option("--yes", is_flag=True, help="Approve every confirmation without asking."),
     click.option("--user", metavar="NAME", help="The user's name (only without URL)."),
     click.option(
@@ -101,20 +103,24 @@ def talk(
     fast: bool,
     wait: float,
 ) -> None:
-    """Speak to the host at URL; each FILE.wav is one turn.
+    """Send recorded speech to the host at URL; each FILE.wav is one turn.
 
     Without URL, the command starts its own host for the duration of the conversation.
 
     Each file is sent as if from a microphone, followed by silence until the answer is complete. The command
     shows both sides of the transcript, the tool calls, and the session's state. It plays no sound, but
     reports playback to the host as if it did; --out records the answers. The exit status is 1 if a file gets
-    no answer. Files other than 24 kHz, 16-bit WAV need: pip install "jackfield-client[audio]".
+    no answer.
+
+    \b
+    Audio files other than 24 kHz, 16-bit WAV files need an extra:
+      pip install "jackfield-client[audio]"
     """
     *before_last, last = files
     url = last if last.startswith(_URL_SCHEMES) else None
     paths = [Path(name) for name in (before_last if url else files)]
     if not paths:
-        raise click.UsageError("No WAV file to send; give at least one before the URL.")
+        raise click.UsageError("There is no WAV file to send; give at least one before the URL.")
     options = EmbeddedHostOptions(provider, registry, config, user)
 
     async def run_talk() -> bool:
@@ -145,7 +151,9 @@ async def _open_host(
     """Yield the host at the URL, or start an embedded one."""
     if url is None:
         if token_env:
-            raise click.UsageError("--token-env needs a URL; the host that this command starts has no token.")
+            raise click.UsageError(
+                "--token-env needs a URL; the host that this command starts needs no token."
+            )
         async with run_embedded_host(options) as host:
             key = f"embedded host in {Path.cwd()} as {options.user or DEFAULT_USER}"
             yield HostTarget(host.url, host.token, key, embedded=True)
@@ -171,7 +179,10 @@ def _token(name: str | None) -> str | None:
     if not token:
         raise click.UsageError(f"The environment variable {name} (--token-env) is empty or not set.")
     if not token.isascii() or not token.isprintable() or " " in token:
-        raise click.UsageError(f"The environment variable {name} (--token-env) does not contain a token.")
+        raise click.UsageError(
+            f"The token in the environment variable {name} (--token-env) contains an invalid character. "
+            "Copy the token again."
+        )
     return token
 
 

@@ -115,7 +115,10 @@ def _describe_failure(error: Exception, address: HostAddress) -> ClientError:
             "Start a host with `jackfield serve`, or check the port."
         )
     if isinstance(error, TimeoutError):
-        return HostUnreachableError(f"{address.base} did not answer within {OPEN_SECONDS:.0f} seconds.")
+        return HostUnreachableError(
+            f"{address.base} did not answer within {OPEN_SECONDS:.0f} seconds. "
+            "Check the address and that the host is running, then try again."
+        )
     if isinstance(error, InvalidHandshake):
         return HostUnreachableError(
             f"The server at {address.base} did not answer with a WebSocket handshake. "

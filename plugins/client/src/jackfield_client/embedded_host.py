@@ -42,8 +42,8 @@ async def run_embedded_host(options: EmbeddedHostOptions) -> AsyncIterator[Embed
         from jackfield_host.uvicorn_server import serve_embedded
     except ImportError:
         raise click.UsageError(
-            "No URL was given, and this environment contains no host to start. Give a URL, or install a "
-            'host: pip install "jackfield-client[host]"'
+            "No URL was given, and no host is installed here. Give a URL, or install a host: "
+            'pip install "jackfield-client[host]"'
         ) from None
     from jackfield.contract.snapshot import SnapshotError
     from jackfield.registry.registry import RegistryError

@@ -35,7 +35,7 @@ def rollout() -> None:
 @with_registry
 @as_json
 def status(settings: Settings, name: str | None, as_json: bool) -> None:
-    """Show the experiments, or only experiment NAME, with the figures of each arm on all hosts."""
+    """Show all experiments, or only NAME, with the figures of each arm across all hosts."""
     source = _source(settings)
     report = with_store(settings, lambda store: _report(source, store))
     if name is not None:
@@ -115,12 +115,12 @@ _decision = (
         "key_file",
         type=click.Path(path_type=Path),
         metavar="FILE",
-        help="Sign with this private key.",
+        help="Sign the new version with this private key.",
     ),
     click.option(
         "--public-key",
         metavar="FILE",
-        help="The public key of `sign_command`; signs with that command instead of a private key.",
+        help="Sign with the command in `sign_command` instead of a private key; FILE is its public key.",
     ),
 )
 
@@ -137,7 +137,7 @@ def _with_decision(command: Callable[..., Any]) -> Callable[..., Any]:
 @_with_decision
 @with_registry
 def promote(settings: Settings, name: str, variant: str | None, **decision: Any) -> None:
-    """Use VARIANT of experiment NAME in every new session.
+    """Promote VARIANT of experiment NAME: every new session uses it.
 
     Writes the next version of the experiments file.
     """
@@ -150,7 +150,8 @@ def promote(settings: Settings, name: str, variant: str | None, **decision: Any)
         raise click.UsageError(f"{name} has no variant {winner!r}; it has {', '.join(variants)}")
     if _experiment(current, name).settings.shadow:
         raise click.ClickException(
-            f"{name} is a shadow, which serves no session; give its variant a share first"
+            f"{name} is a shadow experiment, so no session uses its variant; "
+            "give the variant a share of the sessions first"
         )
     _decide(settings, current, name, "promoted", winner=winner, **decision)
 
@@ -160,7 +161,7 @@ def promote(settings: Settings, name: str, variant: str | None, **decision: Any)
 @_with_decision
 @with_registry
 def abort(settings: Settings, name: str, **decision: Any) -> None:
-    """Use no variant of experiment NAME in new sessions.
+    """Abort experiment NAME: new sessions use none of its variants.
 
     Writes the next version of the experiments file.
     """

@@ -59,7 +59,7 @@ def _common(command: Callable[..., None]) -> Callable[..., None]:
             "--out",
             metavar="FOLDER",
             type=click.Path(path_type=Path),
-            help="The folder of the new package; by default NAME-tools in the current folder.",
+            help="The folder of the new package (default: NAME-tools in the working directory).",
         ),
     ):
         wrapped = option(wrapped)
@@ -70,15 +70,15 @@ _python = click.option(
     "--python",
     metavar="PROGRAM",
     default=sys.executable,
-    help="The Python interpreter with the module and its dependencies; by default this one.",
+    help="A Python interpreter that has the module and its dependencies (default: this one).",
 )
 
 
 @click.group("import")
 def import_group() -> None:
-    """Generate a family of tools from what you already have.
+    """Generate a family of tools from an OpenAPI document, a FastMCP server or LangChain tools.
 
-    The generated package is a starting point: REVIEW.md in it lists everything that was guessed.
+    The generated package is a starting point: its REVIEW.md lists everything that was guessed.
     """
 
 
@@ -86,21 +86,19 @@ def import_group() -> None:
 @click.argument("file", type=click.File("rb"))
 @_common
 @click.option(
-    "--base-url", metavar="URL", default="", help="The address of the API, instead of the document's."
+    "--base-url", metavar="URL", default="", help="The URL of the API; overrides the one in the document."
 )
 def openapi(file: Any, options: ImportOptions, base_url: str) -> None:
     """Import the operations of an OpenAPI document, 3.0 or 3.1, JSON or YAML.
 
     FILE is the document, or - for standard input. Each operation becomes a tool that calls the API. --only
-    matches the id of a tool, the path, or method and path: --only 'GET /orders*'.
+    matches the id of a tool, the path, or the method and path, for example --only 'GET /orders*'.
     """
     from jackfield_importers.openapi.document import MAX_BYTES, parse_document
     from jackfield_importers.openapi.operations import OpenApiImport, checked_address
 
     if base_url and not checked_address(base_url):
-        raise click.UsageError(
-            f"--base-url {base_url!r} is not an address such as https://api.example.com/v1"
-        )
+        raise click.UsageError(f"--base-url {base_url!r} is not a URL such as https://api.example.com/v1")
 
     def read() -> ImportedFamily:
         document = parse_document(file.read(MAX_BYTES + 1), getattr(file, "name", "the document"))
@@ -119,7 +117,8 @@ def fastmcp(source: str, options: ImportOptions, python: str) -> None:
     """Import the tools of a FastMCP server.
 
     FILE is a Python file, which is copied into the package; MODULE is an installed module. If it has several
-    servers, add the name of one: server.py:shop. It runs in a child process, so import only what you trust.
+    servers, add the name of one: server.py:shop. The import runs the module's code in a child process, so
+    import only code that you trust.
     """
     _import_functions("fastmcp", source, options, python)
 
@@ -132,7 +131,8 @@ def langchain(source: str, options: ImportOptions, python: str) -> None:
     """Import the LangChain tools of a module, including those in lists.
 
     FILE is a Python file, which is copied into the package; MODULE is an installed module. To import one tool
-    or list, add its name: tools.py:search. It runs in a child process, so import only what you trust.
+    or list, add its name: tools.py:search. The import runs the module's code in a child process, so import
+    only code that you trust.
     """
     _import_functions("langchain", source, options, python)
 
@@ -164,8 +164,8 @@ def _generate(read: Callable[[], ImportedFamily], options: ImportOptions) -> Non
     findings = list(check_package(folder))
     print_findings(findings)
     writing = sum(tool.effects.writes for tool in family.tools)
-    verbs = "writes and asks" if writing == 1 else "write and ask"
-    echo(f"{folder}: {count}; {writing or 'none'} {verbs} the user first.")
+    verbs = "writes data and asks" if writing == 1 else "write data and ask"
+    echo(f"{folder}: {count}; {f'{writing} {verbs} the user first' if writing else 'none writes data'}.")
     if any(finding.is_error for finding in findings):
         echo(f"Correct the errors above, then run `jackfield validate {folder}`.")
         sys.exit(1)

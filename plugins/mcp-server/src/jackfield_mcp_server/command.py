@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.option("--user", default="local", show_default=True, help="The user that calls are made for.")
-@click.option("--role", "roles", multiple=True, help="A role of that user; may be repeated.")
+@click.option("--user", default="local", show_default=True, help="The user for whom calls are made.")
+@click.option("--role", "roles", multiple=True, help="A role of that user; repeatable.")
 @click.option(
     "--folder",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
@@ -39,10 +39,10 @@ def mcp(
 ) -> None:
     """Serve the tools to an MCP client over stdin and stdout.
 
-    An MCP client starts this command itself; it ends when the client closes stdin. Clients start it in any
-    folder, so set --folder to the one with jackfield.toml and the registry. All policies apply, as on a
-    host. Confirmation cards are shown by a host that uses the same store: set `public_url` in
-    [endpoints.mcp] to its address.
+    An MCP client starts this command itself; it ends when the client closes stdin. A client may start it in
+    any folder, so set --folder to the folder that contains jackfield.toml and the registry. All policies
+    apply, as on a host. A host that uses the same store shows the confirmation cards: set `public_url` in
+    [endpoints.mcp] to its URL.
     """
     if folder is not None:
         os.chdir(folder)

@@ -96,7 +96,7 @@ def jackfield_commands() -> Iterable[CommandOffer]:
             "mcp add", "Add an MCP server to the settings, after showing its tools.", _command("add")
         ),
         CommandOffer("mcp list", "List the MCP servers in the settings.", _command("list_servers")),
-        CommandOffer("mcp inspect", "Show the tools of MCP servers as they are now.", _command("inspect")),
+        CommandOffer("mcp inspect", "Show the current tools of MCP servers.", _command("inspect")),
     ]
 
 

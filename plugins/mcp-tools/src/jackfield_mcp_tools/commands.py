@@ -28,7 +28,7 @@ _BARE = re.compile(r"[A-Za-z0-9_-]+")
 @click.command()
 @click.argument("name")
 @click.argument("command", nargs=-1)
-@click.option("--url", help="The address of a server over HTTP, instead of a command.")
+@click.option("--url", help="The URL of an HTTP server; give this instead of a command.")
 @click.option("--bearer-env", metavar="VARIABLE", help="The environment variable with the bearer token.")
 @click.option(
     "--header-env",
@@ -42,8 +42,8 @@ _BARE = re.compile(r"[A-Za-z0-9_-]+")
     multiple=True,
     help="An environment variable to pass to the command; repeatable.",
 )
-@click.option("--allow", metavar="TOOL", multiple=True, help="Offer only these tools; repeatable.")
-@click.option("--deny", metavar="TOOL", multiple=True, help="Leave this tool out; repeatable.")
+@click.option("--allow", metavar="TOOL", multiple=True, help="Offer only this tool; repeatable.")
+@click.option("--deny", metavar="TOOL", multiple=True, help="Do not offer this tool; repeatable.")
 @click.option(
     "--config", metavar="FILE", default=CONFIG_FILE, help=f"The settings file (default: {CONFIG_FILE})."
 )
@@ -51,8 +51,8 @@ _BARE = re.compile(r"[A-Za-z0-9_-]+")
 def add(name: str, command: tuple[str, ...], config: str, yes: bool, **options: Any) -> None:
     """Add the MCP server NAME to the settings, after showing its tools.
 
-    A server over stdio is a COMMAND after `--`; a server over HTTP has a --url. The command connects to the
-    server, shows its tools with everything that looks like instructions to a model, and asks before it writes
+    For a stdio server, give its COMMAND after `--`; for an HTTP server, give --url. Jackfield connects to the
+    server, shows its tools and any text that looks like instructions to a model, and asks before it changes
     the settings. Secrets stay in environment variables.
 
     \b
@@ -62,7 +62,7 @@ def add(name: str, command: tuple[str, ...], config: str, yes: bool, **options: 
     from jackfield_mcp_tools.server_report import print_server
 
     if command and command[0].startswith(("http://", "https://")):
-        raise click.UsageError(f"{command[0]} is the address of a server over HTTP: put --url before it")
+        raise click.UsageError(f"{command[0]} is the URL of an HTTP server; put --url before it")
     table = _table(command, **options)
     server = _checked(name, table)
     path = Path(config)
@@ -97,10 +97,11 @@ def list_servers(settings: Settings, as_json: bool) -> None:
     for name, row in rows.items():
         where = row["address"] or "not in the settings: its tools are withheld"
         number = row["tools"]
-        tools = "no frozen tools; run `jackfield build`" if not number else f"{number} frozen tools"
+        counted = f"{number} frozen tool{'' if number == 1 else 's'}"
+        tools = counted if number else "no frozen tools; run `jackfield build`"
         echo(f"  {name:<{MAX_SERVER_NAME}}  {where}  ({tools})")
     if not rows:
-        echo("No MCP servers. Add one: jackfield mcp add NAME -- COMMAND")
+        echo("The settings have no MCP servers. To add one: jackfield mcp add NAME -- COMMAND")
 
 
 @click.command()
@@ -108,10 +109,10 @@ def list_servers(settings: Settings, as_json: bool) -> None:
 @with_registry
 @as_json
 def inspect(settings: Settings, name: str | None, as_json: bool) -> None:
-    """Connect to the MCP server NAME, or to all of them, and show their tools as they are now.
+    """Connect to the MCP server NAME, or to all of them, and show their current tools.
 
-    Shows every text of a tool that looks like instructions to a model, and what changed since the build.
-    The exit status is 1 if a frozen tool has changed.
+    Also shows any tool text that looks like instructions to a model, and what has changed since the build.
+    The exit status is 1 if a frozen tool has changed or a server cannot be reached.
     """
     from jackfield_mcp_tools.foreign_servers import HOW_TO_ACCEPT, compare
     from jackfield_mcp_tools.server_report import print_server, report_to_wire

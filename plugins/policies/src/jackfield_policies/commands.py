@@ -28,7 +28,7 @@ class _ActiveBan(NamedTuple):
 @click.group(invoke_without_command=True)
 @click.pass_context
 def bans(ctx: click.Context) -> None:
-    """List and lift bans. Works while a host is running. Without a command, lists them."""
+    """List and lift bans. Works while a host is running. Without a subcommand, lists the bans."""
     if ctx.invoked_subcommand is None:
         ctx.invoke(list_)
 
@@ -67,7 +67,7 @@ def lift(settings: Settings, user: str | None, session: str | None, as_json: boo
     from jackfield_policies.access import Subject
 
     if bool(user) is bool(session):
-        raise click.UsageError("name either a USER or a --session; `jackfield bans list` shows both")
+        raise click.UsageError("give either USER or --session; `jackfield bans list` shows both")
     who = Subject(user or None, session or None)
     if not with_observed_store(settings, lambda observed: _lift(observed, who)):
         name = repr(user) if user else f"session {session!r}"

@@ -16,12 +16,17 @@ def model() -> None:
 
 
 @model.command()
-@click.option("--to", metavar="FILE", type=click.Path(path_type=Path), help="The file to download to.")
+@click.option(
+    "--to",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="The file to write (default: in your cache folder).",
+)
 def get(to: Path | None) -> None:
-    """Download the model: 1.1 GB in 22 parts, joined and checked by its hash."""
+    """Download the model: 1.1 GB in 22 parts, joined and verified by hash."""
     target = to or default_path(QWEN)
     if target.exists():
-        click.echo(f"{target} exists already.")
+        click.echo(f"{target} already exists.")
         return
     click.echo(f"Downloading {QWEN.name} ({QWEN.size // 10**6} MB) to {target}")
     try:

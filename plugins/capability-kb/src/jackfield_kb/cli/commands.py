@@ -29,9 +29,9 @@ _INTERRUPTED = 130
 @click.command()
 @click.argument("paths", metavar="PATH...", nargs=-1, type=click.Path(exists=True, path_type=Path))
 @click.option("--sample", is_flag=True, help="Load sample records of a fictional design studio.")
-@click.option("--namespace", type=click.Choice(NAMESPACES), help="Namespace (default: studio).")
+@click.option("--namespace", type=click.Choice(NAMESPACES), help="The namespace (default: studio).")
 @click.option("--owner", metavar="USER", help="Load as personal records that only this user sees.")
-@click.option("--type", "type_", type=click.Choice(TYPES), help="Type of the records (default: doc).")
+@click.option("--type", "type_", type=click.Choice(TYPES), help="The type of the records (default: doc).")
 @click.option("--tag", "tags", metavar="TAG", multiple=True, help="Add a tag to each record; repeatable.")
 @click.option("--sync", is_flag=True, help="Also remove records whose file below PATH no longer exists.")
 @click.option("--dry-run", is_flag=True, help="Report what would happen, but write nothing.")
@@ -53,10 +53,10 @@ def add(
     """Load files and folders.
 
     Reads Markdown with front matter (.md), text (.txt), HTML, PDF, Word (.docx), CSV, JSON lines (.jsonl) and
-    vCard (.vcf). Unchanged files are not read again. Fields stated in a document override the options. Hidden
-    files and symbolic links are skipped.
+    vCard (.vcf). Unchanged files are not read again. Fields in a document override the options. Hidden files
+    and symbolic links are skipped.
 
-    Exits with status 1 if a file could not be read; the others are loaded.
+    The exit status is 1 if a file cannot be read; the other files are loaded.
     """
     if namespace == "personal" and not owner:
         raise click.UsageError("personal records need an owner; add --owner USER")
@@ -122,10 +122,14 @@ def _moment(of_day: time) -> Callable[[click.Context, click.Parameter, str | Non
     "--since", callback=_moment(time.min), metavar="DATE", help="Only records updated since this date."
 )
 @click.option(
-    "--until", callback=_moment(time.max), metavar="DATE", help="Only records updated until this date."
+    "--until", callback=_moment(time.max), metavar="DATE", help="Only records updated up to this date."
 )
 @click.option(
-    "--limit", type=click.IntRange(1, 100), default=5, show_default=True, help="Maximum number of results."
+    "--limit",
+    type=click.IntRange(1, 100),
+    default=5,
+    show_default=True,
+    help="The maximum number of results.",
 )
 @with_registry
 @as_json
@@ -141,7 +145,7 @@ def search(
     limit: int,
     as_json: bool,
 ) -> None:
-    """Search for QUERY.
+    """Search the knowledge base for QUERY.
 
     The search covers all namespaces and the records of all users, because anyone who can run this command
     can also read the files.
@@ -205,7 +209,7 @@ def show(settings: Settings, ids: tuple[str, ...], as_json: bool) -> None:
     missing = [id_ for id_ in dict.fromkeys(ids) if id_ not in {record.id for record in records}]
     if missing:
         raise click.ClickException(
-            f"no record {', '.join(missing)}; `jackfield kb search` shows the ids of its results"
+            f"there is no record {', '.join(missing)}; `jackfield kb search` shows the ids of its results"
         )
 
 
@@ -255,7 +259,8 @@ def stats(settings: Settings, as_json: bool) -> None:
 def rebuild(settings: Settings, as_json: bool) -> None:
     """Rebuild the indexes from the records.
 
-    Searches continue meanwhile. Needed only if a notice says so or the embedding model has changed.
+    Searches keep working during the rebuild. Run this only if a notice says so, or if the embedding model
+    has changed.
     """
     from jackfield_kb.cli.terminal import progress_reporter
 
@@ -339,7 +344,7 @@ def remove(
         missing = [id_ for id_ in ids if id_ not in there]
         if missing:
             raise click.ClickException(
-                f"no record {', '.join(missing)}; nothing was removed. "
+                f"there is no record {', '.join(missing)}; nothing was removed. "
                 "`jackfield kb search` shows the ids of its results"
             )
         sources = _sources_below(library, paths)

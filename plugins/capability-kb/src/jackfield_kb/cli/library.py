@@ -82,6 +82,6 @@ def whole(library: Library, *, as_json: bool) -> None:
         return
     from jackfield_kb.cli.terminal import progress_reporter
 
-    _notice(f"rebuilding the missing index of the {' and the '.join(missing)} from the records")
+    _notice(f"rebuilding from the records, because an index is missing: {', '.join(missing)}")
     with progress_reporter(as_json=as_json) as listener:
         library.refresh(listener.indexed)

@@ -144,9 +144,8 @@ def _remarks(summary: LoadSummary) -> Iterator[str]:
     if left:
         yield f"left out: {', '.join(left)}"
     if summary.gone:
-        yield (
-            f"{count(summary.gone, 'file')} loaded earlier no longer exist; `--sync` removes their records"
-        )
+        verb = "exists" if summary.gone == 1 else "exist"
+        yield f"{count(summary.gone, 'file')} loaded earlier no longer {verb}; `--sync` removes the records"
     if summary.interrupted:
         yield (
             f"Stopped: {summary.done} of {count(summary.files, 'file')} are loaded and saved. "

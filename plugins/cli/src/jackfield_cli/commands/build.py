@@ -34,7 +34,7 @@ _MAX_NAMES = 3
 def build(settings: Settings, no_import: bool, as_json: bool) -> None:
     """Discover the installed tools, check them, and freeze them into the registry.
 
-    Exits with status 1 and writes nothing if a tool has an error.
+    If a tool has an error, the exit status is 1 and nothing is written.
     """
     from jackfield_builder.pipeline import build as run
     from jackfield_builder.snapshot import write_snapshot
@@ -68,7 +68,7 @@ def build(settings: Settings, no_import: bool, as_json: bool) -> None:
 def check(settings: Settings, no_import: bool, as_json: bool) -> None:
     """Check that the registry matches the installed tools; write nothing.
 
-    Exits with status 1 if a tool has an error or the registry is not up to date.
+    The exit status is 1 if a tool has an error or the registry is not up to date.
     """
     from jackfield.contract.snapshot import Snapshot, SnapshotError
     from jackfield_builder.pipeline import build as run
@@ -106,7 +106,7 @@ def check(settings: Settings, no_import: bool, as_json: bool) -> None:
 @click.option(
     "--strict",
     is_flag=True,
-    help="Exit with status 1 if a tool breaks its callers or is removed without a major version bump.",
+    help="Exit with status 1 if a tool was removed, or has a breaking change without a major version bump.",
 )
 @with_registry
 @as_json
@@ -114,7 +114,7 @@ def diff(settings: Settings, before: Path | None, after: Path | None, strict: bo
     """Compare two registry files.
 
     Shows what was added, removed and changed from A to B, and the semver bump that each change requires.
-    B defaults to the current registry, A to the one that the last build replaced.
+    B defaults to the current registry, and A to the one that the last build replaced.
 
     The exit status is 0 regardless of the changes, unless --strict is given.
     """

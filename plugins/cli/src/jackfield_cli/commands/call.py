@@ -1,4 +1,4 @@
-"""`jackfield call`: runs a tool from the shell, under every policy, and prints the result."""
+"""`jackfield call`: runs a tool from the shell, with all policies applied, and prints the result."""
 
 from __future__ import annotations
 
@@ -69,23 +69,23 @@ def _check_text(_: click.Context, option: click.Parameter, value: str | None) ->
     "--call-id",
     metavar="ID",
     callback=_check_text,
-    help="Call id from the provider. A call whose id has at least 9 characters runs only once per --session.",
+    help="The provider's id for the call; with at least 9 characters, the call runs only once per session.",
 )
 @click.option(
     "--turn",
     metavar="NAME",
     callback=_check_text,
-    help="Add this call to turn NAME in the --session; calls in a turn share one budget. "
+    help="Add this call to turn NAME of the session; the calls of a turn share one budget. "
     "By default, each call is a separate turn.",
 )
 @click.option("--yes", is_flag=True, help="Approve the call without asking, if it needs confirmation.")
 @with_registry
 @as_json
 def call(settings: Settings, as_json: bool, **asked: Any) -> None:
-    """Run TOOL with ARGUMENTS under every policy.
+    """Run TOOL with ARGUMENTS and apply all policies.
 
-    ARGUMENTS are a JSON object; - reads them from standard input. Shows the result, the decision of each
-    policy and the duration. If the tool needs confirmation, asks on the terminal.
+    ARGUMENTS is a JSON object, or - to read it from standard input. The command shows the result, the
+    decision of each policy and the duration. If the tool needs confirmation, you are asked in the terminal.
     """
     import asyncio
 
@@ -101,7 +101,8 @@ def call(settings: Settings, as_json: bool, **asked: Any) -> None:
     if asked["arguments"] == "-":
         if sys.stdin is None:
             raise click.ClickException(
-                "- reads the arguments from standard input, which is closed; give them as JSON instead of -"
+                "cannot read the arguments from standard input (`-`) because it is closed; "
+                "give them as JSON instead"
             )
         asked["arguments"] = sys.stdin.read()
     try:
@@ -195,7 +196,8 @@ def _warn_about_call_id(call_id: str | None, call: Call | None) -> None:
     """Warn if the duplicates policy ignores the call id, so that a repeated call would run again."""
     if call_id and call is not None and call.key and call_id not in call.key:
         echo(
-            f"The id {call_id!r} is ignored: a repeated call with it runs again. Use a longer id.",
+            f"The call id {call_id!r} is ignored, so repeating this call would run the tool again. Providers "
+            "reuse ids that are short or contain `temp`: use at least 9 characters, without `temp`.",
             err=True,
         )
 
@@ -285,7 +287,7 @@ async def _resolve_confirmation(
         answer = await runtime.resolve_pending(session, pending, approve=approve)
     state = state_of(answer.wire)
     if state is CallState.EXPIRED:
-        raise click.ClickException("The confirmation expired; nothing was run. Call again.")
+        raise click.ClickException("The confirmation expired; nothing was run. Run the command again.")
     if state is CallState.DECLINED:
         raise _DeclinedError
     return answer

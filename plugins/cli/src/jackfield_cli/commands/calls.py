@@ -68,10 +68,10 @@ def settle(settings: Settings, key: str, ran: bool | None, data: str | None, as_
     """Record whether the call in doubt with this KEY ran.
 
     From then on, hosts answer repeated calls, approvals and `GET /tasks` with this result, and pass it to
-    resumed sessions. The audit log records it under your name.
+    resumed sessions. The audit log records it under your login name.
     """
     if ran is None:
-        raise click.UsageError("say what happened: --ran or --not-run")
+        raise click.UsageError("say what happened: give --ran or --not-run")
     if data is not None and not ran:
         raise click.UsageError("--data cannot be used with --not-run")
     try:

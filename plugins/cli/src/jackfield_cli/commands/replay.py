@@ -37,7 +37,7 @@ _HEADINGS = {
     "unknown": "would be unknown",
     "confirmation": "would need confirmation",
     "no_confirmation": "would no longer need confirmation",
-    "differs": "would be answered differently",
+    "differs": "would return a different result",
     "accepted": "would be accepted",
     "undetermined": "cannot be determined",
 }
@@ -55,7 +55,7 @@ FAILING = ("invalid", "refused", "withheld", "unknown", "confirmation", "no_conf
 @click.option(
     "--answers",
     is_flag=True,
-    help="Also run read-only tools, and compare their answers with those in transcripts.",
+    help="Also run read-only tools, and compare their results with those in transcripts.",
 )
 @click.option(
     "--deadline",
@@ -63,7 +63,7 @@ FAILING = ("invalid", "refused", "withheld", "unknown", "confirmation", "no_conf
     default=10.0,
     show_default=True,
     metavar="SECONDS",
-    help="With --answers, the longest time a tool may take.",
+    help="With --answers, the time limit for each run of a tool.",
 )
 @click.option("--tool", "tools", multiple=True, metavar="TOOL", help="Report only this tool; repeatable.")
 @click.option(
@@ -86,12 +86,13 @@ FAILING = ("invalid", "refused", "withheld", "unknown", "confirmation", "no_conf
 def replay(settings: Settings, recordings: tuple[str, ...], as_json: bool, **options: Any) -> None:
     """Check recorded calls against another registry, and report what would change.
 
-    FILEs are audit logs (written with `arguments = true`) or transcripts (`jackfield sessions export`), in
-    any order; - reads standard input. Each call is checked by the policies and the validation of that
-    registry. Nothing is run or changed, except that --answers runs read-only tools. --registry names the
-    registry with which the calls were recorded; it shows which arguments were defaults. The exit status is 1
-    if a call would be invalid, refused, withheld, unknown or answered differently, if its confirmation
-    changes, or if a line cannot be read.
+    Each FILE is an audit log (written with `arguments = true`) or a transcript (from `jackfield sessions
+    export`), or - to read standard input; their order does not matter. The policies and the validation of
+    REGISTRY check each call. Nothing is run or changed, except that --answers runs read-only tools.
+    --registry names the registry with which the calls were recorded; it shows which arguments were defaults.
+
+    The exit status is 1 if a call would be invalid, refused, withheld or unknown, if its result or its need
+    for confirmation would change, if a line cannot be read, or if there are no calls.
     """
     import asyncio
 
@@ -125,7 +126,9 @@ def replay(settings: Settings, recordings: tuple[str, ...], as_json: bool, **opt
 def _open(files: ExitStack, name: str) -> BinaryIO:
     if name == "-":
         if sys.stdin is None:
-            raise click.ClickException("- reads standard input, which is closed; give a file instead")
+            raise click.ClickException(
+                "cannot read standard input (`-`) because it is closed; give a file instead"
+            )
         return sys.stdin.buffer
     return files.enter_context(Path(name).open("rb"))
 

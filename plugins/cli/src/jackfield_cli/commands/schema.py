@@ -19,7 +19,7 @@ _COLOURS = {"+": "green", "-": "red", "@": "cyan"}
 
 @click.command()
 @click.argument("paths", metavar="[PATH]...", nargs=-1, type=click.Path(path_type=Path))
-@click.option("--write", is_flag=True, help="Write the schemas from the types into schema.json.")
+@click.option("--write", is_flag=True, help="Update schema.json to match the handlers' types.")
 @click.option("--family", is_flag=True, help="Print the schema for a family's schema.json.")
 def schema(paths: tuple[Path, ...], *, write: bool, family: bool) -> None:
     """Print the schema for schema.json, or compare schema.json with typed handlers.
@@ -34,10 +34,10 @@ def schema(paths: tuple[Path, ...], *, write: bool, family: bool) -> None:
     The exit status is 1 if a handler cannot be read, or if there are differences that were not written.
     """
     if paths and family:
-        raise click.UsageError("--family prints a schema; it takes no PATH")
+        raise click.UsageError("--family cannot be used with PATH")
     if not paths:
         if write:
-            raise click.UsageError("--write needs the folder of a tool package")
+            raise click.UsageError("--write needs PATH, the folder of a tool package")
         from jackfield.contract.manifest import family_schema, tool_schema
 
         print_json(family_schema() if family else tool_schema())

@@ -25,12 +25,15 @@ _MAX_REFERENCES = 4
 
 @click.command()
 @click.option(
-    "--tokens", "with_tokens", is_flag=True, help="Show how many tokens each tool takes in the prompt."
+    "--tokens",
+    "with_tokens",
+    is_flag=True,
+    help="Show how many tokens each tool takes in the prompt (an estimate).",
 )
 @with_registry
 @as_json
 def tools(settings: Settings, with_tokens: bool, as_json: bool) -> None:
-    """List the tools in the registry, and the reason for each withheld one."""
+    """List the tools in the registry, and show why any are withheld."""
     snapshot: Snapshot = load_snapshot(settings.registry)
     withheld = _withheld(snapshot, settings)
     if with_tokens:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _FILE = click.Path(path_type=Path)
 
 _experiments = click.option(
-    "--experiments", "of_experiments", is_flag=True, help="Use the experiments file, not the registry."
+    "--experiments", "of_experiments", is_flag=True, help="Use the experiments file instead of the registry."
 )
 
 MAX_SHOWN = 10
@@ -35,13 +35,13 @@ MAX_SHOWN = 10
 @click.option(
     "--public-key",
     metavar="FILE",
-    help="The public key of `sign_command`; signs with that command instead of a private key.",
+    help="Sign with the command in `sign_command` instead of a private key; FILE is its public key.",
 )
 @click.option(
     "--expires",
     type=click.DateTime(["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S"]),
     metavar="TIME",
-    help="The signatures expire at this time (UTC); can be set only with the first signature.",
+    help="When the signatures expire (UTC); can be set only with the first signature.",
 )
 @_experiments
 @with_registry
@@ -57,9 +57,9 @@ def sign(
 ) -> None:
     """Sign the registry: write its envelope, or add your signature to it.
 
-    The signed statement contains the hashes of the registry file and of every tool and plugin, and a bill of
-    materials (CycloneDX) of the installed packages. The passphrase of the key comes from
-    JACKFIELD_SIGNING_PASSPHRASE.
+    The signed statement contains the hashes of the registry file and of every tool and plugin, and a
+    CycloneDX bill of materials of the installed packages. The passphrase of the key comes from the
+    environment variable JACKFIELD_SIGNING_PASSPHRASE.
     """
     with reported():
         from jackfield_builder.signatures.signed_registry import sign_registry
@@ -74,9 +74,13 @@ def sign(
         print_json({**done._asdict(), "path": str(done.path), "key": done.key.key_id})
         return
     if done.replaced:
-        echo("The existing envelope signed a different registry and has been replaced.", err=True)
+        echo("The existing envelope was for a different registry and has been replaced.", err=True)
     if done.unlike:
-        echo("The statement that others signed describes a different environment:", err=True)
+        echo(
+            "Your environment differs from the one in the statement that others signed. Check these "
+            "differences:",
+            err=True,
+        )
         for line in done.unlike[:MAX_SHOWN]:
             echo(f"  {printable(line)}", err=True)
         if len(done.unlike) > MAX_SHOWN:
@@ -103,7 +107,7 @@ def experiments_path(settings: Settings) -> Path:
     """Return the experiments file of a deployment."""
     if settings.experiments is None:
         raise click.UsageError(
-            "this deployment has no experiments; set `experiments` to the path of their file"
+            "this deployment has no experiments; set `experiments` to the path of the experiments file"
         )
     return settings.experiments
 
@@ -126,7 +130,11 @@ def signer_of(settings: Settings, key_file: Path | None, public_key: str | None)
 
 @click.command()
 @click.option(
-    "--key", "keys", multiple=True, metavar="FILE", help="A public key to trust, instead of the settings."
+    "--key",
+    "keys",
+    multiple=True,
+    metavar="FILE",
+    help="A public key to trust instead of `trusted_keys`; repeatable.",
 )
 @click.option("--threshold", type=click.IntRange(1), help="How many different keys must have signed.")
 @click.option("--sbom", type=_FILE, metavar="FILE", help="Write the signed bill of materials to FILE.")
@@ -144,12 +152,12 @@ def verify(
 ) -> None:
     """Verify the registry's signatures offline.
 
-    Keys and threshold come from `trusted_keys` and `signature_threshold` unless they are given. The exit
-    status is 1 if the signatures do not meet this requirement.
+    By default, the keys and the threshold come from `trusted_keys` and `signature_threshold`; if you give
+    --key, the threshold is 1 by default. The exit status is 1 if the signatures do not meet the requirement.
     """
     sources = keys or settings.trusted_keys
     if not sources:
-        raise click.UsageError("no key to trust: give --key FILE, or set `trusted_keys`")
+        raise click.UsageError("there is no trusted key; give --key FILE, or set `trusted_keys`")
     needed = threshold or (1 if keys else settings.signature_threshold)
     if of_experiments and sbom:
         raise click.UsageError("--sbom is for the registry; experiments have no bill of materials")
@@ -206,22 +214,22 @@ def _trusted(sources: tuple[str, ...], threshold: int) -> tuple[PublicKey, ...]:
     trusted = read_public_keys(sources)
     if len(trusted) < threshold:
         raise SignatureError(
-            f"{threshold} different keys are required, but only {len(trusted)} given; "
-            "add keys with --key or in `trusted_keys`"
+            f"{threshold} different keys are required, but only {len(trusted)} "
+            f"{'is' if len(trusted) == 1 else 'are'} given; add keys with --key or in `trusted_keys`"
         )
     return trusted
 
 
 @click.group()
 def keys() -> None:
-    """Create keys for signing registries, or show the id of one."""
+    """Create keys for signing registries, or print the id of a key."""
 
 
 @keys.command()
 @click.argument("name", type=_FILE)
 @click.option("--no-passphrase", is_flag=True, help="Write the private key unencrypted.")
 def new(name: Path, no_passphrase: bool) -> None:
-    """Create NAME.pem, a private Ed25519 key, and NAME.pub.pem, the public one.
+    """Create a private Ed25519 key, NAME.pem, and its public key, NAME.pub.pem.
 
     The private key is encrypted with the passphrase in JACKFIELD_SIGNING_PASSPHRASE, and only you can read
     the file. Existing files are never replaced.

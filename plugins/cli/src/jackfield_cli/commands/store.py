@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def store() -> None:
     """Create this deployment's store, show its identity, or back it up.
 
-    In production, only this command creates a store: a host without its store does not start.
+    In production, only `jackfield store create` creates a store: a host without its store does not start.
     """
 
 
@@ -45,7 +45,7 @@ def show(settings: Settings, as_json: bool) -> None:
     """
     with _offer(settings) as (offer, chosen):
         if offer.describe is None:
-            raise click.ClickException(f"the store {offer.name!r} has nothing to show")
+            raise click.ClickException(f"the store {offer.name!r} does not report its identity or size")
         if why := offer.missing(chosen):
             raise click.ClickException(why)
         facts = offer.describe(chosen)
@@ -65,7 +65,8 @@ def backup(settings: Settings, file: Path) -> None:
     with _offer(settings) as (offer, chosen):
         if offer.backup is None:
             raise click.ClickException(
-                f"the store {offer.name!r} cannot be copied to a file; use the tools of its server"
+                f"the store {offer.name!r} cannot be backed up to a file; "
+                "use the backup tool of its database server"
             )
         echo(offer.backup(chosen, file))
 
@@ -84,8 +85,9 @@ def _offer(settings: Settings) -> Iterator[tuple[StoreOffer, Any]]:
         components.faults.check()
         if components.store_name == "memory":
             raise click.ClickException(
-                "this deployment uses the `memory` store, which is part of a process and does not need to be "
-                "created; for a persistent store, install jackfield-store-sqlite and run `jackfield build`"
+                "this deployment uses the `memory` store, which exists only while its process runs and does "
+                "not need to be created; for a persistent store, install jackfield-store-sqlite and run "
+                "`jackfield build`"
             )
         yield components.store_offer()
     except (SnapshotError, RegistryError, SettingsError, StoreUnavailableError) as error:

@@ -34,14 +34,14 @@ _EXAMPLE_ARGUMENTS = '{"text": "one two three"}'
     metavar="FOLDER",
     default=".",
     type=click.Path(path_type=Path),
-    help="The parent folder.",
+    help="The parent folder (default: the working directory).",
 )
 def new_tool(names: tuple[str, ...], family: str | None, parent: Path, *, repository: bool) -> None:
     """Create a working tool package called NAME (e.g. book_table) as a starting point.
 
     The folder name is NAME with dashes. The new package can be installed and built, and its tests pass. With
     --family, the package is called FAMILY and contains all the named tools; if the folder already contains
-    the family, the tools are added to its files. Existing repository files are kept.
+    the family, the tools are added to its files. --repository keeps existing files.
     """
     from jackfield_builder.discovery import discover
     from jackfield_builder.findings import CheckCode
@@ -64,7 +64,7 @@ def new_tool(names: tuple[str, ...], family: str | None, parent: Path, *, reposi
     except ScaffoldError as error:
         raise click.UsageError(str(error)) from None
     if had_tests:
-        echo(f"The family's tests need an example for each tool: {', '.join(names)}.")
+        echo(f"Add examples of the new tools to the family's tests: {', '.join(names)}.")
     findings, _ = _check([folder], no_import=True)
     # The handlers are not imported, so the types of a family's other tools are not read: no fault of theirs.
     print_findings(
@@ -80,7 +80,7 @@ def new_tool(names: tuple[str, ...], family: str | None, parent: Path, *, reposi
         f"pytest {folder}": "run the contract tests",
         f"jackfield validate {folder}": "check it without installing",
         "jackfield build": "freeze it into the registry",
-        f"jackfield call {names[0].replace('-', '_')} '{_EXAMPLE_ARGUMENTS}'": "run it under every policy",
+        f"jackfield call {names[0].replace('-', '_')} '{_EXAMPLE_ARGUMENTS}'": "run it, with all policies",
     }
     if repository:
         steps[f"bash {folder / 'check.sh'}"] = "run all checks in the CI workflow"
@@ -99,7 +99,7 @@ def new_tool(names: tuple[str, ...], family: str | None, parent: Path, *, reposi
 def validate(
     paths: tuple[Path, ...], settings: Settings, *, fix: bool, dry_run: bool, no_import: bool, as_json: bool
 ) -> None:
-    """Check tool packages that are not installed.
+    """Check tool packages without installing them.
 
     PATH is a package's or family's folder, or a folder that contains such folders. Runs all build checks.
     Handlers are imported in a separate process, so their dependencies must be installed.
@@ -156,7 +156,7 @@ def _duplicate_ids(sources: list[ToolSource]) -> list[Finding]:
     return [
         Finding(
             CheckCode.TOOL_ID_TAKEN,
-            f"{source.tool_id!r} is claimed in {first.folder} and in {source.folder}",
+            f"{source.tool_id!r} is declared in both {first.folder} and {source.folder}",
             source.distribution,
             source.tool_id,
         )

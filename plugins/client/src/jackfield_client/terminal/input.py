@@ -142,7 +142,7 @@ class ConfirmationPrompt:
     async def _ask(self) -> bool:
         if self._lines is None or not self._lines.is_terminal:
             self._screen.line(
-                "Declined, because there is no terminal to ask on. Use --yes to approve automatically."
+                "Declined, because confirmation needs a terminal. Use --yes to approve automatically."
             )
             return False
         self._lines.discard_typed_ahead()

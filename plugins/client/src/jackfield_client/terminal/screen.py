@@ -122,7 +122,10 @@ class MessagePrinter:
                 screen.finish()
                 if isinstance(message, messages.ChatMessage):
                     for claim in message.unbacked_claims or ():
-                        screen.notice(f"Said, not done: {claim.text} ({claim.tool}: {claim.state})")
+                        screen.notice(
+                            f"The model claims this, but no call that does it has succeeded: {claim.text} "
+                            f"({claim.tool}: {claim.state})"
+                        )
             case messages.Notification():
                 screen.notice(f"{message.text} {message.suggestion}")
             case messages.ErrorMessage():

@@ -33,10 +33,10 @@ _KEEP_PREVIOUS = "_JACKFIELD_DEV_KEEP_PREVIOUS"
 def dev(load: Callable[..., DeploymentSettings], **flags: Any) -> None:
     """Serve for development: build, serve, and watch the sources of the installed tools.
 
-    A saved guide, schema or handler is checked, rebuilt and served at once. Sessions continue with the new
-    registry. If there is an error, it is shown here and in the console, and the last good registry is served.
-    A changed plugin, settings file or installation restarts the host. The options and signals are
-    the same as for `jackfield serve`, but there is always only one process.
+    When you save a guide, a schema or a handler, it is checked, rebuilt and served at once. Sessions continue
+    with the new registry. Errors are shown in this terminal and in the console, and the last valid registry
+    stays in use. The host restarts when a plugin, the settings file or the installed packages change. The
+    options and signals are the same as for `jackfield serve`, but there is always only one process.
     """
     deployment = load(**flags)
     deployment = replace(deployment, host=replace(deployment.host, workers=1))

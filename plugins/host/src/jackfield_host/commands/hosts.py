@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 @with_registry
 @as_json
 def hosts(settings: Settings, as_json: bool) -> None:
-    """List the hosts that share the store, with what each of them reports.
+    """List the hosts that share the store, with each host's status.
 
     Works while the hosts are running. A host that was killed stays listed as silent for 10 minutes, with its
-    last figures; the sums do not include it.
+    last values; the totals exclude it.
     """
     from jackfield_host.endpoints.hosts import host_wire, sums
 
@@ -38,8 +38,10 @@ def hosts(settings: Settings, as_json: bool) -> None:
         print_json({"hosts": [host_wire(each, now) for each in reports], "sums": totals})
         return
     _print_table(reports, now)
+    count, sessions = totals["hosts"], totals["sessions"]
     click.echo(
-        f"{totals['hosts']} hosts report: {totals['sessions']} sessions, "
+        f"total of {count} host{'' if count == 1 else 's'}: "
+        f"{sessions} session{'' if sessions == 1 else 's'}, "
         f"{_rate(totals['callsPerSecond'])} calls per second"
     )
 

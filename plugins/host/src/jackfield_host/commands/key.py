@@ -10,10 +10,10 @@ import click
 @click.option("--user", required=True, metavar="USER", help="The user that the key identifies.")
 @click.option("--role", "roles", multiple=True, metavar="ROLE", help="A role for the user; repeatable.")
 def key(name: str, user: str, roles: tuple[str, ...]) -> None:
-    """Create an API key called NAME. It is shown only once and is not stored.
+    """Create an API key called NAME. The key is shown only once and is not stored.
 
-    The user sends the key as `Authorization: Bearer KEY`. Add the printed lines to jackfield.toml: they hold
-    a digest of the key, not the key. To revoke the key, remove the lines and restart the host.
+    The user sends the key as `Authorization: Bearer KEY`. Add the printed lines to jackfield.toml: they
+    contain a digest of the key, not the key itself. To revoke the key, remove the lines and restart the host.
     """
     from jackfield.settings import SettingsError
 

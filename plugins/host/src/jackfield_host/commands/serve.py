@@ -60,10 +60,10 @@ def serving_options(command: Callable[..., Any]) -> Callable[..., Any]:
 def serve(load: Callable[..., DeploymentSettings], **flags: Any) -> None:
     """Serve voice and text sessions until a signal stops the host.
 
-    SIGTERM or Ctrl-C drains the host: it accepts no new sessions, running tools finish, clients reconnect. A
-    second signal stops at once. With --workers, a parent process restarts workers that die and stops all of
-    them at a signal. Flags override JACKFIELD_HOST_* in the environment, and those override [host] in the
-    settings file; `jackfield settings` shows them.
+    SIGTERM or Ctrl-C drains the host: it accepts no new sessions, running tools finish, and clients
+    reconnect. A second signal stops the host immediately. With --workers, a parent process restarts workers
+    that die, and stops all of them when it gets a signal. Options override JACKFIELD_HOST_* variables, which
+    override [host] in the settings file; `jackfield settings` shows the values in effect.
     """
     deployment = load(**flags)
     # Faulty settings are never served; one process finds the other faults.

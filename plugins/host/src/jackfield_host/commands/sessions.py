@@ -50,7 +50,7 @@ def sessions() -> None:
 @click.option("--active", is_flag=True, help="List only sessions that can be resumed.")
 @click.option(
     "--limit", type=click.IntRange(min=1), default=50, show_default=True, metavar="N",
-    help="Maximum number of sessions to list.",
+    help="The maximum number of sessions to list.",
 )  # fmt: skip
 @with_registry
 @as_json
@@ -93,8 +93,9 @@ def show(settings: Settings, session_id: str, as_json: bool) -> None:
 @sessions.command()
 @click.argument("session_id", metavar="ID")
 @click.option(
-    "--format", "form", type=click.Choice(["jsonl", "markdown"]), default="jsonl", show_default=True
-)
+    "--format", "form", type=click.Choice(["jsonl", "markdown"]), default="jsonl", show_default=True,
+    help="The format of the export.",
+)  # fmt: skip
 @click.option(
     "--output",
     "-o",
@@ -135,7 +136,7 @@ def prune(settings: Settings, older_than: float | None, session_id: str | None, 
 
     if older_than is None and session_id is None:
         removed = with_store(settings, lambda store: store.prune())
-        click.echo(f"removed {removed} expired entries")
+        click.echo(f"removed {removed} expired {'entry' if removed == 1 else 'entries'}")
         return
     chosen = with_store(settings, lambda store: _choose(store, older_than, session_id))
     if not chosen:
@@ -181,7 +182,7 @@ async def _load_record(
         if len(matches) > 1:
             more = f" and {len(matches) - SHOWN_MATCHES} more" if len(matches) > SHOWN_MATCHES else ""
             raise click.ClickException(
-                f"{len(matches)} sessions begin with {session_id!r}; use more of the id: "
+                f"{len(matches)} session ids begin with {session_id!r}; give a longer prefix: "
                 f"{', '.join(matches[:SHOWN_MATCHES])}{more}"
             )
         session = await find(store, matches[0]) if matches else None
