@@ -108,11 +108,11 @@ def test_settings_are_shown_with_their_sources(jackfield: Jackfield, monkeypatch
     assert budgets["voice_calls"]["help"] == "Maximum calls per turn in a voice session; 0 means no limit."
     assert all(each["help"] for table in told["settings"].values() for each in table.values())
     text = asked(jackfield, "settings")
-    assert "JACKFIELD_HOST_MAX_SESSIONS" in text
-    assert re.search(r"^store +sqlite +default +`sqlite` if .* +The name of the store", text, re.MULTILINE), (
-        text
-    )
+    assert "\n  max_sessions: 7  (from JACKFIELD_HOST_MAX_SESSIONS; default: 1000)\n" in text
+    assert f"\n  store: sqlite  (default: {unnamed})\n      The name of the store.\n" in text
+    assert "\n  drain_seconds: 30  (default)\n" in text
     assert "[transports.openai]" in text
+    assert max(len(line) for line in text.splitlines() if line.startswith(" " * 6)) <= 100
 
 
 def test_settings_do_not_show_secrets(jackfield: Jackfield, tmp_path: Path) -> None:

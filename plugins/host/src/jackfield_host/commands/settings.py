@@ -19,7 +19,10 @@ if TYPE_CHECKING:
     from jackfield_host.commands.deployment import DeploymentSettings
 
 _LONGEST = 60
-"""Maximum length of a list in a table, in characters."""
+"""The maximum length of a list that is shown, in characters."""
+
+_WIDTH = 100
+"""The width of the text on a wide terminal and in a pipe, in columns."""
 
 
 class _Setting(NamedTuple):
@@ -55,19 +58,43 @@ def settings(load: Callable[..., DeploymentSettings], as_json: bool) -> None:
         }
         print_json({"file": str(deployment.file) if deployment.file else None, "settings": shown})
         return
-    from jackfield_cli.terminal import echo, print_table
+    from jackfield_cli.terminal import echo
 
     echo(f"file: {deployment.file or 'none; jackfield.toml is read if it exists'}")
+    width = _width()
     for table, rows in tables.items():
         echo("")
         echo(click.style("settings" if table == "deployment" else f"[{table}]", bold=True))
-        print_table(
-            ("setting", "value", "from", "default", "meaning"),
-            [
-                (name, _shown(each.value), each.origin, _shown(each.default), each.help)
-                for name, each in rows.items()
-            ],
-        )
+        for name, each in rows.items():
+            _print_setting(name, each, width)
+
+
+def _width() -> int:
+    """Return how many columns to use; in a pipe, that does not depend on the terminal."""
+    import shutil
+    import sys
+
+    return min(_WIDTH, shutil.get_terminal_size().columns) if sys.stdout.isatty() else _WIDTH
+
+
+def _print_setting(name: str, setting: _Setting, width: int) -> None:
+    """Print a setting's value and source, and below them its meaning."""
+    from textwrap import fill
+
+    from jackfield_cli.terminal import echo
+
+    value = f"{name}: {_shown(setting.value)}"
+    # Values are not wrapped, so that they can be searched for and copied.
+    echo(f"  {value}  {click.style(f'({_source(setting)})', dim=True)}")
+    if setting.help:
+        echo(fill(setting.help, width, initial_indent=" " * 6, subsequent_indent=" " * 6))
+
+
+def _source(setting: _Setting) -> str:
+    default = _shown(setting.default)
+    if setting.origin == DEFAULT:
+        return DEFAULT if default == _shown(setting.value) else f"default: {default}"
+    return f"from {setting.origin}" + ("" if setting.default is None else f"; default: {default}")
 
 
 def _components(deployment: DeploymentSettings) -> PluginComponents:
