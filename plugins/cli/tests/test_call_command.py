@@ -201,7 +201,7 @@ def test_an_expired_confirmation_is_not_reported_as_declined(site: Any) -> None:
     assert site.run("build", **GOVERNED).returncode == 0
     (site.folder.parent / "jackfield.toml").write_text("[policies.confirmation]\nexpiry_seconds = 0.001\n")
     shown = on_a_terminal(site, "y\n", "call", "risky", TEXT)
-    assert "The confirmation expired; nothing was run. Call again." in shown
+    assert "The confirmation expired; nothing was run. Run the command again." in shown
     assert "Declined" not in shown
 
 

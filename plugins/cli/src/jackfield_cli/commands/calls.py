@@ -32,11 +32,14 @@ def calls() -> None:
 
 @calls.command("list")
 @click.option(
-    "--in-doubt", is_flag=True, required=True, help="List calls that may or may not have taken effect."
+    "--in-doubt",
+    is_flag=True,
+    default=True,
+    help="List calls that may or may not have taken effect (the default, and the only list).",
 )
 @with_registry
 @as_json
-def list_(settings: Settings, in_doubt: bool, as_json: bool) -> None:  # noqa: ARG001 - a required flag
+def list_(settings: Settings, in_doubt: bool, as_json: bool) -> None:  # noqa: ARG001 - the only list
     """List calls in doubt with their tool, user, time and arguments."""
     found = with_store(settings, _in_doubt)
     if as_json:
@@ -81,7 +84,7 @@ def settle(settings: Settings, key: str, ran: bool | None, data: str | None, as_
     wire = with_observed_store(settings, lambda observed: _settle(observed, key, ran=ran, data=result))
     if wire is None:
         raise click.ClickException(
-            f"no call in doubt has the key {key!r}; `jackfield calls list --in-doubt` lists their keys"
+            f"no call in doubt has the key {key!r}; `jackfield calls list` lists their keys"
         )
     if as_json:
         print_json(json.loads(wire))
