@@ -12,6 +12,7 @@ import zipfile
 from collections.abc import Callable
 from contextlib import suppress
 from importlib.machinery import ModuleSpec
+from importlib.metadata import metadata
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -615,6 +616,20 @@ def test_a_call_warns_if_its_session_is_not_saved(site: Any, option: str) -> Non
     report = site.run(*call, option, "ada", JACKFIELD_STORE="memory").stderr
     assert 'remove `store = "memory"` from the settings' in report
     assert "in memory" not in site.run(*call).stderr
+
+
+# Signatures
+
+
+def test_a_missing_package_is_reported_with_the_command_that_installs_it() -> None:
+    from jackfield_cli.commands.signatures import reported
+
+    with pytest.raises(click.ClickException) as caught, reported():
+        raise ModuleNotFoundError(name="cryptography")
+    requirement = re.search(r"pip install '(.+)\[(.+)\]'", caught.value.message)
+    assert requirement, caught.value.message
+    distribution, extra = requirement.groups()
+    assert extra in metadata(distribution).get_all("Provides-Extra", [])
 
 
 # Settings

@@ -86,8 +86,7 @@ def _parse(data: bytes, where: str, name: str) -> PublicKey:
         from cryptography.hazmat.primitives.serialization import load_pem_public_key
     except ImportError:
         raise SignatureError(
-            "checking signatures needs the package `cryptography`; install the extra `signing` of "
-            "jackfield-kernel"
+            "checking signatures needs the package `cryptography`; install jackfield-kernel[signing]"
         ) from None
     if b"PRIVATE KEY" in data:
         raise SignatureError(f"{where}: this is a private key; use the public one (`NAME.pub.pem`)")

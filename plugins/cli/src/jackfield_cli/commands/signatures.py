@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from jackfield_cli.options import as_json, with_registry
-from jackfield_cli.terminal import echo, print_json, printable
+from jackfield_cli.terminal import echo, pip, print_json, printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -269,5 +269,5 @@ def reported() -> Iterator[None]:
     except ModuleNotFoundError as error:
         missing: Any = error.name
         raise click.ClickException(
-            f"the package {missing} is missing; install the extra `signing` of jackfield-cli"
+            f"the package {missing} is missing; run `{pip()} install 'jackfield-cli[signing]'`"
         ) from None
