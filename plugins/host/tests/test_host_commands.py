@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import re
 import stat
 import tomllib
 from collections.abc import AsyncIterator, Callable
@@ -113,6 +112,24 @@ def test_settings_are_shown_with_their_sources(jackfield: Jackfield, monkeypatch
     assert "\n  drain_seconds: 30  (default)\n" in text
     assert "[transports.openai]" in text
     assert max(len(line) for line in text.splitlines() if line.startswith(" " * 6)) <= 100
+
+
+def test_paths_of_a_settings_file_in_another_folder_are_relative_to_it(
+    jackfield: Jackfield, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "etc").mkdir()
+    (tmp_path / "etc" / "host.toml").write_text(
+        '[stores.sqlite]\npath = "a.db"\n'
+        '[host.jwt]\nalgorithms = ["ES256"]\nkey_file = "jwt.pem"\naudience = "a"\n'
+    )
+
+    def paths() -> tuple[Any, Any]:
+        told = json.loads(asked(jackfield, "settings", "--json", "--config", "etc/host.toml"))["settings"]
+        return told["stores.sqlite"]["path"]["value"], told["host"]["jwt"]["value"]["key_file"]
+
+    assert paths() == (str(tmp_path / "etc" / "a.db"), str(tmp_path / "etc" / "jwt.pem"))
+    monkeypatch.setenv("JACKFIELD_HOST_JWT__KEY_FILE", "jwt.pem")
+    assert paths()[1] == "jwt.pem"
 
 
 def test_settings_do_not_show_secrets(jackfield: Jackfield, tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from jackfield.settings.declaration import (
     MinLen,
     NonEmpty,
     NoSettings,
+    PathText,
     Phrases,
     Seconds,
     Secret,
@@ -30,6 +31,7 @@ from jackfield.settings.reader import (
     read_settings,
     suggest,
 )
+from jackfield.settings.relative_paths import FileTable
 from jackfield.settings.sources import (
     AUTO,
     CONFIG_FILE,
@@ -54,6 +56,7 @@ __all__ = [
     "TABLES",
     "Bytes",
     "EnvironmentVariable",
+    "FileTable",
     "Format",
     "Ge",
     "Gt",
@@ -66,6 +69,7 @@ __all__ = [
     "MinLen",
     "NoSettings",
     "NonEmpty",
+    "PathText",
     "Phrases",
     "Seconds",
     "Secret",

@@ -97,6 +97,16 @@ class Format:
     parse: Callable[[str], Any]
 
 
+@dataclass(frozen=True, slots=True)
+class PathText:
+    """Marks a string that is a path, unless it begins with the given text.
+
+    In a settings file, a relative path is relative to the folder of the file, as if the type were `Path`.
+    """
+
+    unless: str = ""
+
+
 class Secret:
     """Marks a setting whose value may be a secret, even by mistake; messages never show it."""
 

@@ -31,6 +31,7 @@ from jackfield.settings.declaration import (
     is_union,
     unwrap,
 )
+from jackfield.settings.relative_paths import FileTable
 
 _T = TypeVar("_T")
 
@@ -165,6 +166,8 @@ def read_settings(
     come from elsewhere, such as an environment variable. Returns None if a required setting cannot be used or
     the settings contradict each other.
     """
+    if isinstance(table, FileTable):
+        table = table.resolved(typing.cast("type", declaration))
     return _read_declared(declaration, table, _Place(place, (), origins or {}), faults)
 
 

@@ -15,12 +15,14 @@ from jackfield.settings.declaration import (
     Help,
     MaxLen,
     NonEmpty,
+    PathText,
     Unit,
     declared_fields,
     unwrap,
 )
 from jackfield.settings.model_settings import ModelSettings
 from jackfield.settings.reader import SettingsError, SettingsFaults, read_settings, show_value, suggest
+from jackfield.settings.relative_paths import FileTable, folder_of
 from jackfield.settings.toolset_settings import SettingName, ToolsetSettings
 
 CONFIG_FILE = "jackfield.toml"
@@ -121,7 +123,7 @@ class KernelSettings:
         Help("Maximum tokens per model answer; 0 leaves it to the provider."),
     ] = 0
     trusted_keys: Annotated[
-        tuple[NonEmpty, ...],
+        tuple[Annotated[NonEmpty, PathText(unless="-----BEGIN ")], ...],
         MaxLen(64),
         Help(
             "Public keys whose signatures count, each as PEM text or as a path. If there are any, a "
@@ -183,9 +185,12 @@ class Settings(KernelSettings):
         found = SettingsFaults() if faults is None else faults
         document = found.collect(lambda: read_config(config, environ)) or {}
         path = config_path(config, environ)
+        folder = folder_of(path)
         for key in (key for key in document if key not in _KNOWN):
             found.add(f"{path} {key}: unknown setting; {_suggest_key(key)}")
         keys = {name: value for name, value in document.items() if name in KEYS}
+        if folder is not None:
+            keys = FileTable(keys, folder).resolved(KernelSettings)
         variables, origins = read_environment(KernelSettings, PREFIX, environ)
         given = {name: value for name, value in flags.items() if value}
         origins = {name: f"{path} {name}" for name in keys} | origins
@@ -195,10 +200,17 @@ class Settings(KernelSettings):
         settings = cls(
             **{name: getattr(read, name) for name in KEYS},
             tables={
-                kind: _offer_tables(path, kind, document[kind], found) for kind in TABLES if kind in document
+                kind: {
+                    name: _in_folder(table, folder)
+                    for name, table in _offer_tables(path, kind, document[kind], found).items()
+                }
+                for kind in TABLES
+                if kind in document
             },
             sections={
-                name: _section(path, name, document[name], found) for name in SECTIONS if name in document
+                name: _in_folder(_section(path, name, document[name], found), folder)
+                for name in SECTIONS
+                if name in document
             },
         )
         if faults is None:
@@ -207,7 +219,9 @@ class Settings(KernelSettings):
 
     def table(self, kind: str, name: str) -> dict[str, Any]:
         """Return the settings of one offer."""
-        return {key: value for key, value in self._table(kind, name).items() if key != "enabled"}
+        table = self._table(kind, name)
+        values = {key: value for key, value in table.items() if key != "enabled"}
+        return table.copy_with(values) if isinstance(table, FileTable) else values
 
     def enabled(self, kind: str, name: str) -> bool:
         """Return whether an offer is used; `enabled = false` in its table switches it off."""
@@ -262,7 +276,7 @@ def read_environment(
 
 def merge_tables(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any]:
     """Merge two tables, including nested ones; values of the second take precedence."""
-    merged = dict(first)
+    merged = first.copy_with(first) if isinstance(first, FileTable) else dict(first)
     for name, value in second.items():
         before = merged.get(name)
         both = isinstance(before, Mapping) and isinstance(value, Mapping)
@@ -315,6 +329,10 @@ def _suggest_key(key: str) -> str:
     if suggestion.startswith("did"):
         return suggestion
     return f"{suggestion}; host settings belong in [host]"
+
+
+def _in_folder(table: Mapping[str, Any], folder: Path | None) -> Mapping[str, Any]:
+    return table if folder is None else FileTable(table, folder)
 
 
 def _section(path: Path, name: str, value: Any, faults: SettingsFaults) -> Mapping[str, Any]:

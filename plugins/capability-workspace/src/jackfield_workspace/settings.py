@@ -29,10 +29,7 @@ class WorkspaceSettings:
 
     root: Annotated[
         Path | None,
-        Help(
-            "The directory; a relative path is resolved against the host's working directory.",
-            default="none: the tools are withheld",
-        ),
+        Help("The directory with the files.", default="none: the tools are withheld"),
     ] = None
     hidden: Annotated[
         tuple[NonEmpty, ...],

@@ -14,6 +14,7 @@ from jackfield.host_reports import MAX_NAME as MAX_HOST_NAME
 from jackfield.host_reports import NAME
 from jackfield.settings import (
     EnvironmentVariable,
+    FileTable,
     Format,
     Ge,
     Gt,
@@ -342,6 +343,9 @@ class HostSettings(AccessSettings):
         variables, origins = read_environment(cls, PREFIX, environ, found)
         given = {name: value for name, value in flags.items() if value is not None}
         origins |= {name: f"--{name.replace('_', '-')}" for name in given}
+        # Before the merge, because paths in variables and options are relative to the working directory.
+        if isinstance(table, FileTable):
+            table = table.resolved(cls)
         merged = merge_tables(merge_tables(table, variables), given)
         read = read_settings(cls, merged, TABLE, found, origins=origins)
         if found:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 from jackfield.datetimes import find_zone, is_zone
-from jackfield.settings import Format, Ge, Help, Le
+from jackfield.settings import Format, Ge, Help, Le, PathText
 
 
 def machine_zone() -> str:
@@ -43,6 +43,7 @@ class LocalSettings:
     ] = ""
     model_path: Annotated[
         str,
+        PathText(),
         Help(
             "The model: any GGUF file with a chat template.",
             default="what `jackfield model get` downloaded",

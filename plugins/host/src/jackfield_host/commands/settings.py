@@ -129,12 +129,15 @@ def _host(deployment: DeploymentSettings) -> dict[str, _Setting]:
 def _offers(deployment: DeploymentSettings, components: PluginComponents) -> dict[str, dict[str, _Setting]]:
     """Return the tables of every offer that has settings or a table."""
     from jackfield.components import HOOKS
+    from jackfield.settings import FileTable
 
     tables = {}
     for kind, hook in HOOKS.items():
         for each in components.plugins.of(hook):
             offer: Any = each.offer
-            table = dict(deployment.settings.tables.get(kind, {}).get(each.name, {}))
+            table = deployment.settings.tables.get(kind, {}).get(each.name, {})
+            if offer.settings is not None and isinstance(table, FileTable):
+                table = table.resolved(offer.settings)
             origins = dict.fromkeys(table, str(deployment.file))
             rows = {name: _Setting(_plain(name, table[name]), origins[name], None, "") for name in table}
             if offer.settings is not None:
