@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import pty
 import stat
+import subprocess
+import sys
 import tomllib
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -112,6 +116,25 @@ def test_settings_are_shown_with_their_sources(jackfield: Jackfield, monkeypatch
     assert "\n  drain_seconds: 30  (default)\n" in text
     assert "[transports.openai]" in text
     assert max(len(line) for line in text.splitlines() if line.startswith(" " * 6)) <= 100
+
+
+def test_the_meanings_of_settings_fit_a_narrow_terminal(jackfield: Jackfield, tmp_path: Path) -> None:
+    wide = asked(jackfield, "settings")
+    terminal, end = pty.openpty()
+    environ = {**os.environ, "NO_COLOR": "1", "COLUMNS": "60"}
+    with subprocess.Popen(
+        [sys.executable, "-m", "jackfield_cli", "settings"], cwd=tmp_path, env=environ, stdout=end
+    ):
+        os.close(end)
+        shown = b""
+        # The end of a terminal is an error on Linux.
+        with suppress(OSError):
+            while part := os.read(terminal, 4096):
+                shown += part
+    os.close(terminal)
+    narrow = shown.decode()
+    assert narrow.split() == wide.split()
+    assert max(len(line.rstrip()) for line in narrow.splitlines() if line.startswith(" " * 6)) <= 60
 
 
 def test_paths_of_a_settings_file_in_another_folder_are_relative_to_it(

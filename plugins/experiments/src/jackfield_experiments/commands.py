@@ -94,7 +94,7 @@ def _show(experiment: dict[str, Any]) -> None:
         [tuple(map(str, row)) for row in rows],
     )
     for arm in experiment["arms"]:
-        for title, counts in (("errors", arm["errors"]), ("answers", arm["outcomes"])):
+        for title, counts in (("errors", arm["errors"]), ("outcomes", arm["outcomes"])):
             if counts:
                 listed = ", ".join(f"{kind} {count}" for kind, count in sorted(counts.items()))
                 echo(f"  {arm['arm']} {title}: {listed}")

@@ -74,7 +74,9 @@ def _width() -> int:
     import shutil
     import sys
 
-    return min(_WIDTH, shutil.get_terminal_size().columns) if sys.stdout.isatty() else _WIDTH
+    # `sys.stdout` is None if the process has no standard output.
+    is_terminal = sys.stdout and sys.stdout.isatty()
+    return min(_WIDTH, shutil.get_terminal_size().columns) if is_terminal else _WIDTH
 
 
 def _print_setting(name: str, setting: _Setting, width: int) -> None:
@@ -87,7 +89,12 @@ def _print_setting(name: str, setting: _Setting, width: int) -> None:
     # Values are not wrapped, so that they can be searched for and copied.
     echo(f"  {value}  {click.style(f'({_source(setting)})', dim=True)}")
     if setting.help:
-        echo(fill(setting.help, width, initial_indent=" " * 6, subsequent_indent=" " * 6))
+        # Names such as `jackfield-store-sqlite` stay whole.
+        indent = " " * 6
+        wrapped = fill(
+            setting.help, width, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False
+        )
+        echo(wrapped)
 
 
 def _source(setting: _Setting) -> str:
