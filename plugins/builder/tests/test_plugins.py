@@ -530,3 +530,14 @@ def test_every_hook_returns_one_type_of_offer() -> None:
 
     hooks = {name for name in vars(hookspecs) if name.startswith("jackfield_")}
     assert hooks == set(OFFER_TYPES), "OFFER_TYPES in kernel/src/jackfield/plugins.py names every hook"
+
+
+def test_every_hook_says_whether_the_registry_records_its_offers() -> None:
+    from jackfield_builder.snapshot import FREEZES_OFFERS
+
+    undecided = sorted(set(OFFER_TYPES) - set(FREEZES_OFFERS))
+    assert not undecided, (
+        f"decide in FREEZES_OFFERS (plugins/builder/src/jackfield_builder/snapshot.py) whether the registry "
+        f"records the offers of {', '.join(undecided)}: it must if they can change what a session does"
+    )
+    assert set(FREEZES_OFFERS) == set(OFFER_TYPES)

@@ -31,10 +31,26 @@ from jackfield.plugins import OFFER_TYPES, Plugins
 from jackfield_builder.distribution_records import ContributedModules, InstalledDistributions
 from jackfield_builder.tool_draft import ToolDraft
 
-_NOT_FROZEN = {
-    "jackfield_tool_listings", "jackfield_observers", "jackfield_endpoints", "jackfield_commands",
-}  # fmt: skip
-"""Hooks whose offers are not recorded: they do not affect a session, or only through the tools they list."""
+FREEZES_OFFERS = {
+    "jackfield_tools": True,
+    # The tools that it lists are frozen themselves.
+    "jackfield_tool_listings": False,
+    "jackfield_schema_adapters": True,
+    "jackfield_policies": True,
+    "jackfield_intent_handlers": True,
+    "jackfield_capabilities": True,
+    "jackfield_transports": True,
+    "jackfield_stores": True,
+    # They do not change what a session does.
+    "jackfield_observers": False,
+    "jackfield_endpoints": False,
+    "jackfield_commands": False,
+}
+"""Whether the registry records the names of a hook's offers.
+
+It does if they can change what a session does: the registry then has a new version if an offer appears or
+disappears, and a host that withholds a drifted plugin knows what is missing.
+"""
 
 
 class CheckedTool(NamedTuple):
@@ -140,7 +156,8 @@ def _plugins(plugins: Plugins, installation: InstalledDistributions) -> list[dic
                 "offers": {
                     hook: [each.name for each in plugins.of(hook) if each.plugin == entry]
                     for hook in OFFER_TYPES
-                    if hook not in _NOT_FROZEN
+                    # A newer kernel may have a hook that this builder does not know.
+                    if FREEZES_OFFERS.get(hook, True)
                 },
             }
         )
