@@ -247,6 +247,13 @@ class PluginComponents:
         offer, settings = self.store_offer()
         return offer.missing(settings)
 
+    def store_warnings(self) -> Sequence[str]:
+        """Return what an operator should know about the store that a host opens."""
+        if self.store_name == "memory":
+            return ()
+        offer, settings = self.store_offer()
+        return offer.warnings(settings) if offer.warnings else ()
+
     def store_offer(self) -> tuple[StoreOffer, Any]:
         """Return the offer of the configured store and its settings; `memory` has no offer."""
         offers = {each.name: each.offer for each in self.plugins.of("jackfield_stores")}

@@ -10,7 +10,7 @@ functions of the offer receive the instance; without a declaration they receive 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum, StrEnum
 from pathlib import Path
@@ -293,6 +293,9 @@ class StoreOffer:
     - `describe` returns facts about an existing store, by name, for `jackfield store show`.
     - `backup` copies an existing store to a new file, even while hosts use the store, and returns a sentence
       with the place of the copy. It raises `StoreUnavailableError` if the file exists or cannot be written.
+    - `warnings` returns sentences about an existing store that an operator should know, such as which
+      failures lose data. A host logs them at its start; commands do not. It may raise
+      `StoreUnavailableError`.
     """
 
     name: str
@@ -302,6 +305,7 @@ class StoreOffer:
     describe: Callable[[Any], Mapping[str, Any]] | None = None
     settings: type | None = None
     backup: Callable[[Any, Path], str] | None = None
+    warnings: Callable[[Any], Sequence[str]] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from pathlib import Path
 import apsw
 import pytest
 from host_harness import HostFolder
+from jackfield_testkit.postgres import PostgresServer
 
 PATIENCE = 120
 CREATE = "if this is a new deployment, run `jackfield store create`"
@@ -179,3 +180,25 @@ def test_a_start_with_invalid_settings_creates_nothing(
     assert ("produktion" in said) or ("prt" in said)
     assert "does not exist" not in said
     assert files(host_folder) == {}
+
+
+def test_only_a_host_and_the_store_command_warn_of_a_server_without_a_standby(
+    host_folder: HostFolder, postgres: PostgresServer
+) -> None:
+    configure(host_folder, "development")
+    with (host_folder.path / "jackfield.toml").open("a") as file:
+        file.write(f'[stores.postgres]\nurl = "{postgres.uri()}"\nschema = "warned"\n')
+    path = host_folder.path / "jackfield.toml"
+    path.write_text(f'store = "postgres"\n{path.read_text()}')
+
+    def output(*arguments: str) -> str:
+        with started(host_folder, *arguments) as process:
+            said, _ = process.communicate(timeout=PATIENCE)
+        assert process.returncode == 0, said
+        return said
+
+    with serving(host_folder) as lines:
+        assert "".join(lines).count("no standby") == 1
+    assert "standby" not in output("sessions", "list")
+    assert "standby" not in output("hosts")
+    assert "no standby" in output("store", "show")

@@ -78,6 +78,17 @@ def test_a_new_store_has_an_id_and_describes_itself(place: str) -> None:
     assert "no standby" in facts["warning"]
 
 
+def test_only_the_offer_warns_of_a_server_without_a_standby(
+    place: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    created(place)
+    assert OFFER.warnings
+    # The test server is without fsync, too.
+    assert any("has no standby" in each for each in OFFER.warnings(settings(place)))
+    opened(settings(place))
+    assert not caplog.records
+
+
 def test_a_store_is_created_once(place: str) -> None:
     created(place)
     with pytest.raises(

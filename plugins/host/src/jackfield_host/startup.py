@@ -78,6 +78,7 @@ async def start_runtime(
     if host_name:
         await _check_name(runtime.hosts, faults)
         faults.check()
+    await _log_store_warnings(components)
     return runtime
 
 
@@ -98,6 +99,18 @@ async def check_store(store: Store, faults: SettingsFaults) -> None:
         await store.put(f"{PROBE}/start/{os.getpid()}", b"1", ttl=60.0)
     except StoreUnavailableError as error:
         faults.add(f"{error}; or choose a different `store`")
+
+
+async def _log_store_warnings(components: PluginComponents) -> None:
+    """Log what an operator should know about the store."""
+    try:
+        # In a thread, because it may ask a server.
+        warnings = await asyncio.to_thread(components.store_warnings)
+    except StoreUnavailableError as error:
+        # The store has just accepted a write, so the host can serve.
+        warnings = [f"the store could not be asked how durable it is: {error}"]
+    for warning in warnings:
+        _log.warning(warning)
 
 
 async def _check_name(hosts: HostDirectory, faults: SettingsFaults) -> None:

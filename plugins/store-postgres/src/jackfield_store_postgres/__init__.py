@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from jackfield import hookimpl
@@ -23,7 +23,11 @@ def jackfield_stores() -> list[StoreOffer]:
     """Offer the store under the name `postgres`."""
     from jackfield_store_postgres.settings import PostgresSettings
 
-    return [StoreOffer("postgres", _create, _missing, _initialise, _describe, PostgresSettings)]
+    return [
+        StoreOffer(
+            "postgres", _create, _missing, _initialise, _describe, PostgresSettings, warnings=_warnings
+        )
+    ]
 
 
 def _create(settings: PostgresSettings) -> Store:
@@ -48,6 +52,12 @@ def _describe(settings: PostgresSettings) -> Mapping[str, Any]:
     from jackfield_store_postgres.creation import describe
 
     return describe(settings)
+
+
+def _warnings(settings: PostgresSettings) -> Sequence[str]:
+    from jackfield_store_postgres.creation import warnings
+
+    return warnings(settings)
 
 
 def __getattr__(name: str) -> Any:

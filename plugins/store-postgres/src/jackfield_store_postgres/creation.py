@@ -88,12 +88,22 @@ def describe(settings: PostgresSettings) -> dict[str, Any]:
     return _inspect(settings, inspect)
 
 
+def warnings(settings: PostgresSettings) -> list[str]:
+    """Return what an operator should know about the durability of every database."""
+
+    async def inspect(shards: ShardSet) -> list[str]:
+        found = [durability_warnings(each.facts, each.options.place) for each in shards.sessions]
+        return [warning for each in found for warning in each]
+
+    return _inspect(settings, inspect)
+
+
 async def _facts(session: ShardSession) -> dict[str, Any]:
     """Return the facts about one database."""
     found = await session.identity()
     with session.errors_named():
         counts = await session.connection.fetchrow(_DESCRIPTION, session.options.schema)
-    warnings = durability_warnings(session.facts, session.options.place)
+    lacking = durability_warnings(session.facts, session.options.place)
     return {
         "id": found.id,
         "place": session.options.place,
@@ -102,7 +112,7 @@ async def _facts(session: ShardSession) -> dict[str, Any]:
         "created": found.created,
         **dict(counts or {}),
         "standby": session.facts.standby_names or "none that is synchronous",
-        **({"warning": "; ".join(warnings)} if warnings else {}),
+        **({"warning": "; ".join(lacking)} if lacking else {}),
     }
 
 

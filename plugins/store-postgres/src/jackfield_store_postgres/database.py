@@ -8,7 +8,6 @@ All others raise `OutcomeUnknownError`.
 from __future__ import annotations
 
 import asyncio
-import logging
 import math
 import time
 from collections.abc import Awaitable, Callable
@@ -31,10 +30,8 @@ from jackfield_store_postgres.errors import (
     closed_error,
     unavailable_error,
 )
-from jackfield_store_postgres.server_check import check_server, durability_warnings
+from jackfield_store_postgres.server_check import check_server
 from jackfield_store_postgres.silent_sessions import SilentSessions, StatementWatch
-
-_log = logging.getLogger(__name__)
 
 Result = TypeVar("Result")
 Work = Callable[[Connection], Awaitable[Result]]
@@ -183,10 +180,8 @@ class PostgresDatabase:
         # Migrations may take long, so that only a server that is no longer busy with them ends the wait.
         watch = self._silent.watch(connection, math.inf)
         try:
-            facts = await check_server(connection, options)
+            await check_server(connection, options)
             await self._check_store(connection)
-            for warning in durability_warnings(facts, self.place):
-                _log.warning(warning)
         finally:
             watch.end()
             await close(connection)
