@@ -375,6 +375,11 @@ def test_a_call_in_doubt_is_listed_with_the_facts_needed_to_settle_it() -> None:
             "call_id": ID,
             "arguments": "{}",
             "claimed_at": host.clock.now,
+            "tool_version": "1.0.0",
+            "registry_version": "1.0.00000000",
+            "category": "utility",
+            "mode": "text",
+            "turn": 1,
         }
         host.clock.now += 30 * DAY
         await other.store.prune()

@@ -48,6 +48,8 @@ from jackfield.confirmation import (
     confirmation_pending,
     not_run_meta,
 )
+from jackfield.contract.context import Mode
+from jackfield.contract.manifest import Category
 from jackfield.contract.tool import ErrorType, ToolResponse, fail, ok
 from jackfield.governance import DUPLICATES, Call, Proceed, policy_failed
 from jackfield.invocation import is_external_cancellation
@@ -104,6 +106,13 @@ class DoubtfulCall(NamedTuple):
     call_id: str | None
     arguments: str
     claimed_at: float
+    tool_version: str = ""
+    registry_version: str = ""
+    """The registry from which the tool ran."""
+    category: Category | None = None
+    """The tool's category. An earlier version of Jackfield recorded neither it nor the mode and the turn."""
+    mode: Mode = "text"
+    turn: int = 1
 
 
 class CallLedger:
@@ -488,6 +497,9 @@ class CallLedger:
                 "arguments": arguments[:MAX_NOTE_CHARACTERS],
                 "at": self._store.now(),
                 "meta": not_run_meta(tool),
+                "category": tool.category,
+                "mode": session.mode,
+                "turn": call.turn.number,
             }
         )
 
@@ -576,4 +588,9 @@ def _doubtful_call(claim: DoubtfulClaim) -> DoubtfulCall:
         note["callId"],
         note["arguments"],
         note["at"],
+        note["meta"]["toolVersion"],
+        note["meta"]["registryVersion"],
+        note.get("category"),
+        note.get("mode", "text"),
+        note.get("turn", 1),
     )

@@ -15,7 +15,8 @@ import orjson
 from jackfield import invocation
 from jackfield.call_events import call_outcome, confirmation_settled, publish_decisions
 from jackfield.call_states import CallState, declined, in_doubt, not_claimed, response_of, still_running
-from jackfield.confirmation import PendingConfirmation
+from jackfield.confirmation import APPROVED, PendingConfirmation
+from jackfield.contract.snapshot import Snapshot
 from jackfield.contract.tool import ErrorType, ToolCall, ToolResponse, fail
 from jackfield.governance import (
     CONFIRMATION,
@@ -354,7 +355,7 @@ class Orchestrator:
 
     def record_settled(self, doubtful: DoubtfulCall, wire: bytes, by: str) -> None:
         """Notify observers of a call in doubt that an operator settled."""
-        call, response = settled_call(doubtful, wire, self.registry.version, by)
+        call, response = settled_call(doubtful, wire, self.registry.snapshot(), by)
         self._finish(call, response)
 
     async def _run(self, call: Call, run: Proceed | None = None) -> list[CallResult]:
@@ -546,12 +547,19 @@ async def _run_claimed(
 
 
 def settled_call(
-    doubtful: DoubtfulCall, wire: bytes, registry_version: str, by: str
+    doubtful: DoubtfulCall, wire: bytes, snapshot: Snapshot, by: str
 ) -> tuple[Call, ToolResponse]:
     """Return a call that an operator settled, as observers receive it."""
-    session = Session("text", registry_version, session_id=doubtful.session_id, user=doubtful.user)
-    call = Call(MissingTool(doubtful.tool_id, registry_version), session, {}, b"", doubtful.call_id)
+    ran_from = doubtful.registry_version
+    session = Session(doubtful.mode, ran_from, session_id=doubtful.session_id, user=doubtful.user)
+    session.turn = Turn(doubtful.turn)
+    # The registry may have changed since the call, and with it the tool.
+    same = snapshot.tools.get(doubtful.tool_id) if snapshot.version == ran_from else None
+    category = doubtful.category or (same.manifest.category if same else None)
+    tool = MissingTool(doubtful.tool_id, ran_from, version=doubtful.tool_version, category=category)
+    call = Call(tool, session, {}, b"", doubtful.call_id)
     call.policies, call.key, call.wire, call.text = (DUPLICATES,), doubtful.key, wire, wire.decode()
+    call.confirmed = doubtful.key.startswith(APPROVED)
     response = response_of(wire)
     call.end(DUPLICATES, f"settled as {'run' if response.ok else 'never run'} by {by}")
     call.finished_at = perf_counter()

@@ -26,10 +26,10 @@ async def execute(args, ctx):
 @pytest.fixture
 def key(site: Any) -> str:
     """Return the key of a call whose process was killed while it ran."""
-    schema = {"category": "action", "sideEffects": "writes", "idempotent": False}
+    schema = {"version": "1.2.3", "category": "action", "sideEffects": "writes", "idempotent": False}
     site.tool("dies", schema=schema, handler=HANDLER)
     settings = Path(site.folder.parent) / "jackfield.toml"
-    settings.write_text('[observers.audit]\npath = "audit.jsonl"\n')
+    settings.write_text('[observers.audit]\npath = "audit.jsonl"\narguments = true\n')
     assert site.run("build", **GOVERNED).returncode == 0
     assert site.run(*CALL, **GOVERNED).returncode == -signal.SIGKILL
     (doubtful,) = json.loads(site.run("calls", "list", "--in-doubt", "--json", **GOVERNED).stdout)
@@ -57,8 +57,10 @@ def test_a_settled_call_returns_the_settled_result(site: Any, key: str) -> None:
     assert (again.returncode, answer["data"]) == (0, {"number": 7})
     assert answer["meta"]["settled"]["ran"] is True
     assert site.run("calls", "list", "--in-doubt", **GOVERNED).stdout == "no call is in doubt\n"
-    audit = (Path(site.folder.parent) / "audit.jsonl").read_text()
-    assert "settled as run by" in audit
+    audit = (Path(site.folder.parent) / "audit.jsonl").read_text().splitlines()
+    (line,) = [json.loads(each) for each in audit if "settled as run by" in each]
+    assert (line["tool"], line["toolVersion"], line["category"]) == ("dies", "1.2.3", "action")
+    assert "arguments" not in line
 
     twice = site.run("calls", "settle", key, "--not-run", **GOVERNED)
     assert twice.returncode == 1

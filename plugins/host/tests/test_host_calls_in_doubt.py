@@ -125,6 +125,14 @@ def test_calls_of_a_killed_host_are_listed_settled_and_replayed_as_settled(
                 "settled as never run by local",
                 "settled as run by local",
             ]
+            (settled,) = [
+                each for each in lines if each["decisions"]["duplicates"].startswith("settled as run")
+            ]
+            original = ("hst_note", "1.2.3", "action", ran.json()["envelope"]["meta"]["registryVersion"])
+            assert (
+                tuple(settled[each] for each in ("tool", "toolVersion", "category", "registryVersion"))
+                == original
+            )
 
     asyncio.run(main())
 

@@ -12,6 +12,9 @@ from jackfield.contract.context import Mode
 
 DEFAULT_TIMEOUT_MS = 60_000
 
+Category = Literal["retrieval", "action", "utility"]
+"""What a tool is for."""
+
 _DRAFT = "https://json-schema.org/draft/2020-12/schema"
 
 
@@ -32,7 +35,7 @@ class ToolManifest(NamedTuple):
     tool_id: str
     version: str
     description: str
-    category: Literal["retrieval", "action", "utility"]
+    category: Category
     side_effects: Literal["none", "read_only", "writes"]
     idempotent: bool
     requires_confirmation: bool | Literal["policy"]

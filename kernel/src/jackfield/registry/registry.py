@@ -17,7 +17,7 @@ from typing import Any
 import orjson
 
 from jackfield.contract.context import Mode, ToolContext
-from jackfield.contract.manifest import ToolManifest
+from jackfield.contract.manifest import Category, ToolManifest
 from jackfield.contract.snapshot import API_VERSION, FrozenTool, Snapshot, implementation_name
 from jackfield.contract.tool import RESPONSE_SCHEMA_VERSION, ToolResponse
 from jackfield.drift import Drift
@@ -54,9 +54,9 @@ class RegisteredTool:
 
     # Every call reads many of these, and the interpreter reads a slot much faster than a cached property.
     __slots__ = (
-        "arguments", "experiment", "frozen", "handler", "hashed_name", "id", "label", "latency_budget",
-        "manifest", "meta_bytes", "name_bytes", "needs_approval", "reads", "registry_version", "repeatable",
-        "retrieves", "returns", "timeout", "variant", "volatile",
+        "arguments", "category", "experiment", "frozen", "handler", "hashed_name", "id", "label",
+        "latency_budget", "manifest", "meta_bytes", "name_bytes", "needs_approval", "reads",
+        "registry_version", "repeatable", "retrieves", "returns", "timeout", "variant", "volatile",
     )  # fmt: skip
 
     known = True
@@ -77,6 +77,8 @@ class RegisteredTool:
         """True if running a call twice does no harm."""
         self.volatile = self.reads and manifest.idempotent
         """True if a power failure may lose the claim of a call, because reading again does no harm."""
+        self.category: Category | None = manifest.category
+        """None if it is not known."""
         self.retrieves = manifest.category == "retrieval"
         self.needs_approval = manifest.requires_confirmation is True
         self.timeout = manifest.timeout_ms / 1000
@@ -136,19 +138,28 @@ Shadow = Callable[[RegisteredTool, RegisteredTool], Handler]
 
 
 class MissingTool(RegisteredTool):
-    """Stands for a tool that does not exist, so that calls to it are answered and recorded like others."""
+    """Stands for a tool that is not here, so that calls to it are answered and recorded like others."""
 
     __slots__ = ()
 
     known = False
 
-    def __init__(self, tool_id: str, registry_version: str) -> None:
+    def __init__(
+        self,
+        tool_id: str,
+        registry_version: str,
+        *,
+        version: str = "",
+        category: Category | None = None,
+    ) -> None:
+        """`version` and `category` are what a record says of the tool; without one, they are not known."""
         # A model may use any name, including one with invalid Unicode.
         shown = tool_id.encode("utf-8", "replace").decode()[:64]
-        manifest = ToolManifest(shown, "", "", "utility", "none", True, False, ("text", "voice"), 1, {})
+        manifest = ToolManifest(shown, version, "", "utility", "none", True, False, ("text", "voice"), 1, {})
         super().__init__(
             FrozenTool(manifest, {}, "", "", "", "", "", "", ""), _not_callable, registry_version
         )
+        self.category = category
 
 
 async def _not_callable(args: dict[str, Any], ctx: ToolContext) -> ToolResponse:

@@ -10,6 +10,7 @@ import click
 
 if TYPE_CHECKING:
     from jackfield.components import PluginComponents
+    from jackfield.contract.snapshot import Snapshot
     from jackfield.orchestrator import Observer
     from jackfield.settings import Settings
     from jackfield.store import Store
@@ -22,7 +23,7 @@ class StoreWithObservers(NamedTuple):
 
     store: Store
     observers: tuple[Observer, ...]
-    registry_version: str
+    snapshot: Snapshot
 
 
 def with_store(settings: Settings, work: Callable[[Store], Awaitable[_T]]) -> _T:
@@ -45,7 +46,7 @@ def with_observed_store(settings: Settings, work: Callable[[StoreWithObservers],
         async with _open_store(settings) as (store, components):
             observers = tuple(components.create_all("observers", Services(store)).values())
             components.faults.check()
-            return await work(StoreWithObservers(store, observers, Snapshot.load(settings.registry).version))
+            return await work(StoreWithObservers(store, observers, Snapshot.load(settings.registry)))
 
     return _run(run)
 

@@ -163,7 +163,8 @@ class AuditEncoder:
         # A call that ended early or failed may not have validated its arguments.
         secrets = redactor.secrets(call.args, validated=call.handler_seconds > 0)
         more: dict[str, Any] = {}
-        if self._arguments:
+        # Those of a call that an operator settled are not known here.
+        if self._arguments and (call.args or call.tool.known):
             more["arguments"] = redactor.arguments(call.args, secrets)
         if call.meta or response.meta:
             more["meta"] = redactor.shown({**call.meta, **response.meta}, secrets)
@@ -196,9 +197,10 @@ def _shared(call: Call, error: ErrorType | None, host: str) -> bytes:
         "event": "call",
         "host": host,
         "tool": text(tool.id),
-        "toolVersion": tool.manifest.version,
+        # Null says that it is not known, as for a tool that does not exist.
+        "toolVersion": tool.manifest.version or None,
         "registryVersion": tool.registry_version,
-        "category": tool.manifest.category,
+        "category": tool.category,
         "pinnedVersion": session.registry_version,
         **({"variant": tool.variant} if tool.variant else {}),
         **_pinned(session.toolset),

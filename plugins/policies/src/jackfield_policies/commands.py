@@ -104,8 +104,9 @@ def _notify_observers(observed: StoreWithObservers, who: Subject) -> None:
     from jackfield.registry.registry import MissingTool
     from jackfield.session.session import Session
 
-    session = Session("text", observed.registry_version, user=who.user, session_id=who.session)
-    call = Call(MissingTool("bans lift", observed.registry_version), session, who._asdict(), b"", None)
+    registry = observed.snapshot.version
+    session = Session("text", registry, user=who.user, session_id=who.session)
+    call = Call(MissingTool("bans lift", registry), session, who._asdict(), b"", None)
     call.policies = ("bans",)
     call.decide("bans", f"lifted by {operator_name()}")
     response = ok({**who._asdict(), "lifted": True})

@@ -106,7 +106,7 @@ async def _settle(observed: StoreWithObservers, key: str, *, ran: bool, data: An
     doubtful = next((each for each in await ledger.in_doubt() if each.key == key), None)
     wire = await ledger.settle(key, ran=ran, data=data, by=by) if doubtful else None
     if doubtful and wire is not None:
-        call, response = settled_call(doubtful, wire, observed.registry_version, by)
+        call, response = settled_call(doubtful, wire, observed.snapshot, by)
         for observer in observed.observers:
             observer.call_finished(call, response)
     return wire
