@@ -11,6 +11,8 @@ import httpx
 import pytest
 from host_harness import HostFolder, RunningHost, running_host, scripted_provider, wait_until
 from http_client import http_client
+from jackfield.runtime import Runtime
+from jackfield.session.session import Session
 from jackfield.store import MemoryStore
 from jackfield_host.security.api_keys import digest
 from jackfield_host.transcripts import as_markdown
@@ -91,6 +93,62 @@ def test_a_live_session_is_listed_with_its_current_state(host_folder: HostFolder
             await client.until_closed()
             (one,) = (await ada.get("/sessions")).json()["sessions"]
             assert (one["live"], one["state"]) == (False, "ended")
+
+    run(host_folder, test)
+
+
+def test_an_ended_session_is_listed_as_ended_before_its_host_removes_it(
+    host_folder: HostFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def test(host: RunningHost) -> None:
+        removing = asyncio.Event()
+        end_session = Runtime.end_session
+
+        async def end_later(runtime: Runtime, session: Session) -> None:
+            await removing.wait()
+            await end_session(runtime, session)
+
+        monkeypatch.setattr(Runtime, "end_session", end_later)
+        async with http_client(host) as ada, host.client("text") as client:
+            await client.say("text", text="hello")
+            await client.until_type("turn_complete")
+            await client.say("end")
+            await client.until_closed()
+            (one,) = (await ada.get("/sessions")).json()["sessions"]
+            assert host.sessions.live
+            assert (one["live"], one["connected"], one["state"]) == (False, False, "ended")
+            removing.set()
+
+    run(host_folder, test)
+
+
+def test_the_end_of_a_session_is_saved_before_clients_are_told(
+    host_folder: HostFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A client that is told of the end may ask another host, which reads the store."""
+
+    async def test(host: RunningHost) -> None:
+        order: list[str] = []
+        store = host.sessions.runtime.store
+        put = store.put
+
+        async def noted_put(key: str, value: bytes, *, ttl: float | None = None) -> None:
+            await put(key, value, ttl=ttl)
+            if key.startswith("session/") and json.loads(value)["state"] == "terminated":
+                order.append("saved")
+
+        monkeypatch.setattr(store, "put", noted_put)
+        async with host.client("text") as client:
+            (live,) = host.sessions.live.values()
+
+            def listen(kind: str, fields: Any) -> None:
+                if kind == "session_status" and not fields["active"]:
+                    order.append("told")
+
+            with live.hub.listening(listen):
+                await client.say("end")
+                await client.until_closed()
+        assert order[:2] == ["saved", "told"]
 
     run(host_folder, test)
 

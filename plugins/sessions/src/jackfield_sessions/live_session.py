@@ -232,11 +232,21 @@ class LiveSession:
         # An intent ends the session for good; a lost model ends it in this process only.
         self.closing = self.closing or (PROVIDER_UNAVAILABLE if ended.code else ENDED)
         if self.closing in (ENDED, MAX_DURATION):
-            self._loop.transition(State.TERMINATED)
+            await self._save_end()
+            self._loop.publish_end()
         if self.on_end is not None:
             await self.on_end()
         await self.hub.flush()
         self.hub.close(self.closing)
+
+    async def _save_end(self) -> None:
+        """Save the end before any client is told of it, because a client may then ask another host."""
+        self.session.transition(State.TERMINATED)
+        try:
+            await self.session.save(self._runtime.store)
+        except StoreUnavailableError as error:
+            # The host tries once more when it removes the session.
+            _log.warning("the end of session %s could not be saved: %s", self.session.id, error)
 
     # Clients attach and detach.
 

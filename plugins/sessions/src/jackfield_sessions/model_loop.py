@@ -169,11 +169,21 @@ class ModelLoop:
             if session.state is not step and session.transition(step):
                 status = messages.SessionStatus(
                     state=step.value,
-                    active=step is not State.TERMINATED,
+                    active=True,
                     tokens_used=self.tokens,
                     age_seconds=age,
                 )
                 session.publish(*event_fields(status))
+
+    def publish_end(self) -> None:
+        """Publish that the session has ended; the end itself has been saved."""
+        status = messages.SessionStatus(
+            state=State.TERMINATED.value,
+            active=False,
+            tokens_used=self.tokens,
+            age_seconds=round(max(0.0, time.monotonic() - self._began), 3),
+        )
+        self._session.publish(*event_fields(status))
 
     async def begin_turn(self, text: str = "") -> None:
         """Begin a user turn; the caller saves the session with the checkpoint."""

@@ -137,8 +137,10 @@ def _summary(
     context: RequestContext, stored: StoredSession, owners: Mapping[str, OwningHost]
 ) -> dict[str, Any]:
     live = context.sessions.live.get(stored.id)
-    state = live.session.state.value if live else stored.state
-    # A host gives up a session a moment after it has ended.
+    state = stored.state
+    if live is not None:
+        # A host gives up a session a moment after it has ended.
+        state = live.session.state.value if live.session.active else ENDED
     owner = None if state == ENDED else owners.get(stored.id)
     return {
         "session": stored.id,
