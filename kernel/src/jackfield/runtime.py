@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -253,12 +253,13 @@ class Runtime:
         session.repin(self.registry.version)
         return True
 
-    def reload(self) -> None:
+    def reload(self, kept: Collection[str] = ()) -> None:
         """Serve the current registry file; the caller re-pins the sessions that it holds.
 
-        Raises `RegistryError` or `SnapshotError` if the file cannot be served; the registry stays as it was.
+        The modules that are `kept` are not imported again, because plugins use them. Raises `RegistryError`
+        or `SnapshotError` if the file cannot be served; the registry stays as it was.
         """
-        self.registry.reload(self.components.withheld_reason)
+        self.registry.reload(self.components.withheld_reason, kept)
         self.toolsets.adopt(self.registry.snapshot())
         if self.experiments is not None:
             self.experiments.apply_registry()

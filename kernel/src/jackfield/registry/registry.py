@@ -7,7 +7,7 @@ import importlib
 import logging
 import re
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from copy import copy
 from enum import StrEnum
 from pathlib import Path
@@ -365,11 +365,16 @@ class Registry(ToolCatalog):
         """Return the snapshot that the registry was loaded from."""
         return self._snapshot
 
-    def reload(self, withheld_reason: Callable[[FrozenTool], str | None] = lambda _: None) -> None:
+    def reload(
+        self,
+        withheld_reason: Callable[[FrozenTool], str | None] = lambda _: None,
+        kept: Collection[str] = (),
+    ) -> None:
         """Load the file again; only in development and before the registry is locked.
 
-        `withheld_reason` returns why this deployment cannot serve a tool. If a handler cannot be imported,
-        nothing changes. Calls that are running finish with the code that they began with.
+        `withheld_reason` returns why this deployment cannot serve a tool. The modules that are `kept` are not
+        imported again, because plugins use them. If a handler cannot be imported, nothing changes. Calls that
+        are running finish with the code that they began with.
         """
         if self._locked:
             raise RegistryError("the registry is locked: restart the process to serve a different one")
@@ -377,12 +382,12 @@ class Registry(ToolCatalog):
             raise RegistryError("only a registry that was loaded from a file in development can be reloaded")
         snapshot = Snapshot.load(self._path)
         drift = drift_for(snapshot, self.deployment)
-        unloaded = _unload(_changed_modules(self._snapshot, snapshot))
+        unloaded = _unload(_changed_modules(self._snapshot, snapshot), kept)
         try:
             tools, withheld = _load_tools(snapshot, drift, self.deployment)
         except BaseException:
             # The handlers that stay may import more of their own package later.
-            sys.modules.update(unloaded)
+            _restore(unloaded)
             raise
         reasons = {name: withheld_reason(tool.frozen) for name, tool in tools.items()}
         served = {name: tool for name, tool in tools.items() if not reasons[name]}
@@ -451,26 +456,51 @@ def _changed_modules(before: Snapshot, after: Snapshot) -> set[str]:
     }
 
 
-def _unload(modules: Iterable[str]) -> dict[str, ModuleType]:
+def _unload(modules: Iterable[str], kept: Collection[str]) -> dict[str, ModuleType]:
     """Remove modules from `sys.modules`, so that the next import reads their current code."""
     # The finders cache the contents of folders, and a module may be new.
     importlib.invalidate_caches()
     prefixes = tuple(f"{module}." for module in modules)
-    names = [name for name in sys.modules if f"{name}.".startswith(prefixes)]
-    return {name: sys.modules.pop(name) for name in names}
+    names = [name for name in sys.modules if f"{name}.".startswith(prefixes) and name not in kept]
+    unloaded = {name: sys.modules.pop(name) for name in names}
+    for name, module in unloaded.items():
+        parent, _, child = name.rpartition(".")
+        # `from package import module` would find the old module in a package that stays.
+        holder = sys.modules.get(parent)
+        if holder is not None and vars(holder).get(child) is module:
+            delattr(holder, child)
+    return unloaded
 
 
-def needs_restart(before: Snapshot, after: Snapshot) -> bool:
-    """Return whether a host has to restart to serve a snapshot: its plugins or what they use changed."""
-    return _plugin_state(before) != _plugin_state(after)
+def _restore(unloaded: Mapping[str, ModuleType]) -> None:
+    """Undo `_unload`."""
+    sys.modules.update(unloaded)
+    for name, module in unloaded.items():
+        parent, _, child = name.rpartition(".")
+        if parent in sys.modules:
+            setattr(sys.modules[parent], child, module)
 
 
-def _plugin_state(snapshot: Snapshot) -> tuple[Any, ...]:
+def needs_restart(before: Snapshot, after: Snapshot, unchanged: Collection[str] = ()) -> bool:
+    """Return whether a host has to restart to serve a snapshot: its plugins or what they use changed.
+
+    `unchanged` are distributions whose plugins use nothing of what changed in the plugins' own packages.
+    """
+    return _plugin_state(before, unchanged) != _plugin_state(after, unchanged)
+
+
+def _plugin_state(snapshot: Snapshot, unchanged: Collection[str]) -> tuple[Any, ...]:
     wire = snapshot.wire
+    plugins = [
+        {**plugin, "distribution": {**plugin["distribution"], "contentHash": None}}
+        if plugin["distribution"]["name"] in unchanged
+        else plugin
+        for plugin in wire["plugins"]
+    ]
     frozen = {each["name"]: each for each in snapshot.distributions}
     owners = {plugin["distribution"]["name"] for plugin in wire["plugins"]}
     used = owners | {name for owner in owners for name in frozen.get(owner, {}).get("dependencies", ())}
-    return wire["plugins"], wire["policies"], {name: frozen.get(name) for name in sorted(used)}
+    return plugins, wire["policies"], {name: frozen.get(name) for name in sorted(used)}
 
 
 def _import(handler: str) -> Handler | str:

@@ -93,6 +93,7 @@ class _DevelopmentLoop:
             worker,
             result,
             self._watch(result, settings_file),
+            deployment.settings.registry,
             say=self._say,
         )
         return self._reloader

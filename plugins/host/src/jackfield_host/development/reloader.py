@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +13,7 @@ from jackfield.contract.snapshot import Snapshot, SnapshotError
 from jackfield.registry.registry import RegistryError, needs_restart
 from jackfield.settings import SettingsError
 
+from jackfield_host.development.plugin_modules import PluginModules, plugin_modules
 from jackfield_host.development.source_watch import SourceChanges, SourceWatch
 from jackfield_host.development.status import DevelopmentStatus
 
@@ -34,10 +35,14 @@ class Reloader:
         worker: BuildWorker,
         first: WorkerResult,
         watch: SourceWatch,
+        registry: Path,
         *,
         say: Callable[[str], None],
     ) -> None:
-        """`first` is the build that the host starts with; `say` prints a line for the developer."""
+        """`first` is the build that the host starts with; `say` prints a line for the developer.
+
+        Create it before the host imports plugins, so that a file saved in between counts as changed.
+        """
         shown = [each for each in first.findings if each["severity"] != "note"]
         self.status = DevelopmentStatus(shown, watch.accept_listings)
         self.restart_requested = False
@@ -47,6 +52,7 @@ class Reloader:
         self._tool_folders = [Path(folder) for folder in first.tool_folders]
         self._watch = watch
         self._watched = len(first.folders)
+        self._plugin_modules = plugin_modules(Snapshot.load(registry))
 
     async def run(self, host: Host, stop: Callable[[], None]) -> None:
         """Watch and reload until cancelled; `stop` drains the host for a restart."""
@@ -112,10 +118,12 @@ class Reloader:
             await self._report(result, message)
             return
         try:
-            if needs_restart(before, Snapshot.load(path)):
-                self._restart(f"{_names(changes)}: plugins are loaded only at startup")
+            after = Snapshot.load(path)
+            now = await asyncio.to_thread(plugin_modules, after)
+            if reason := self._restart_reason(before, after, now, changes):
+                self._restart(reason)
                 return
-            runtime.reload()
+            runtime.reload({name for each in self._plugin_modules.values() for name in each.modules})
             tools = _changed_tools(before, runtime.registry.snapshot())
             await sessions.adopt_registry(tools)
         except (RegistryError, SnapshotError, SettingsError) as error:
@@ -132,6 +140,21 @@ class Reloader:
             f"{listed or _names(changes)}: registry {result.version} in {seconds:.1f} s{going_on}",
             tools,
         )
+
+    def _restart_reason(
+        self, before: Snapshot, after: Snapshot, now: Mapping[str, PluginModules], changes: SourceChanges
+    ) -> str | None:
+        """Return why the host has to restart; None if it need not."""
+        for owner, found in now.items():
+            started = self._plugin_modules.get(owner)
+            # A save may be built before it is noticed, so the changes may not name it.
+            if started is not None and (files := started.changed(found)):
+                reason = found.unclear or f"the plugin of {owner} uses it"
+                return f"{_names(SourceChanges(files))}: {reason}; plugins are loaded only at startup"
+        # The others are the same, whatever else changed in their packages.
+        if needs_restart(before, after, self._plugin_modules.keys() & now.keys()):
+            return f"{_names(changes)}: plugins are loaded only at startup"
+        return None
 
     async def _reload_prompts(self, host: Host) -> None:
         try:

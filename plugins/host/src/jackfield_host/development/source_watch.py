@@ -111,7 +111,7 @@ class SourceWatch:
 
     def _is_source(self, path: Path) -> bool:
         return any(
-            path.is_relative_to(folder) and not _is_temporary(path.relative_to(folder))
+            path.is_relative_to(folder) and not is_temporary(path.relative_to(folder))
             for folder in self._folders
         )
 
@@ -128,7 +128,7 @@ class SourceWatch:
                     sources=paths & self._modules,
                     settings=self._settings_file in paths,
                     prompts=any(
-                        path.parent == self._prompts and not _is_temporary(Path(path.name)) for path in paths
+                        path.parent == self._prompts and not is_temporary(Path(path.name)) for path in paths
                     ),
                     projects=paths & self._projects,
                     installed=any(
@@ -155,7 +155,7 @@ async def _changes(folders: list[Path], *, recursive: bool) -> AsyncIterator[set
         yield {Path(path) for change, path in changes if not recursive or ignored(Change(change), path)}
 
 
-def _is_temporary(path: Path) -> bool:
+def is_temporary(path: Path) -> bool:
     """Return whether a path below a watched folder is hidden, a backup or an unfinished file."""
     return path.name.endswith(TEMPORARY) or any(part.startswith(".") for part in path.parts)
 
