@@ -81,10 +81,10 @@ def test_an_answer_that_says_what_was_not_done_is_marked_and_the_mark_survives_a
         said = page.locator(".message.assistant")
         for _ in range(2):
             wrong, right = said.nth(0), said.nth(1)
-            await expect(wrong.get_by_text("said, not done")).to_be_visible()
+            await expect(wrong.get_by_text("unbacked claim")).to_be_visible()
             await expect(wrong).to_contain_text("book_room was not called.")
             await expect(right).to_contain_text("Sorry, nothing was booked.")
-            await expect(right.get_by_text("said, not done")).to_have_count(0)
+            await expect(right.get_by_text("unbacked claim")).to_have_count(0)
             await page.reload()
 
     browse(deployment, steps, script)
@@ -112,7 +112,7 @@ def test_an_answer_is_rendered_and_its_citation_opens_the_record(deployment: Dep
         await expect(said).to_contain_text("<script>")
         card = page.locator(".tool")
         await expect(card).to_contain_text("done")
-        await expect(card).to_contain_text("of 800 ms")
+        await expect(card).to_contain_text("800 ms)")
         await card.locator("summary").click()
         await expect(card.get_by_label("Arguments")).to_contain_text('"query": "book the photo room"')
         await expect(card.get_by_label("Result")).to_contain_text(found["id"])
@@ -206,7 +206,7 @@ def test_a_declined_call_is_not_run(deployment: Deployment) -> None:
         await console.send("Book the photo room")
         card = console.page.get_by_role("group", name="Confirmation")
         await card.get_by_role("button", name="Decline").click()
-        await expect(card).to_contain_text("You declined this call. Nothing was run.")
+        await expect(card).to_contain_text("You declined this call. It was not run.")
         await expect(console.page.get_by_text("Then not.")).to_be_visible()
         await expect(console.page.locator(".tool")).to_contain_text("declined")
 
@@ -220,7 +220,7 @@ def test_a_confirmation_counts_down_and_expires(deployment: Deployment) -> None:
         card = console.page.get_by_role("group", name="Confirmation")
         await expect(card).to_contain_text("Expires in 0:0")
         for _ in range(2):
-            await expect(card).to_contain_text("The confirmation has expired.")
+            await expect(card).to_contain_text("This confirmation request has expired.")
             await expect(card.get_by_role("button")).to_have_count(0)
             await expect(console.page.locator(".tool .tag")).to_have_text("expired")
             await expect(console.page.get_by_test_id("state")).to_have_text("ready")
@@ -280,7 +280,7 @@ def test_a_late_decision_closes_the_card_and_says_why(deployment: Deployment) ->
         await expect(card).to_contain_text("Expires in 10:00")
         await asyncio.sleep(1)  # The host's own expiry; there is no event for it.
         await card.get_by_role("button", name="Approve").click()
-        await expect(card).to_contain_text("The confirmation has expired. Nothing was run.")
+        await expect(card).to_contain_text("This confirmation request has expired. The tool was not run.")
         await expect(card.get_by_role("button")).to_have_count(0)
         await expect(page.locator(".tool")).to_contain_text("Expired: the call was not confirmed in time")
         await expect(page.get_by_text("Then not.")).to_be_visible()
@@ -321,7 +321,7 @@ def test_a_call_declined_in_another_window_closes_its_card(deployment: Deploymen
             headers={"Jackfield-Session": sessions[-1]},
         )
         await card.get_by_role("button", name="Approve").click()
-        await expect(card).to_contain_text("The user has already declined this call; it was not run.")
+        await expect(card).to_contain_text("This call has already been declined; it was not run.")
         await expect(card.get_by_role("button")).to_have_count(0)
 
     browse(deployment, steps, books)
@@ -366,9 +366,9 @@ def test_a_call_in_doubt_is_shown_until_an_operator_settles_it(deployment: Deplo
         doubts = operations.get_by_role("region", name="Calls in doubt")
         await expect(doubts).to_contain_text("book_room")
         await expect(doubts.get_by_label("Arguments of book_room")).to_contain_text(name)
-        await doubts.get_by_role("button", name="It ran").click()
-        await operations.get_by_role("button", name="Record: it ran").click()
-        await expect(operations.get_by_text("book_room is settled: it ran.")).to_be_visible()
+        await doubts.get_by_role("button", name="Record as run").click()
+        await operations.get_by_role("dialog").get_by_role("button", name="Record as run").click()
+        await expect(operations.get_by_text("The call to book_room was recorded as run.")).to_be_visible()
         await expect(doubts).to_be_hidden()
         await expect(tool.locator(".tag")).to_have_text("done")
 
@@ -421,7 +421,7 @@ def test_a_tool_shows_its_progress_and_can_be_cancelled(deployment: Deployment) 
         await console.check_accessibility()
         await card.get_by_role("button", name="Cancel").click()
         await expect(card).to_contain_text("failed")
-        shown = card.get_by_label("Partial output; the call ended before it had a result")
+        shown = card.get_by_label("Partial output; the call ended without returning a result")
         await expect(shown).to_have_text("5 on shelf 1, 7 on shelf 2")
         await expect(page.get_by_text("Then I stop.")).to_be_visible()
         await expect(page.get_by_test_id("state")).to_have_text("ready")
@@ -503,7 +503,7 @@ def test_a_window_above_the_session_limit_says_so_once_and_connects_later(deploy
         await second.goto(f"{deployment.address}/#/chat")
         said = second.get_by_text("You have too many sessions")
         await expect(said).to_contain_text("Close another console window")
-        await expect(second.get_by_test_id("state")).to_have_text("waiting for a free session")
+        await expect(second.get_by_test_id("state")).to_have_text("waiting for another session to end")
         await expect(second.get_by_label("Message")).to_be_disabled()
         before = len(tries)
         async with second.expect_websocket():

@@ -64,9 +64,9 @@ def test_conversations_are_found_continued_renamed_and_deleted(deployment: Deplo
                 await page.get_by_role("button", name="Trace").last.click()
                 trace = page.get_by_role("region", name="Trace")
                 await expect(trace.locator("[data-kind=tool] code")).to_have_text(["book_room", "book_room"])
-                await expect(trace).to_contain_text("book_room is waiting for your decision")
+                await expect(trace).to_contain_text("book_room: waiting for your decision")
                 await expect(trace).to_contain_text("confirmation: pending")
-                await expect(trace).to_contain_text("The model thinks")
+                await expect(trace).to_contain_text("Model thinking")
                 await console.check_accessibility()
                 await page.reload()
 

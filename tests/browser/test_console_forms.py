@@ -140,7 +140,7 @@ def test_a_dismissed_form_collapses_and_nothing_is_run(deployment: Deployment) -
         page, card = console.page, form(console)
         await console.send(ASK)
         await card.get_by_role("button", name="Dismiss").click()
-        await expect(card).to_contain_text("This form was closed. Nothing was run.")
+        await expect(card).to_contain_text("This form was closed. The tool was not run.")
         await expect(field(card, "room")).to_have_count(0)
         await console.check_accessibility()
         await page.reload()

@@ -52,7 +52,9 @@ def test_a_user_approves_the_call_of_an_mcp_client_on_its_card(
                 await expect(card).to_contain_text("Book the the red room on 2026-03-01?")
                 await console.check_accessibility()
                 await card.get_by_role("button", name="Approve").click()
-                await expect(card).to_contain_text("You approved this call. It runs once.")
+                await expect(card).to_contain_text(
+                    "You approved this call. The approval applies to this call"
+                )
                 done = await client.call_tool("book_room", ROOM, meta=meta)
                 assert done.structured_content == {"room": "the red room", "reference": "R-17"}
                 await page.reload()

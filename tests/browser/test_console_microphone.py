@@ -28,7 +28,7 @@ def test_a_call_uses_the_microphone_that_the_user_allows_and_chooses(deployment:
             await console.open()
             page = console.page
             await expect(page.get_by_test_id("state")).to_have_text("ready")
-            await page.get_by_role("button", name="Start a call", exact=True).click()
+            await page.get_by_role("button", name="Start a voice call", exact=True).click()
             await expect(page.get_by_role("group", name="Call")).to_be_visible()
             await page.wait_for_function("window.wishes.length > 0")
             (wishes,) = await page.evaluate("window.wishes")
@@ -50,10 +50,10 @@ def test_a_call_uses_the_microphone_that_the_user_allows_and_chooses(deployment:
             # If the browser blocks the microphone, the page says how to allow it, and does not start a call.
             await page.evaluate("navigator.permissions.query = async () => ({ state: 'denied' })")
             await page.get_by_role("button", name="Hang up").click()
-            await page.get_by_role("button", name="Start a call", exact=True).click()
+            await page.get_by_role("button", name="Start a voice call", exact=True).click()
             dialog = page.get_by_role("dialog", name="Microphone")
             await expect(dialog).to_contain_text("The microphone is blocked")
-            await expect(dialog).to_contain_text("set the microphone to Allow")
+            await expect(dialog).to_contain_text("set Microphone to Allow")
             await console.check_accessibility()
             await dialog.get_by_role("button", name="Close").click()
             await expect(page.get_by_role("group", name="Call")).to_be_hidden()

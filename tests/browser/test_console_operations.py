@@ -184,7 +184,7 @@ def test_the_audit_can_be_filtered(deployment: Deployment) -> None:
             await rows.get_by_role("button", name="Only session").click()
             assert len(await audit.get_by_role("textbox", name="Session").input_value()) == 32
             await audit.get_by_label("Outcome").select_option("failed")
-            await expect(audit).to_contain_text("No matching calls.")
+            await expect(audit).to_contain_text("No matching entries.")
 
     run_with_chromium(main())
 
@@ -206,7 +206,7 @@ def test_calls_in_doubt_are_settled_after_a_confirmation(deployment: Deployment)
         async with open_console(deployment) as console:
             page, address = console.page, console.deployment.address
             await console.open("operations")
-            await expect(section(console, "Audit")).to_contain_text("No matching calls.")
+            await expect(section(console, "Audit")).to_contain_text("No matching entries.")
             doubts = section(console, "Calls in doubt")
             await expect(doubts).to_have_count(0)
 
@@ -222,23 +222,23 @@ def test_calls_in_doubt_are_settled_after_a_confirmation(deployment: Deployment)
             await console.check_accessibility()
 
             # One click records nothing.
-            await items.nth(1).get_by_role("button", name="It did not run").click()
+            await items.nth(1).get_by_role("button", name="Record as not run").click()
             dialog = page.get_by_role("dialog")
-            await expect(dialog).to_contain_text("Record that book_room did not run?")
+            await expect(dialog).to_contain_text("Record the call to book_room as not run?")
             await expect(dialog.get_by_label("Arguments of book_room")).to_contain_text("xxx")
             await console.check_accessibility()
             await dialog.get_by_role("button", name="Cancel").click()
             await expect(dialog).to_be_hidden()
             assert len((await (await page.request.get(f"{address}/calls")).json())["calls"]) == 2
-            await items.nth(1).get_by_role("button", name="It did not run").click()
-            await dialog.get_by_role("button", name="Record: it did not run").click()
-            await expect(page.get_by_text("book_room is settled: it did not run.")).to_be_visible()
+            await items.nth(1).get_by_role("button", name="Record as not run").click()
+            await dialog.get_by_role("button", name="Record as not run").click()
+            await expect(page.get_by_text("The call to book_room was recorded as not run.")).to_be_visible()
             await expect(items).to_have_count(1)
 
             # Another operator was faster.
-            await items.first.get_by_role("button", name="It ran").click()
+            await items.first.get_by_role("button", name="Record as run").click()
             await page.request.post(f"{address}/calls/settle", data={"key": first, "ran": False})
-            await dialog.get_by_role("button", name="Record: it ran").click()
+            await dialog.get_by_role("button", name="Record as run").click()
             await expect(page.get_by_text("Another operator may have settled it.")).to_be_visible()
             await expect(doubts).to_have_count(0)
             assert "404" in console.problems.pop(), "the browser notes that the call is not in doubt any more"

@@ -60,7 +60,7 @@ def call(deployment: Deployment, steps: Steps, *scripts: Script, **options: Any)
 
 async def start_call(console: Console) -> None:
     """Start a call; access to the microphone is already granted, so no dialog appears."""
-    await console.page.get_by_role("button", name="Start a call", exact=True).click()
+    await console.page.get_by_role("button", name="Start a voice call", exact=True).click()
     await expect(console.page.get_by_role("group", name="Call")).to_be_visible()
 
 
@@ -407,7 +407,7 @@ def test_a_call_without_a_microphone_says_what_to_do(deployment: Deployment) -> 
         async with asyncio.timeout(300), open_console(deployment, _silent) as console:
             await console.open()
             await expect(console.page.get_by_test_id("state")).to_have_text("ready")
-            await console.page.get_by_role("button", name="Start a call", exact=True).click()
+            await console.page.get_by_role("button", name="Start a voice call", exact=True).click()
             dialog = console.page.get_by_role("dialog", name="Microphone")
             await expect(dialog).to_contain_text("your browser will ask")
             await console.check_accessibility()

@@ -122,7 +122,7 @@ async def _read_markdown(request: Request) -> str | Response:
     """Return the Markdown in the body of a request, or the response for an invalid body."""
     media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if media_type != "application/json":
-        return _error(415, "not_json", "The body has to be JSON: Content-Type: application/json.")
+        return _error(415, "not_json", "The body must be JSON: send Content-Type: application/json.")
     try:
         async with asyncio.timeout(BODY_SECONDS):
             content = await request.body()
@@ -138,7 +138,7 @@ async def _read_markdown(request: Request) -> str | Response:
     markdown = body.get("markdown")
     if set(body) != {"markdown"} or not isinstance(markdown, str) or len(markdown) > MAX_CHARACTERS:
         expected = f"a string of at most {MAX_CHARACTERS} characters"
-        return _error(400, "invalid", f"The body has one member, `markdown`: {expected}.")
+        return _error(400, "invalid", f"The body must have exactly one member, `markdown`: {expected}.")
     return markdown
 
 

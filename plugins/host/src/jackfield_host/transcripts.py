@@ -86,7 +86,7 @@ _OUTCOMES = {
 def _marks(line: Line) -> str:
     """Return the marks after a message."""
     unbacked = [f"{claim['tool']} {claim['state']}" for claim in line.get("unbackedClaims", ())]
-    said = f" [said, not done: {', '.join(unbacked)}]" if unbacked else ""
+    said = f" [unbacked claim: {', '.join(unbacked)}]" if unbacked else ""
     return (" [interrupted]" if line.get("interrupted") else "") + said
 
 

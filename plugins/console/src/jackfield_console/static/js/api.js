@@ -84,7 +84,7 @@ export class Api extends EventTarget {
     const details = body?.error?.message ? body.error : {
       ...body?.error,
       message: `The server responded with status ${response.status}, without an explanation.`,
-      suggestion: "Try again in a moment. If that does not help, see the log of the host, or of the proxy in front of it.",
+      suggestion: "Try again in a moment. If that does not help, check the log of the host or of the proxy in front of it.",
     };
     const error = new ApiError(response.status, { code: `http_${response.status}`, ...details });
     // A failed tool call has a result besides the error.

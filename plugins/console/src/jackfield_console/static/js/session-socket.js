@@ -17,8 +17,8 @@ const CLOSE_TEXTS = {
   [CLOSE_CODES.invalidMessage]: "The page and the host use different protocol versions. Reload the page.",
   [CLOSE_CODES.banned]: "You are temporarily banned.",
   [CLOSE_CODES.replaced]: "The session is open in another window.",
-  [CLOSE_CODES.expiredToken]: "Your token has expired.",
-  [CLOSE_CODES.conversationsOff]: "Conversations are off, because this host has no model provider.",
+  [CLOSE_CODES.expiredToken]: "Your access token has expired. Sign in with a new one.",
+  [CLOSE_CODES.conversationsOff]: "Conversations are off because this host has no model provider.",
 };
 
 /**

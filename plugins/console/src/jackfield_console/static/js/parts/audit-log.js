@@ -2,7 +2,7 @@
 
 import { element, replace } from "../dom.js";
 import { decisionList } from "./policies.js";
-import { formatDuration } from "./format.js";
+import { CLAIM_STATES, formatDuration } from "./format.js";
 
 const NUMBERS = new Set(["Duration", "Turn"]);
 
@@ -29,7 +29,7 @@ export class AuditLog {
     const labels = { tool: "Tool", session: "Session", ok: "Outcome" };
     const headers = ["Time", "Tool", "Outcome", "Duration", "User", "Session", "Turn", "Policies"];
     this.root = element("section", { class: "card stack", "aria-labelledby": "audit-title" },
-      element("h2", { id: "audit-title" }, "Audit"),
+      element("h2", { id: "audit-title" }, "Audit log"),
       element("form", { class: "row filters", on: { submit: (event) => { event.preventDefault(); refresh(); } } },
         Object.entries(this.#filters).map(([name, control]) =>
           element("div", { class: "filter" }, element("label", { for: control.id }, labels[name]), control)),
@@ -52,8 +52,8 @@ export class AuditLog {
       this.refresh({ forced: true });
     })));
     this.#note.textContent = lines.length
-      ? `Latest ${lines.length === 1 ? "call" : `${lines.length} calls`}${complete ? "" : "; older calls are not shown"}.`
-      : "No matching calls.";
+      ? (complete ? `${entries(lines.length)}.` : `Latest ${entries(lines.length)}; older entries are not shown.`)
+      : "No matching entries.";
   }
 
   /** Tools that the filter suggests. */
@@ -66,27 +66,33 @@ export class AuditLog {
 
 const CONFIRMATION_REQUIRED = "CONFIRMATION_REQUIRED";
 
+function entries(number) {
+  return `${number} ${number === 1 ? "entry" : "entries"}`;
+}
+
 const SHADOW_TEXTS = {
-  same: "same answer", different: "different answer", failed: "only the shadow failed", timed_out: "the shadow timed out",
-  served_failed: "only the tool failed", both_failed: "both failed", skipped: "not run, because too many shadows were running",
+  same: "same result", different: "different result", failed: "only the shadow failed", timed_out: "the shadow timed out",
+  served_failed: "only the tool failed", both_failed: "both failed", skipped: "skipped because too many shadows were running",
 };
 
 function row(line, selectSession) {
   const time = new Date(line.time).toLocaleTimeString();
   if (line.event === "dropped") {
-    return element("tr", {}, element("td", {}, time), element("td", { colspan: "7" }, `${line.lines} audit lines are missing here.`));
+    return element("tr", {}, element("td", {}, time), element("td", { colspan: "7" },
+      `${entries(line.lines)} ${line.lines === 1 ? "was" : "were"} dropped before being written to the audit log.`));
   }
   if (line.event === "claim") {
+    const outcome = line.state === "no_call" ? "the tool was not called" : `the call ${CLAIM_STATES[line.state] ?? line.state}`;
     return element("tr", {}, element("td", {}, time), element("td", {}, element("code", {}, line.tool)),
-      element("td", {}, element("span", { class: "tag warn" }, "said, not done")),
-      element("td", { colspan: "5" }, `The assistant claimed “${line.says}”. User: ${line.user ?? "anonymous"}. State of the call: ${line.state.replaceAll("_", " ")}.`));
+      element("td", {}, element("span", { class: "tag warn" }, "unbacked claim")),
+      element("td", { colspan: "5" }, `The assistant claimed “${line.says}”, but ${outcome}. User: ${line.user ?? "anonymous"}.`));
   }
   if (line.event === "shadow") {
     const text = `Shadow ${line.variant} in experiment ${line.experiment}: ${SHADOW_TEXTS[line.outcome] ?? line.outcome}.`;
     return element("tr", {}, element("td", {}, time), element("td", {}, element("code", {}, line.tool)), element("td", { colspan: "6" }, text));
   }
   const tone = line.ok ? "good" : line.error === CONFIRMATION_REQUIRED ? "warn" : "bad";
-  const outcome = element("span", { class: `tag ${tone}` }, line.ok ? "ok" : line.error);
+  const outcome = element("span", { class: `tag ${tone}` }, line.ok ? "succeeded" : line.error);
   const interventions = Object.values(line.decisions).filter((each) => each !== "pass" && each !== "not reached");
   return element("tr", {},
     element("td", {}, time), element("td", {}, element("code", {}, line.tool)),

@@ -77,15 +77,15 @@ export async function explainMicrophone(provider) {
   return ask([
     element("h2", {}, "Your microphone"),
     element("p", {}, "To start the call, your browser will ask whether this page may use your microphone."),
-    element("p", {}, `During the call, your speech is sent to this host, which passes it on to ${provider}. `,
-      "The host keeps a transcript, not the audio."),
+    element("p", {}, `During the call, your speech is sent to the model provider${provider ? ` (${provider})` : ""}. `,
+      "The host keeps a transcript, but not the audio."),
   ], [["no", "Not now"], ["yes", "Use the microphone"]]);
 }
 
 const BLOCKED = [
   element("h2", {}, "The microphone is blocked"),
   element("p", {}, "Your browser does not let this page use the microphone, and it will not ask again."),
-  element("p", {}, "To allow it, open the site settings next to the address of this page, set the microphone to Allow, ",
+  element("p", {}, "To allow it, open the site settings in the address bar, set Microphone to Allow, ",
     "and start the call again. If that does not help, check your system's privacy settings."),
 ];
 

@@ -25,11 +25,11 @@ export class Composer {
     });
     this.#send = element("button", { class: "primary icon", "aria-label": "Send", title: "Send (Enter)" }, icon("send"));
     this.stopButton = element("button", {
-      type: "button", class: "icon", "aria-label": "Stop the answer", title: "Stop the answer", hidden: true,
+      type: "button", class: "icon", "aria-label": "Stop generating", title: "Stop generating", hidden: true,
       on: { click: stop },
     }, icon("stop"));
     this.callButton = element("button", {
-      type: "button", class: "icon", "aria-label": "Start a call", title: "Start a voice call", on: { click: call },
+      type: "button", class: "icon", "aria-label": "Start a voice call", title: "Start a voice call", on: { click: call },
     }, icon("microphone"));
     const form = element("form", {
       class: "composer",

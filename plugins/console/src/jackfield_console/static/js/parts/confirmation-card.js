@@ -6,12 +6,12 @@ import { formatValue } from "./format.js";
 
 /** How a card is closed and what follows the decision in its text, by the state of its call. */
 const OUTCOMES = {
-  declined: ["declined", ". Nothing was run."],
+  declined: ["declined", ". It was not run."],
   in_doubt: ["approved", ". It may or may not have taken effect."],
-  never_run: ["approved", ", but the host stopped before it took effect."],
+  never_run: ["approved", ", but the host stopped before the call took effect."],
 };
 
-const APPROVED = ["approved", ". It runs once."];
+const APPROVED = ["approved", ". The approval applies to this call only."];
 
 /** One confirmation; only a click calls `decide`. */
 export class ConfirmationCard {
@@ -43,14 +43,14 @@ export class ConfirmationCard {
   settle(approved) {
     this.#awaitingHost = false;
     this.#end(approved ? "approved" : "declined",
-      approved ? "You approved this call. It runs once." : "You declined this call. Nothing was run.");
+      approved ? "You approved this call. The approval applies to this call only." : "You declined this call. It was not run.");
   }
 
   /** The call has an outcome. A decision that the user made here stays visible. */
   conclude(state) {
     if (this.state === "approved" || this.state === "declined") return;
     if (state === "expired") {
-      this.#end("expired", "The confirmation has expired. Nothing was run. Ask again if you still want it.");
+      this.#end("expired", "This confirmation request has expired. The tool was not run. Ask again if you still want it to run.");
       return;
     }
     const [decision, rest] = OUTCOMES[state] ?? APPROVED;
@@ -77,7 +77,7 @@ export class ConfirmationCard {
   #send(approve) {
     if (this.state !== "open") return;
     if (!this.#decide(approve)) {
-      this.#footer.append(element("p", { class: "hint", role: "status" }, "Your decision was not sent because there is no connection. Try again when you are reconnected."));
+      this.#footer.append(element("p", { class: "hint", role: "status" }, "Your decision was not sent because there is no connection. Try again when the connection is restored."));
       return;
     }
     this.state = "sent";
@@ -90,7 +90,7 @@ export class ConfirmationCard {
   #expire() {
     if (this.state === "open") {
       // Another window may have approved it in time; only the host knows whether it ran.
-      this.#end("expired", "The confirmation has expired. Ask again if you still want it.");
+      this.#end("expired", "This confirmation request has expired. Ask again if you still want the tool to run.");
     }
   }
 

@@ -15,7 +15,7 @@ export class ConnectionBanner {
   /** The host has no free session: shown once, however often the socket retries. */
   showFull(message, retry) {
     if (this.#kind === "full") return;
-    const advice = "Close another console window, or wait: this one connects as soon as a session is free.";
+    const advice = "Close another console window, or wait: this one connects automatically when another session ends.";
     this.#show("full", `${message} ${advice}`, "Try now", retry);
   }
 

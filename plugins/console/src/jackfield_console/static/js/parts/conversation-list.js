@@ -66,7 +66,7 @@ export class ConversationList {
     replace(this.#list, conversations.map((each) => this.#item(each)));
     this.#list.querySelector(`[data-session="${focused}"] .open`)?.focus();
     this.#note.textContent = conversations.length
-      ? (complete ? "" : `Only the latest ${conversations.length} are shown.`)
+      ? (complete ? "" : "Older conversations are not shown.")
       : (search ? "No conversation contains these words." : "Your conversations will appear here. They are kept for seven days.");
   }
 
@@ -149,9 +149,9 @@ function confirmDeletion(title) {
     const dialog = element("dialog", { "aria-label": "Delete the conversation" },
       element("form", { method: "dialog", class: "stack" },
         element("h2", {}, "Delete the conversation?"),
-        element("p", {}, `“${title}” and its transcript will be deleted. The effects of its tool calls are not undone.`),
+        element("p", {}, `“${title}” and its transcript will be deleted. The effects of its tool calls will not be undone.`),
         element("div", { class: "row end" },
-          element("button", { value: "no" }, "Keep it"),
+          element("button", { value: "no" }, "Cancel"),
           element("button", { value: "yes", class: "danger" }, "Delete"))));
     dialog.addEventListener("close", () => {
       dialog.remove();

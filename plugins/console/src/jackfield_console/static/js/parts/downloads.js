@@ -116,7 +116,7 @@ class DownloadCard {
     if (download.state !== this.state || download.state === "failed") {
       this.state = download.state;
       this.root.setAttribute("role", "group");
-      this.root.setAttribute("aria-label", `Downloading ${download.label}`);
+      this.root.setAttribute("aria-label", `Download of ${download.label}`);
       replace(this.root, this.#content(download));
     }
     if (this.state === "running") this.#showProgress(download);
@@ -133,7 +133,7 @@ class DownloadCard {
       this.#bar = element("progress", { max: sizeBytes, "aria-label": `Downloading ${label}` });
       this.#progressText = element("span", { class: "progress-text" });
       return [
-        element("p", { role: "status" }, `Downloading ${label}. You can leave this page; the download continues.`),
+        element("p", { role: "status" }, `Downloading ${label}. You can leave this page; the download will continue.`),
         element("div", { class: "progress" }, this.#bar, this.#progressText),
       ];
     }

@@ -40,7 +40,7 @@ export class EmptyState {
     const texts = ["What can you do?", ...forTools].slice(0, 4);
     replace(this.root,
       element("h1", {}, "What can I do for you?"),
-      element("p", { class: "lead" }, "Type a question, or press the microphone to talk. For example:"),
+      element("p", { class: "lead" }, "Type a question, or press the microphone button to talk. For example:"),
       element("ul", { class: "suggestions" }, texts.map((text) =>
         element("li", {}, element("button", { type: "button", on: { click: () => this.#send(text) } }, text)))),
       providerReason && this.#providerCard(provider, providerReason, providerHints),
@@ -52,12 +52,12 @@ export class EmptyState {
   showOff(choice, tools) {
     replace(this.root,
       element("h1", {}, "Conversations are off"),
-      element("p", { class: "lead" }, "This host has no model provider, so no model can answer here. ",
-        element("a", { href: "#/registry" }, tools === 1 ? "Its tool can be called" : `Its ${tools} tools can be called`),
-        " in the registry view and over HTTP."),
+      element("p", { class: "lead" }, "This host has no model provider.",
+        tools > 0 && [` You can still call its ${tools === 1 ? "tool" : `${tools} tools`} in the `,
+          element("a", { href: "#/registry" }, "registry view"), " or over HTTP."]),
       choice && element("section", { class: "card provider", "aria-label": "Provider", data: { testid: "provider" } },
         element("p", {}, "Reason: ", withCode(choice.reason), "."),
-        element("p", { class: "hint" }, "To turn conversations on, do one of the following and restart the host:"),
+        element("p", { class: "hint" }, "To turn on conversations, do one of the following, then restart the host:"),
         element("ul", { class: "hint" }, choice.hints.map((text) => element("li", {}, withCode(text))))),
       choice && howToAdd(this.#api));
   }
@@ -68,7 +68,7 @@ export class EmptyState {
     return element("section", { class: "card provider", "aria-label": "Provider", data: { testid: "provider" } },
       element("p", {}, element("strong", {}, `Provider: ${provider}`), " (", withCode(reason), ")"),
       hints.length > 0 && [
-        element("p", { class: "hint" }, "For better answers, do one of the following and restart the host:"),
+        element("p", { class: "hint" }, "For better answers, do one of the following, then restart the host:"),
         element("ul", { class: "hint" }, this.#hints.map(({ item }) => item)),
       ],
       this.downloads);
@@ -109,10 +109,10 @@ function addSteps({ enter, install }) {
   const steps = [
     ["In a terminal, activate this host's environment", enter.join("\n")],
     ["Install a published tool", `${install} NAME`],
-    ["Or write your own, and install it from its folder", `jackfield new-tool my_tool\n${install} -e my-tool`],
+    ["Or write your own tool, and install it from its folder", `jackfield new-tool my_tool\n${install} -e my-tool`],
     ["Build the registry", "jackfield build"],
-    ["Stop the host, then start it again in this terminal; conversations resume", "jackfield serve"],
-    ["While you develop a tool, use this command instead: it builds and serves every change", "jackfield dev"],
+    ["Stop the host, then start it again in this terminal; conversations will resume", "jackfield serve"],
+    ["While you develop a tool, replace the last two steps with this command. It rebuilds the registry and reloads the tools after every change.", "jackfield dev"],
   ];
   return element("ol", { class: "steps" }, steps.map(([title, commands]) =>
     element("li", {}, element("p", {}, title), element("pre", { tabindex: "0", "aria-label": title }, commands))));

@@ -40,7 +40,7 @@ function experiment(each) {
   const by = each.abortedBy ? `Aborted by the guard on host ${each.abortedBy.host} because of arm ${each.abortedBy.arm}: ` : "";
   return element("article", { class: "stack", "aria-label": each.name },
     element("div", { class: "row" }, element("h3", {}, each.name), element("span", { class: `tag ${TONES[each.state]}` }, state),
-      element("code", {}, each.tool), element("span", { class: "hint" }, each.shadow ? "shadow" : `by ${each.by}`)),
+      element("code", {}, each.tool), element("span", { class: "hint" }, each.shadow ? "shadow" : `assigned by ${each.by}`)),
     each.reason ? element("p", {}, `${by}${each.reason}`) : null,
     element("div", { class: "scroll", tabindex: "0" }, element("table", {},
       element("thead", {}, element("tr", {}, COLUMNS.map((text) => element("th", { scope: "col" }, text)))),

@@ -15,6 +15,8 @@ export class FormCard {
 
   #form;
   #values;
+  /** Who asks the question; undefined for the arguments of a tool. */
+  #askedBy;
   #card;
   #fields;
   #hint = element("span", { class: "hint" }, "Please complete this form");
@@ -23,6 +25,7 @@ export class FormCard {
 
   constructor({ tool, description, parameters, values, askedBy }, { submit, dismiss }) {
     this.#values = values;
+    this.#askedBy = askedBy;
     if (askedBy) this.#hint.textContent = `A question from ${askedBy}, which will receive your answer`;
     this.#form = new SchemaForm(parameters, values, { fold: !askedBy });
     const sendButton = element("button", { class: "primary" }, "Send");
@@ -56,7 +59,7 @@ export class FormCard {
     this.#values = values ?? this.#values;
     // The user's message that follows has the values too.
     if (submitted) this.#end("submitted", "You submitted this form.", facts(this.#values));
-    else this.#end("dismissed", "This form was closed. Nothing was run.");
+    else this.#end("dismissed", this.#askedBy ? "This form was closed without an answer." : "This form was closed. The tool was not run.");
   }
 
   /** The host did not accept the form: values with faults can be corrected, a closed form says why. */
@@ -84,7 +87,7 @@ export class FormCard {
   #dismiss(dismiss) {
     if (this.state !== "open") return;
     // The form stays open until the host confirms: the message may be lost with the connection.
-    this.#status.textContent = dismiss() ? "Closing …" : "The form was not closed because there is no connection. Try again when you are reconnected.";
+    this.#status.textContent = dismiss() ? "Closing …" : "The form was not closed because there is no connection. Try again when the connection is restored.";
   }
 
   #setState(state) {

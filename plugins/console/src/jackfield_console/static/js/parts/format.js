@@ -11,7 +11,7 @@ export const STATE_LABELS = {
   waiting: "waiting for you",
   reconnecting: "reconnecting",
   terminated: "ended",
-  full: "waiting for a free session",
+  full: "waiting for another session to end",
   banned: "banned",
   off: "off",
 };
@@ -26,18 +26,25 @@ export const OUTCOME_TEXTS = {
   expired: "Expired: the call was not confirmed in time, so it was not run.",
   in_doubt: "In doubt: the call may or may not have taken effect.",
   never_run: "Not run: the host stopped before the call took effect.",
-  unknown: "Unknown: the host's store is unavailable.",
+  unknown: "Outcome unknown: the host cannot reach its store. Check again when the store is available.",
+};
+
+/** What became of the call that should have done what the assistant claims, after "the call"; without a call: `no_call`. */
+export const CLAIM_STATES = {
+  waiting: "is waiting for approval", running: "is still running", failed: "failed", declined: "was declined",
+  expired: "was not approved in time", never_run: "did not run", in_doubt: "may or may not have taken effect",
+  unknown: "has an unknown outcome",
 };
 
 /** Explains why a voice call could not start, and what the user can do. */
 export function explainCallError(error) {
   const texts = {
-    NotAllowedError: ["The browser denied access to the microphone.", "Allow it in the browser's settings for this page, then try again."],
+    NotAllowedError: ["The browser denied access to the microphone.", "Allow access in the browser's settings for this page, then try again."],
     NotFoundError: ["No microphone was found.", "Connect one, then try again."],
     NotReadableError: ["The microphone is in use by another program.", "Close that program, then try again."],
   };
-  if (!navigator.mediaDevices) return ["The microphone needs a secure connection.", "Open this page over https, or on localhost."];
-  return texts[error.name] ?? ["The call could not start.", error.message ?? ""];
+  if (!navigator.mediaDevices) return ["The microphone requires a secure connection.", "Open this page over HTTPS or on localhost."];
+  return texts[error.name] ?? ["The call could not be started.", error.message ?? ""];
 }
 
 /** Formats a value: text as it is, everything else as indented JSON. */

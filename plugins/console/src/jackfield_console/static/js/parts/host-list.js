@@ -22,7 +22,7 @@ export class HostList {
 
   async refresh() {
     const { host, hosts, sums } = await this.#api.get("hosts");
-    this.#sums.textContent = `${formatCount(sums.hosts, "host")}, ${formatCount(sums.sessions, "session")}, ${rate(sums.callsPerSecond)} calls per second`;
+    this.#sums.textContent = `${formatCount(sums.hosts, "host")}, ${formatCount(sums.sessions, "session")}, ${callRate(sums.callsPerSecond)}`;
     replace(this.#rows, hosts.map((each) => hostRow(each, each.name === host)));
   }
 }
@@ -30,7 +30,7 @@ export class HostList {
 /** A row; the figures of a host that no longer reports are those of its last report. */
 function hostRow(host, own) {
   return element("tr", {},
-    element("td", {}, element("code", {}, host.name), own ? " (this page)" : null),
+    element("td", {}, element("code", {}, host.name), own ? " (serves this page)" : null),
     element("td", {}, stateTag(host)),
     element("td", { class: "number" }, host.sessions),
     element("td", { class: "number" }, rate(host.callsPerSecond)),
@@ -40,6 +40,10 @@ function hostRow(host, own) {
 function stateTag(host) {
   if (host.silent) return element("span", { class: "tag bad" }, "not reporting; figures out of date");
   return element("span", { class: `tag ${host.draining ? "warn" : "good"}` }, host.draining ? "draining" : "serving");
+}
+
+function callRate(value) {
+  return value === null ? "call rate unknown" : `${rate(value)} ${value === 1 ? "call" : "calls"} per second`;
 }
 
 function rate(value) {

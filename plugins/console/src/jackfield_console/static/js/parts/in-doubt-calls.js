@@ -4,13 +4,10 @@ import { ApiError } from "../api.js";
 import { element, replace } from "../dom.js";
 import { formatJson, formatTime } from "./format.js";
 
-const EXPLANATION = "The host stopped while these calls were running, so they may or may not have taken effect. They will "
-  + "not be run again automatically. Find out what happened, for example in the system that the tool writes to, and record it here.";
+const EXPLANATION = "A call is in doubt if its host stopped while the call was running. Such a call may or may not have taken effect, and "
+  + "it will not be run again automatically. Find out what happened, for example in the system that the tool writes to, and record it here.";
 
-const OUTCOMES = {
-  true: { button: "It ran", question: "ran", result: "it ran" },
-  false: { button: "It did not run", question: "did not run", result: "it did not run" },
-};
+const OUTCOMES = { true: "run", false: "not run" };
 
 /** The list of calls in doubt; hidden while there are none. */
 export class InDoubtCalls {
@@ -50,18 +47,17 @@ export class InDoubtCalls {
       callArguments(call),
       element("div", { class: "row" }, [true, false].map((ran) =>
         element("button", { type: "button", class: "small", on: { click: () => this.#confirm(call, ran) } },
-          OUTCOMES[ran].button))));
+          `Record as ${OUTCOMES[ran]}`))));
   }
 
   /** Asks for confirmation, because the record is final. */
   #confirm(call, ran) {
-    const { button, question } = OUTCOMES[ran];
     const record = element("button", { type: "button", class: "primary", on: { click: () => this.#settle(call, ran, record) } },
-      `Record: ${button.toLowerCase()}`);
+      `Record as ${OUTCOMES[ran]}`);
     replace(this.#dialog, element("div", { class: "stack" },
-      element("h2", { id: "settle-title" }, "Record that ", element("code", {}, call.tool), ` ${question}?`),
+      element("h2", { id: "settle-title" }, "Record the call to ", element("code", {}, call.tool), ` as ${OUTCOMES[ran]}?`),
       callArguments(call),
-      element("p", {}, "This becomes the call's outcome, and the assistant sees it too. "
+      element("p", {}, "This becomes the outcome of the call, which the assistant sees too. "
         + "The audit log records it under your name. You cannot change it later."),
       element("div", { class: "row end" },
         element("button", { type: "button", on: { click: () => this.#dialog.close() } }, "Cancel"), record)));
@@ -72,7 +68,7 @@ export class InDoubtCalls {
     button.disabled = true;
     try {
       await this.#api.post("calls/settle", { key: call.key, ran });
-      this.#showResult(element("span", {}, element("code", {}, call.tool), ` is settled: ${OUTCOMES[ran].result}.`));
+      this.#showResult(element("span", {}, "The call to ", element("code", {}, call.tool), ` was recorded as ${OUTCOMES[ran]}.`));
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;
       this.#showResult(element("span", {}, element("code", {}, call.tool), `: ${error.message}`));

@@ -5,7 +5,7 @@ import { element, replace } from "../dom.js";
 import { formatCount } from "./format.js";
 
 const TONES = { connected: "good", connecting: "warn", disconnected: "bad", unused: "warn" };
-const ACCEPT = "Accept the change and rebuild";
+const ACCEPT = "Accept all changes and rebuild";
 
 /** The servers by name; on a development host with a button that accepts what they changed. */
 export class McpServers {
@@ -40,15 +40,17 @@ export class McpServers {
         element("span", { class: `tag ${TONES[server.state] ?? ""}` }, server.state), " ",
         element("span", { class: "hint" }, [server.address ?? "not in the settings", formatCount(server.tools.length, "frozen tool"),
           server.reason].filter(Boolean).join(", "))),
-      withheld.length ? [changes(withheld), this.#advice()] : null,
+      withheld.length ? [changes(withheld), this.#advice(withheld.length)] : null,
       server.unfrozen.length
-        ? element("p", { class: "hint" }, `Not in the registry: ${server.unfrozen.join(", ")}`) : null);
+        ? element("p", { class: "hint" }, `Offered by the server but not in the registry: ${server.unfrozen.join(", ")}. `
+          + "To add a tool, check that the settings allow it, then rebuild the registry.") : null);
   }
 
-  #advice() {
-    const accept = this.#development ? "rebuild here" : [element("code", {}, "jackfield build"), " and restart the host"];
-    return element("p", { class: "hint" }, "These tools are withheld. To accept a change, review it, ", this.#development ? "and " : "run ",
-      accept, ". To reject it, do nothing, or deny the tool in the settings.");
+  #advice(number) {
+    const accept = this.#development ? `select “${ACCEPT}”` : ["run ", element("code", {}, "jackfield build"), ", and restart the host"];
+    return element("p", { class: "hint" }, number === 1 ? "This tool is withheld." : "These tools are withheld.",
+      " To accept the changes, review them, ", this.#development ? "then " : "", accept,
+      ". To reject a change, do nothing, or deny the tool in the settings.");
   }
 
   /** Asks for confirmation, because models will read what the servers say. */
@@ -58,7 +60,7 @@ export class McpServers {
       element("h2", { id: "accept-title" }, "Accept the servers' changes?"),
       changes(changed),
       element("p", {}, "The build reads the tools of all servers again and freezes their current state. Models will then see the "
-        + "changed tools, and can call them if this host's policies allow it. Review the changes to the registry afterwards."),
+        + "changed tools, and will be able to call them if this host's policies allow it. Review the changes to the registry afterwards."),
       element("div", { class: "row end" },
         element("button", { type: "button", on: { click: () => this.#dialog.close() } }, "Cancel"), accept)));
     this.#dialog.showModal();
@@ -68,7 +70,7 @@ export class McpServers {
     button.disabled = true;
     try {
       await this.#api.post("development/listings", {});
-      this.#result.textContent = "The registry is being rebuilt; the outcome appears at the top of the page.";
+      this.#result.textContent = "The registry is being rebuilt; the outcome will appear at the top of the page.";
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;
       this.#result.textContent = error.message;

@@ -1,6 +1,7 @@
 // A message in the conversation: plain text while it arrives, rendered when it is complete.
 
 import { element, replace, showSanitised } from "../dom.js";
+import { CLAIM_STATES } from "./format.js";
 
 const SPEAKER_NAMES = { user: "You", assistant: "Assistant" };
 
@@ -103,16 +104,12 @@ export class MessageEntry {
   }
 }
 
-const CLAIM_STATES = {
-  no_call: "was not called", waiting: "is waiting for your approval", running: "is still running", failed: "failed",
-  declined: "was declined", expired: "was not approved in time", never_run: "did not run",
-  in_doubt: "may or may not have taken effect", unknown: "has an unknown outcome",
-};
-
 /** Marks something that the assistant says it did, although no call did it. */
 function unbackedClaim({ tool, text, state }) {
+  const name = element("code", {}, tool);
+  const outcome = state === "no_call" ? [name, " was not called."] : ["The call to ", name, ` ${CLAIM_STATES[state] ?? state}.`];
   return element("p", { class: "unbacked-claim", title: text },
-    element("span", { class: "tag warn" }, "said, not done"), " ", element("code", {}, tool), ` ${CLAIM_STATES[state] ?? state}.`);
+    element("span", { class: "tag warn" }, "unbacked claim"), " ", outcome);
 }
 
 function actionButton(label, act) {

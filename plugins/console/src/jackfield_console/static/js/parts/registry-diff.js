@@ -7,12 +7,12 @@ const TONES = { major: "bad", minor: "warn", patch: "" };
 /** Shows the changes; `from` is null if there is no other registry. */
 export function registryDiff(diff) {
   if (diff.from === null) {
-    return element("p", { class: "hint" }, "There is no previous registry to compare with. ",
-      element("code", {}, "jackfield build"), " keeps the current one when it writes a different registry.");
+    return element("p", { class: "hint" }, "There is no previous registry to compare with. When ",
+      element("code", {}, "jackfield build"), " replaces the registry with a different one, it keeps a copy of the old one.");
   }
   const explanation = diff.waiting
-    ? "A newer registry has been built. These changes take effect when the host restarts."
-    : "Changes in the last build.";
+    ? "A newer registry has been built. The changes take effect when the host restarts."
+    : "Changes since the previous registry.";
   return element("div", { class: "stack" },
     element("p", {}, element("code", {}, diff.from), " → ", element("code", {}, diff.to)),
     element("p", { class: "hint" }, explanation),

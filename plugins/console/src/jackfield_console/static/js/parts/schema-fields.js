@@ -223,7 +223,7 @@ export class JsonField extends Field {
     try {
       return JSON.parse(text);
     } catch (error) {
-      this.showFault(`This is not JSON: ${error.message}`);
+      this.showFault(`The value is not valid JSON: ${error.message}`);
       throw new InvalidValue(this.name);
     }
   }

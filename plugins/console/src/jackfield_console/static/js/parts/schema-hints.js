@@ -11,11 +11,15 @@ const LIMITS = {
   minLength: (n) => `at least ${characters(n)}`, maxLength: (n) => `at most ${characters(n)}`,
   minimum: (n) => `from ${n}`, maximum: (n) => `up to ${n}`, exclusiveMinimum: (n) => `more than ${n}`,
   exclusiveMaximum: (n) => `less than ${n}`, multipleOf: (n) => `a multiple of ${n}`, pattern: (p) => `matches ${p}`,
-  minItems: (n) => `at least ${n}`, maxItems: (n) => `at most ${n}`,
+  minItems: (n) => `at least ${items(n)}`, maxItems: (n) => `at most ${items(n)}`,
 };
 
 function characters(n) {
   return n === 1 ? "1 character" : `${n} characters`;
+}
+
+function items(n) {
+  return n === 1 ? "1 item" : `${n} items`;
 }
 
 /** Returns the hint below a field: its description, and the limits of its value. */

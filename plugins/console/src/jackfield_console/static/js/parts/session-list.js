@@ -23,10 +23,11 @@ export class SessionList {
 
   async refresh() {
     const { allUsers, complete, sessions } = await this.#api.get("sessions", { params: { limit: 50 } });
-    const scope = allUsers ? "All users" : "Your conversations";
-    const limit = complete ? "" : `, the latest ${sessions.length}`;
+    const shown = allUsers
+      ? `${complete ? "The" : `The latest ${sessions.length}`} conversations of all users.`
+      : `Your ${complete ? "" : `latest ${sessions.length} `}conversations.`;
     this.#note.textContent = sessions.length
-      ? `${scope}${limit}. Transcripts are kept for seven days.` : "There are no conversations yet. Start one in the Chat view.";
+      ? `${shown} Transcripts are kept for seven days.` : "There are no conversations yet. Start one in the chat view.";
     // Not updated while it has the focus: a rebuilt button would lose it.
     if (this.#rows.contains(document.activeElement)) return;
     replace(this.#rows, sessions.map((each) => this.#row(each)));

@@ -111,7 +111,7 @@ async function loadRecord(api, record) {
 
 function factsOf(record) {
   const shown = [
-    ["Id", record.id],
+    ["ID", record.id],
     ["Type", record.type],
     ["Source", record.source_type],
     ["Updated", record.last_updated?.slice(0, 10)],

@@ -15,8 +15,8 @@ export function askForToken(api, reason = "") {
     element("p", {}, reason || "This host requires an access token. Ask the operator for one."),
     element("label", { for: "token-input" }, "Token"),
     input,
-    element("p", { class: "hint" }, "An API key from ", element("code", {}, "jackfield key NAME"),
-      ", or a JSON Web Token. The console keeps it until you close this tab."),
+    element("p", { class: "hint" }, "The token is an API key from ", element("code", {}, "jackfield key NAME"),
+      " or a JSON Web Token. The console keeps it until you close this tab."),
     element("div", { class: "row end" },
       element("button", { type: "button", on: { click: () => open.close() } }, "Not now"),
       element("button", { class: "primary" }, "Sign in")));

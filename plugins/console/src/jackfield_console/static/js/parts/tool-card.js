@@ -7,17 +7,17 @@ import { formatDuration, formatJson, formatValue, OUTCOME_TEXTS } from "./format
 /** What the error types mean, and which policy rejected the call. */
 const ERROR_TEXTS = {
   VALIDATION: "The arguments were invalid; the model was told why.",
-  NOT_FOUND: "The tool does not exist.",
+  NOT_FOUND: "The tool is not available.",
   INTERNAL: "The tool failed.",
   MODE_RESTRICTED: "The mode policy rejected the call: the tool is not available in this mode.",
-  BUDGET_EXCEEDED: "The budget policy rejected the call: this turn has used up its calls.",
+  BUDGET_EXCEEDED: "The budget policy rejected the call: this turn has used up its budget.",
   CONFIRMATION_REQUIRED: "The call is waiting for your confirmation.",
   // Not "rejected": a call whose result is empty again has run.
-  LOOP_DETECTED: "The loop policy noticed a repetition; the model was told to stop.",
-  SESSION_INACTIVE: "The session that the tool needs has ended.",
-  SESSION_ACTIVE: "The session that the tool would start already exists.",
-  TRANSIENT: "The tool failed temporarily; try again later.",
-  PERMANENT: "The request cannot succeed.",
+  LOOP_DETECTED: "The loop policy detected identical calls or repeated empty results, and told the model to stop.",
+  SESSION_INACTIVE: "The session that the tool needs is not active.",
+  SESSION_ACTIVE: "The session that the tool would start is already active.",
+  TRANSIENT: "The tool failed temporarily. Try again later.",
+  PERMANENT: "The tool failed. Retrying the same request will not help.",
   CONFLICT: "The data has changed since it was read.",
   AUTH: "Access was denied.",
   RATE_LIMIT: "The tool was called too often.",
@@ -33,11 +33,11 @@ const STATES = {
   expired: ["expired", ""],
   in_doubt: ["in doubt", "warn"],
   never_run: ["not run", ""],
-  unknown: ["unknown", "warn"],
+  unknown: ["outcome unknown", "warn"],
 };
 
 /** What happens to a call in doubt. */
-const IN_DOUBT_HINT = "The host stopped while the call was running. It will not be run again automatically; an operator can find out what happened and record the outcome.";
+const IN_DOUBT_HINT = "The host stopped while the call was running. The call will not be run again automatically; an operator can find out what happened and record the outcome.";
 
 /** The state of a call, shown as a card in the conversation and as a row of the timeline. */
 export class Call extends EventTarget {
@@ -148,8 +148,8 @@ function heading(call) {
 
 function durationTag(call) {
   const over = call.budgetMs && call.durationMs > call.budgetMs;
-  const text = call.budgetMs ? `${formatDuration(call.durationMs)} of ${formatDuration(call.budgetMs)}` : formatDuration(call.durationMs);
-  return element("span", { class: over ? "duration over" : "duration" }, over ? `${text}, over budget` : text);
+  const budget = call.budgetMs ? ` (${over ? "over the " : ""}budget${over ? " of" : ":"} ${formatDuration(call.budgetMs)})` : "";
+  return element("span", { class: over ? "duration over" : "duration" }, formatDuration(call.durationMs) + budget);
 }
 
 function progress(call) {
@@ -164,9 +164,10 @@ function progress(call) {
 function partials(call) {
   if (!call.partials.length || call.result !== undefined) return null;
   const text = call.partials.map((each) => (typeof each === "string" ? each : formatValue(each))).join("\n");
-  const label = call.state === "running" ? "Result so far" : "Partial output; the call ended before it had a result";
+  const label = call.state === "running" ? "Result so far" : "Partial output; the call ended without returning a result";
   return element("div", { class: "partials" }, labelled(label, text),
-    call.partialsTruncated && element("p", { class: "hint" }, "There is more output; the result will include all of it."));
+    call.partialsTruncated && element("p", { class: "hint" }, call.state === "running"
+      ? "There is more output; the result will include all of it." : "There was more output, which is not shown."));
 }
 
 function problem(call) {

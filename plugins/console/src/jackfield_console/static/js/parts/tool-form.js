@@ -112,7 +112,7 @@ function headline({ ok, error, meta }, ms, budget) {
   const isWaiting = error?.type === "CONFIRMATION_REQUIRED";
   const tone = ok ? "good" : isWaiting || OUTCOME_TEXTS[meta.state] ? "warn" : "bad";
   const label = ok ? "Succeeded" : isWaiting ? "Waiting for your decision" : OUTCOME_TEXTS[meta.state] ?? `Failed: ${error.type}`;
-  const time = `${formatDuration(ms)} of ${formatDuration(budget)}`;
+  const time = `${formatDuration(ms)} (budget: ${formatDuration(budget)})`;
   return element("div", { class: "row headline" }, element("span", { class: `tag ${tone}`, role: "status" }, label),
     element("span", { class: ms > budget ? "tag warn" : "hint" }, time));
 }

@@ -5,7 +5,7 @@ import { decisionList } from "./policies.js";
 import { formatDuration } from "./format.js";
 
 /** What the model does in a state of the session. */
-const MODEL_STATES = { processing: "The model thinks", speaking: "The model answers" };
+const MODEL_STATES = { processing: "Model thinking", speaking: "Model responding" };
 
 const AUDIT_LINES = 200;
 
@@ -57,7 +57,7 @@ const HANDLERS = {
   tool_error(turn, event) {
     const waits = event.errorType === "CONFIRMATION_REQUIRED";
     endTool(turn, event, !waits);
-    if (waits) turn.spans.push({ kind: "wait", label: `${event.tool} is waiting for your decision`, callId: event.callId, from: event.at, to: null });
+    if (waits) turn.spans.push({ kind: "wait", label: `${event.tool}: waiting for your decision`, callId: event.callId, from: event.at, to: null });
     else end(open(turn, "wait", event.callId), event.at);
   },
   confirmation_settled(turn, event) {
@@ -113,7 +113,7 @@ function row({ kind, label, from, to, decisions, failed }, begin, until) {
   return element("li", { data: { kind: failed ? "failed" : kind } },
     element("div", { class: "row spread nowrap" },
       element(kind === "tool" ? "code" : "span", {}, label),
-      element("span", { class: "hint" }, to === null ? "since " : "", `${formatDuration(1000 * ((to ?? until) - from))}`,
+      element("span", { class: "hint" }, to === null ? "for " : "", `${formatDuration(1000 * ((to ?? until) - from))}`,
         element("span", { class: "visually-hidden" }, `, ${formatDuration(1000 * (from - begin))} after the message`))),
     bar, decisions && policies(decisions));
 }
@@ -122,7 +122,7 @@ function row({ kind, label, from, to, decisions, failed }, begin, until) {
 function policies(decisions) {
   const passed = Object.values(decisions).filter((each) => each === "pass").length;
   const others = Object.entries(decisions).filter(([, decision]) => decision !== "pass" && decision !== "not reached");
-  const summary = [`${passed} policies passed`, ...others.map(([policy, decision]) => `${policy}: ${decision}`)];
+  const summary = [`${passed} ${passed === 1 ? "policy" : "policies"} passed`, ...others.map(([policy, decision]) => `${policy}: ${decision}`)];
   return element("details", {}, element("summary", {}, summary.join(", ")), decisionList(decisions));
 }
 

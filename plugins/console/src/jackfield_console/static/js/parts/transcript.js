@@ -2,7 +2,7 @@
 
 import { ApiError, hostUrl } from "../api.js";
 import { element, replace } from "../dom.js";
-import { formatTime, formatValue, OUTCOME_TEXTS } from "./format.js";
+import { formatTime, formatValue } from "./format.js";
 
 const FORMATS = { markdown: ["Markdown", "md"], jsonl: ["JSON lines", "jsonl"] };
 
@@ -51,6 +51,13 @@ function showError(error, target) {
   target.textContent = error.message;
 }
 
+/** The outcomes of calls that did not simply fail, after the name of the tool. */
+const OUTCOMES = {
+  running: "is still running", declined: "was declined", expired: "was not approved in time",
+  in_doubt: "is in doubt: it may or may not have taken effect",
+  never_run: "was not run: the host stopped before the call took effect", unknown: "has an unknown outcome",
+};
+
 const EVENT_TEXTS = {
   tool_start: ({ tool, arguments: args }) => `called ${tool} ${args}`,
   tool_progress: ({ tool, message }) => `${tool}: ${message}`,
@@ -59,7 +66,7 @@ const EVENT_TEXTS = {
     if (errorType === "CONFIRMATION_REQUIRED") {
       return `${tool} ${expired ? "was not approved in time" : inDoubt ? "is in doubt" : "is waiting for approval"}`;
     }
-    return OUTCOME_TEXTS[state] ? `${tool}: ${OUTCOME_TEXTS[state]}` : `${tool} failed: ${message}`;
+    return `${tool} ${OUTCOMES[state] ?? `failed: ${message}`}`;
   },
   confirmation_required: ({ preview, expired, inDoubt }) =>
     `asked for approval: ${preview}${expired ? " (expired)" : inDoubt ? " (in doubt)" : ""}`,

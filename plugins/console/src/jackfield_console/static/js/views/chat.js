@@ -366,8 +366,7 @@ class ChatView {
 
   async #startCall(handover = null) {
     if (this.#call) return false;
-    const provider = this.#socket.session?.provider ?? "the provider";
-    if (!(await explainMicrophone(provider))) return false;
+    if (!(await explainMicrophone(this.#socket.session?.provider))) return false;
     const call = new VoiceCall(this.#api);
     this.#call = call;
     this.#callStartIndex = this.conversation.root.children.length;

@@ -24,7 +24,7 @@ const CHARTS = [
   ["Errors", "per minute", "errors", true],
   ["Rejections", "per minute", "refusals", true],
   ["Loops", "per minute", "loops", true],
-  ["Answer tokens", "per minute", "tokens", true],
+  ["Response tokens", "per minute", "tokens", true],
 ];
 
 /** Shows the view, and updates it while it is visible. */

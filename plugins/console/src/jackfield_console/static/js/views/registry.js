@@ -119,10 +119,10 @@ class RegistryView {
       section("Changes", changes),
       hasServers ? section("MCP servers", servers) : null,
       section("Policies",
-        element("p", { class: "hint" }, "Policies run in this order; any can reject the call."),
+        element("p", { class: "hint" }, "Policies run in this order; any of them can reject the call."),
         policyOrder(registry.chain)),
       section("Session prompt",
-        element("p", { class: "hint" }, "Estimated at four characters per token. If a guide is not in the prompt, the model receives it with the tool's first error."),
+        element("p", { class: "hint" }, "Token counts are estimates, based on four characters per token. If a guide is not in the prompt, the model receives it with the tool's first error."),
         table(["Mode", "Tokens", "Budget", "Declarations", "Guides in the prompt"], this.#prompts.map((prompt) =>
           [prompt.mode, count(prompt.tokens), count(prompt.budget), count(prompt.declarations), `${prompt.guides} of ${prompt.tools}`])),
         table(["Tool", "Declaration", "Summary", "Guide", "Guide in the prompt"],
@@ -163,7 +163,7 @@ class RegistryView {
     replace(this.#detail, back(), element("h1", {}, name),
       element("div", { class: "card problem stack", role: "status" },
         element("p", {}, element("strong", {}, "Withheld. "), `It ${this.#registry.withheld[name]}.`),
-        element("p", { class: "hint" }, "Models do not see it, and calls to it are rejected. ",
+        element("p", { class: "hint" }, "Models do not see this tool, and calls to it are rejected. ",
           "Install or configure what it needs, build the registry, and restart the host.")),
       tool ? facts({ Version: tool.version, Distribution: origin(tool) }) : null);
   }
@@ -216,15 +216,15 @@ function back() {
 }
 
 function tags(tool) {
-  const confirmation = { true: "needs confirmation", false: null, policy: "confirmation depends on policy" }[String(tool.requiresConfirmation)];
+  const confirmation = { true: "requires confirmation", false: null, policy: "confirmation depends on policies" }[String(tool.requiresConfirmation)];
   return element("div", { class: "row" },
     element("span", { class: "tag accent" }, tool.category),
-    element("span", { class: `tag ${tool.sideEffects === "writes" ? "warn" : ""}` }, tool.sideEffects === "none" ? "no side effects" : tool.sideEffects.replace("_", " ")),
+    element("span", { class: `tag ${tool.sideEffects === "writes" ? "warn" : ""}` }, tool.sideEffects === "none" ? "no side effects" : tool.sideEffects.replace("_", "-")),
     confirmation ? element("span", { class: "tag warn" }, confirmation) : null,
     tool.allowedModes.map((mode) => element("span", { class: "tag" }, mode)),
     element("span", { class: "tag" }, tool.idempotent ? "idempotent" : "not idempotent"),
     element("span", { class: "tag" }, `latency budget ${formatDuration(tool.latencyBudgetMs)}, timeout ${formatDuration(tool.timeoutMs)}`),
-    tool.requires.map((name) => element("span", { class: "tag" }, `needs ${name}`)),
+    tool.requires.map((name) => element("span", { class: "tag" }, `requires ${name}`)),
     tool.tokens ? element("span", { class: "hint" }, cost(tool.tokens)) : null,
     element("span", { class: "hint" }, `${tool.version}, from ${origin(tool)}`));
 }
@@ -263,7 +263,8 @@ function count(number) {
 }
 
 function cost(tokens) {
-  const where = tokens.guideInPrompt.length ? `in the ${tokens.guideInPrompt.join(" and ")} prompt` : "not in the prompt";
+  const modes = tokens.guideInPrompt;
+  const where = modes.length ? `in the ${modes.join(" and ")} ${modes.length === 1 ? "prompt" : "prompts"}` : "not in the prompt";
   return `declaration: ${count(tokens.declaration)} tokens; guide: ${count(tokens.guide)} tokens, ${where}`;
 }
 
