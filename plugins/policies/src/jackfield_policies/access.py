@@ -183,7 +183,7 @@ class BanPolicy:
         seconds = math.ceil(float(orjson.loads(kept)) - self._store.now())
         return fail(
             ErrorType.AUTH,
-            f"This user is banned for another {seconds} seconds.",
+            f"This user is banned for another {seconds} {'second' if seconds == 1 else 'seconds'}.",
             details={"retryAfterSeconds": seconds},
         )
 

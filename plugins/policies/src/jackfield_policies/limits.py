@@ -76,7 +76,8 @@ class RateLimitPolicy:
         call.end("rate_limits", "refused")
         return fail(
             ErrorType.RATE_LIMIT,
-            f"Rate limit reached: {call.tool.id} may be called {limit.calls} times in {window:g} seconds.",
+            f"Rate limit reached: {call.tool.id} may be called {_counted(limit.calls, 'time')} "
+            f"in {_counted(window, 'second')}.",
             suggestion="Tell the user to wait.",
             details={"retryAfterSeconds": math.ceil(window)},
         )
@@ -108,12 +109,15 @@ class BudgetPolicy(SyncPolicy):
         turn, retrieval = call.turn, call.tool.retrieves
         if calls and turn.calls >= calls:
             return _budget_exceeded(
-                call, f"Budget reached: a turn in a {call.session.mode} session may make {calls:g} calls."
+                call,
+                f"Budget reached: a turn in a {call.session.mode} session may make "
+                f"{_counted(calls, 'call')}.",
             )
         if retrieval and retrievals and turn.retrievals >= retrievals:
             return _budget_exceeded(
                 call,
-                f"Budget reached: a turn in a {call.session.mode} session may search {retrievals:g} times.",
+                f"Budget reached: a turn in a {call.session.mode} session may search "
+                f"{_counted(retrievals, 'time')}.",
             )
         turn.calls += 1
         turn.retrievals += retrieval
@@ -135,6 +139,10 @@ class BudgetPolicy(SyncPolicy):
             )
             call.meta["turnTime"] = {"spentMs": round(turn.tool_ms), "budgetMs": tool_ms}
         return response
+
+
+def _counted(number: float, noun: str) -> str:
+    return f"{number:g} {noun}" if number == 1 else f"{number:g} {noun}s"
 
 
 def _budget_exceeded(call: Call, message: str) -> ToolResponse:
@@ -179,7 +187,8 @@ class LoopPolicy(SyncPolicy):
             return response
         call.decide("loops", "found nothing again")
         return _loop_detected(
-            f"{tool_id} found nothing {found_nothing} times in this turn; there may be nothing to find.",
+            f"{tool_id} found nothing {_counted(found_nothing, 'time')} in this turn; "
+            "there may be nothing to find.",
             "Tell the user that nothing was found, or use a different tool.",
         )
 
