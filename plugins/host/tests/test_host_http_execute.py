@@ -310,9 +310,7 @@ def test_a_call_that_waits_for_confirmation_returns_the_confirmation(
         if approve:
             assert used.json()["envelope"] == decided.json()["envelope"] == repeated.json()["envelope"]
         else:
-            assert (
-                used.json()["error"]["message"] == "The user has already declined this call; it was not run."
-            )
+            assert used.json()["error"]["message"] == "This call has already been declined; it was not run."
             assert repeated.json()["envelope"]["meta"]["state"] == "declined"
         assert host_folder.effects("done a table") == approve
 

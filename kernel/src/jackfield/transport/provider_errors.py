@@ -31,7 +31,9 @@ PROVIDER_ERRORS: dict[str, ProviderErrorKind] = {
         "You can continue; the last turns are kept.",
     ),
     "going_away": ProviderErrorKind(
-        "The provider is about to close the connection, so the host is renewing it.", "renew", "Continue."
+        "The provider is about to close the connection, so the host is renewing it.",
+        "renew",
+        "You can continue.",
     ),
     "rate_limit_exceeded": ProviderErrorKind(
         "The provider's rate limit is reached.", "wait", "Wait; the request is retried in a few seconds."

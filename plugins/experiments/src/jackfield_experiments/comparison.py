@@ -72,7 +72,7 @@ class Difference(NamedTuple):
     @property
     def sentence(self) -> str:
         """What the figures say, in plain words."""
-        word = "more" if self.difference > 0 else "less"
+        word = "higher" if self.difference > 0 else "lower"
         size = f"{abs(self.difference):.1f} {self.unit} {word} than control"
         between = f"between {self.low:+.1f} and {self.high:+.1f}"
         if self.is_real:

@@ -85,7 +85,8 @@ class SessionRefused(Exception):  # noqa: N818 - a decision, not a fault
 
 def banned(seconds: float) -> SessionRefused:
     """Return the refusal for a user whose ban lasts this long."""
-    message = f"You are banned for another {round(seconds + 0.5)} seconds."
+    whole = round(seconds + 0.5)
+    message = f"You are banned for another {whole} {'second' if whole == 1 else 'seconds'}."
     return SessionRefused(BANNED, message, retry_after=seconds)
 
 

@@ -53,16 +53,16 @@ def decided_before(state: CallState) -> str:
     """Return why a decision had no effect."""
     match state:
         case CallState.DECLINED:
-            return "The user has already declined this call; it was not run."
+            return "This call has already been declined; it was not run."
         case CallState.EXPIRED:
             return "The confirmation expired before a decision arrived; the call was not run."
         case CallState.IN_DOUBT:
-            return "The user has already approved this call; it may or may not have taken effect."
+            return "This call has already been approved; it may or may not have taken effect."
         case CallState.RUNNING:
-            return "The user has already approved this call; it is running."
+            return "This call has already been approved; it is running."
         case CallState.UNKNOWN:
             return "The session store is unavailable, so the state of this call is unknown."
-    return "The user has already approved this call; its outcome is final."
+    return "This call has already been approved; its outcome is final."
 
 
 class LateOutcomes:

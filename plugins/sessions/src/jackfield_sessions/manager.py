@@ -468,7 +468,7 @@ class SessionManager:
         if session.repinned:
             self._notify_adopted(session, ())
         if pinned != self.runtime.registry.version:
-            text = f"This conversation started with tools that have since changed ({pinned})."
+            text = f"This conversation started with tools that have since changed (registry {pinned})."
             changed = Notification(
                 code="registry_changed", text=text, suggestion="It continues with the current tools."
             )

@@ -117,7 +117,7 @@ class Downloads:
             attempt.error = str(error)
             _log.warning("the download of %s failed: %s", download.label, error)
         except Exception as error:  # noqa: BLE001 - a plugin is third-party code
-            attempt.error = f"it failed with {type(error).__name__}; see the log of the host"
+            attempt.error = f"unexpected {type(error).__name__}; see the log of the host"
             _log.exception("the download of %s failed", download.label)
         finally:
             attempt.running = False
