@@ -99,7 +99,7 @@ class ChatView {
 
   #layout() {
     this.#scroller.append(this.empty.root, this.conversation.root);
-    return element("div", { class: "chat", on: { keydown: (event) => this.#closeList(event) } }, this.list.root,
+    return element("div", { class: "chat", on: { keydown: (pressed) => this.#closeList(pressed) } }, this.list.root,
       element("section", { class: "chat-main", "aria-label": "Chat" },
         element("div", { class: "chat-head" }, this.#listButton, this.#heading, this.#stateLabel, this.#models, this.#sessionInfo,
           element("div", { class: "row" }, this.#exportButton)),
@@ -193,8 +193,8 @@ class ChatView {
   }
 
   /** Closes the list that covers the chat. Escape in a field for a title only leaves the field. */
-  #closeList(event) {
-    if (event.key !== "Escape" || event.defaultPrevented || !this.root.classList.contains("list-open")) return;
+  #closeList({ key, defaultPrevented }) {
+    if (key !== "Escape" || defaultPrevented || !this.root.classList.contains("list-open")) return;
     this.#toggleList(false);
     this.#listButton.focus();
   }
