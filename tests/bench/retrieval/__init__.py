@@ -10,6 +10,6 @@ TABLES = (quality.QUALITY, quality.HELD_OUT, quality.WORTH, speed.SPEED, speed.L
 
 def run(report: Report, asked: RunOptions) -> None:
     """Measure quality once, because it does not vary, and speed in several rounds at each size."""
-    quality.run(report, asked)
+    quality.run(report)
     speed.run(report, asked)
     postgres.run(report, asked)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import multiprocessing
+import os
 import statistics
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import contextmanager
-from functools import cache
 from itertools import product
 from pathlib import Path
 from typing import NamedTuple
@@ -20,7 +22,7 @@ from jackfield_kb.vectors.index import VectorIndex
 from jackfield_kb.vectors.search import VectorReader
 from numpy.typing import NDArray
 
-from bench.report import Report, RunOptions, Table
+from bench.report import Report, Table
 from bench.retrieval import judged_collections
 from bench.retrieval.judged_collections import Collected, Question
 
@@ -52,67 +54,113 @@ GRID = tuple(product((0.01, 0.0125, 0.015, 0.0175, 0.02), ((0, 0.0), (2, 0.2), (
 """Weight of the words; number of records that move the query, and the weight of each."""
 
 EVERYTHING = Access.everything()
+CORES = len(os.sched_getaffinity(0))
 _DEPTH, _RANK = 100, 60
 """Rank fusion adds 1 / (60 + rank) over the best hundred of each search."""
 
 _RESAMPLES = 2_000
 _FOREIGN = 60
 
+Point = tuple[float, tuple[int, float]]
+
 
 class Measured(NamedTuple):
-    """A collection, its library, and nDCG@10 of each question by each way to search."""
+    """What was measured on a collection; lists of nDCG@10 are in the order of its questions."""
 
-    library: Library
-    collected: Collected
+    title: str
+    records: int
+    questions: int
     values: dict[str, list[float]]
+    """nDCG@10 by way to search."""
+    tried: dict[Point, list[float]]
+    """nDCG@10 by the values of the ranking."""
+    results: list[tuple[float, bool]]
+    """The score of each result and whether it is right, with questions of other collections too."""
 
 
-def run(report: Report, asked: RunOptions) -> None:
+def run(report: Report) -> None:
     if not judged_collections.DATA.is_dir():
         report.note(SECTION, "Quality left out: the judged collections are not available.")
         return
     if embedders.missing():
         report.note(SECTION, "Quality left out: the local embedding model is not installed.")
         return
-    names = judged_collections.NAMES if asked.full else judged_collections.SHORT
-    with tempfile.TemporaryDirectory() as folder:
-        measured = [_measured(Path(folder) / name, judged_collections.load(name)) for name in names]
-        try:
-            _alone_and_together(report, measured)
-            if asked.full:
-                _held_out(report, measured)
-                _worth_of_a_score(report, measured)
-        finally:
-            for each in measured:
-                each.library.close()
+    measured = _all_measured(judged_collections.NAMES)
+    _alone_and_together(report, measured)
+    _held_out(report, measured)
+    _worth_of_a_score(report, measured)
+
+
+def _all_measured(names: Sequence[str]) -> list[Measured]:
+    """Measure all collections on all cores, because nothing is timed here."""
+    with tempfile.TemporaryDirectory() as temporary:
+        folders = {name: Path(temporary) / name for name in names}
+        for name, folder in folders.items():
+            _embed(folder, judged_collections.load(name))
+        # In processes of their own, because searches hold the interpreter's lock.
+        with ProcessPoolExecutor(min(CORES, len(names)), multiprocessing.get_context("spawn")) as processes:
+            # The largest first, so that one core does not have to finish alone.
+            waiting = {
+                name: processes.submit(_measured, folders[name], name, names)
+                for name in sorted(names, key=judged_collections.size, reverse=True)
+            }
+            return [waiting[name].result() for name in names]
+
+
+def _embed(folder: Path, collected: Collected) -> None:
+    library = Library(folder, embedder=MODEL)
+    library.write([(None, collected.records)])
+    library.refresh()
+    library.close()
 
 
 class RememberingModel:
-    """The local model; a text is embedded once, because the grid asks every question many times."""
+    """The local model on all cores; a text is embedded once, because the grid asks every question often."""
 
     def __init__(self) -> None:
         self._inner = embedders.LocalModel()
         self.model = self._inner.model
-        self._vector = cache(lambda text: self._inner.embed([text])[0])
+        self._vectors: dict[str, NDArray[np.float32]] = {}
+        # The model runs outside of the interpreter's lock.
+        self._threads = ThreadPoolExecutor(CORES)
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return a row for each text."""
-        return np.array([self._vector(text) for text in texts], np.float32)
+        new = [text for text in dict.fromkeys(texts) if text not in self._vectors]
+        found = self._threads.map(lambda text: self._inner.embed([text])[0], new)
+        self._vectors.update(zip(new, found, strict=True))
+        return np.array([self._vectors[text] for text in texts], np.float32)
 
 
 MODEL = RememberingModel()
 
 
-def _measured(folder: Path, collected: Collected) -> Measured:
+def _measured(folder: Path, name: str, names: Sequence[str]) -> Measured:
+    """Measure an embedded collection; `names` are those of all collections."""
+    collected = judged_collections.load(name)
     library = Library(folder, embedder=MODEL)
-    library.write([(None, collected.records)])
-    library.refresh()
     by_words = Library(folder, embedder=None, notice=lambda line: None)
-    words, meaning = _words(by_words), _meaning(library, collected)
-    ways = {"words": words, "meaning": meaning, "ranks": _ranks(words, meaning), "both": _both(library)}
-    values = {name: _values(way, collected.questions) for name, way in ways.items()}
+    words, meaning, both = _words(by_words), _meaning(library, collected), _both(library)
+    ways = {"words": words, "meaning": meaning, "ranks": _ranks(words, meaning), "both": both}
+    values = {kind: _values(way, collected.questions) for kind, way in ways.items()}
     by_words.close()
-    return Measured(library, collected, values)
+    tried: dict[Point, list[float]] = {}
+    for point in GRID:
+        with _with(point):
+            tried[point] = _values(both, collected.questions)
+    results = [result for other in names for result in _results(library, collected, other)]
+    library.close()
+    sizes = len(collected.records), len(collected.questions)
+    return Measured(collected.title, *sizes, values, tried, results)
+
+
+def _results(library: Library, collected: Collected, name: str) -> Iterator[tuple[float, bool]]:
+    """Search for the questions of a collection; those of another one have no right answer here."""
+    own = name == collected.name
+    questions = collected.questions if own else judged_collections.load(name).questions[:_FOREIGN]
+    for question in questions:
+        found = library.search(question.text, access=EVERYTHING, limit=10, snippets=False)
+        yield from ((one.score, own and one.record.id in question.right) for one in found)
 
 
 def _values(search: Search, questions: list[Question]) -> list[float]:
@@ -159,18 +207,11 @@ def _ranks(*searches: Search) -> Search:
 
 def _alone_and_together(report: Report, measured: list[Measured]) -> None:
     rows = {
-        each.collected.title: [statistics.mean(each.values[way]) for way in ("words", "meaning", "both")]
+        each.title: [statistics.mean(each.values[way]) for way in ("words", "meaning", "both")]
         for each in measured
     }
-    sizes = [
-        f"{each.collected.title} has {len(each.collected.records):,} records and "
-        f"{len(each.collected.questions)} questions"
-        for each in measured
-    ]
+    sizes = [f"{each.title} has {each.records:,} records and {each.questions} questions" for each in measured]
     report.table(QUALITY, f"nDCG@10; {', '.join(sizes)}.", rows)
-
-
-Point = tuple[float, tuple[int, float]]
 
 
 @contextmanager
@@ -185,10 +226,7 @@ def _with(point: Point) -> Iterator[None]:
 
 def _held_out(report: Report, measured: list[Measured]) -> None:
     """Rank each collection with the values that are best on the others."""
-    tried: dict[Point, list[list[float]]] = {}
-    for point in GRID:
-        with _with(point):
-            tried[point] = [_values(_both(each.library), each.collected.questions) for each in measured]
+    tried = {point: [each.tried[point] for each in measured] for point in GRID}
     rows: dict[str, list[float]] = {}
     for place, each in enumerate(measured):
         point = max(tried, key=lambda point: _mean_without(tried[point], place))
@@ -197,7 +235,7 @@ def _held_out(report: Report, measured: list[Measured]) -> None:
             means[way] = statistics.mean(each.values[way])
         best = each.values[max(means, key=lambda way: means[way])]
         weight, (pulling, pull) = point
-        rows[f"{each.collected.title}: {weight:g}, {pulling}, {pull:g}"] = [
+        rows[f"{each.title}: {weight:g}, {pulling}, {pull:g}"] = [
             *means.values(),
             statistics.mean(values),
             *gain(np.array(values) - np.array(best)),
@@ -223,14 +261,8 @@ def gain(differences: NDArray[np.float64]) -> tuple[float, float, float]:
 
 
 def _worth_of_a_score(report: Report, measured: list[Measured]) -> None:
-    """Return the share of right results by score; questions of other collections have no answer."""
-    results: list[tuple[float, bool]] = []
-    for each in measured:
-        for other in measured:
-            own = other is each
-            for question in other.collected.questions[: None if own else _FOREIGN]:
-                found = each.library.search(question.text, access=EVERYTHING, limit=10, snippets=False)
-                results += [(one.score, own and one.record.id in question.right) for one in found]
+    """Return the share of right results by score."""
+    results = [result for each in measured for result in each.results]
     rows = {}
     for tenth in range(10):
         inside = [right for score, right in results if tenth / 10 <= score < (tenth + 1) / 10]
