@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -94,9 +95,19 @@ TOOLS = Table(
     "tools",
     {"calls to one (5 tools = 1)": ".2f", "calls spread over all": ".2f"},
 )
+SPREAD = Table(
+    "tools-plain",
+    "Scaling",
+    "tools",
+    {
+        "Jackfield, us": ".1f",
+        "plain calls with the same validators, us": ".1f",
+        "plain calls, us": ".1f",
+    },
+)
 TURNS = Table("turns", "Scaling", "turns", {"a call (turns 1 to 50 = 1)": ".2f"})
 LOADING = Table("loading", "Loading", "what", {"ms": ".1f"})
-TABLES = (*(size.table for size in SIZES.values()), WHERE, TOOLS, TURNS, LOADING)
+TABLES = (*(size.table for size in SIZES.values()), WHERE, TOOLS, SPREAD, TURNS, LOADING)
 
 TURNS_A_ROUND = 20
 FEWER_ROUNDS = 3
@@ -179,6 +190,19 @@ def many_tools(report: Report, rounds: int) -> None:
     fewest = taken[COUNTS[0]]
     rows = {str(count): [ratio(taken[count], fewest, way) for way in ("one", "spread")] for count in COUNTS}
     report.table(TOOLS, "CPU time of a call, by the number of installed tools.", rows)
+    rows = {
+        str(count): [_increase(taken[count], fewest, way) for way in ("spread", "validated", "handlers")]
+        for count in COUNTS[1:]
+    }
+    caption = (
+        f"What a call costs more than with {COUNTS[0]} tools if the calls are spread over all. A plain call "
+        "parses the arguments, awaits the tool's handler and encodes the result."
+    )
+    report.table(SPREAD, caption, rows)
+
+
+def _increase(figures: Sequence[Figures], fewest: Sequence[Figures], way: str) -> float:
+    return statistics.median(each[way] - few[way] for each, few in zip(figures, fewest, strict=True))
 
 
 def long_session(report: Report, rounds: int) -> None:
