@@ -117,19 +117,28 @@ LOADED = 200
 
 
 def run(report: Report, asked: RunOptions) -> None:
-    calls(report, asked.rounds)
-    where_it_goes(report, asked.rounds)
-    many_tools(report, asked.rounds)
-    long_session(report, asked.rounds)
-    loading(report, asked.rounds)
+    with tempfile.TemporaryDirectory() as name:
+        one = OneTool(Path(name), kb_tools.install(Path(name), 1))
+        calls(report, asked.rounds, one)
+        where_it_goes(report, asked.rounds, one)
+        many_tools(report, asked.rounds)
+        long_session(report, asked.rounds, one)
+        loading(report, asked.rounds)
 
 
-def calls(report: Report, rounds: int) -> None:
+class OneTool(NamedTuple):
+    """The folder in which `kb_search` is installed, and the environment in which it is found."""
+
+    folder: Path
+    environment: Mapping[str, str]
+
+
+def calls(report: Report, rounds: int, one: OneTool) -> None:
     present = [each for each in CONTESTANTS if installed(each.needs)]
     for variable, size in SIZES.items():
         measured = [each for each in present if variable == FIVE or not each.five_only]
         times = rounds if variable == FIVE else min(rounds, FEWER_ROUNDS)
-        taken = _taken(measured, variable, times)
+        taken = _taken(measured, variable, times, one)
         caption = (
             f"The tool returns {size.name}. CPU time in microseconds; {rounds_text(times)} of "
             f"{TURNS_A_ROUND} turns. The last column shows how many of {len(WRONG)} calls with wrong "
@@ -143,17 +152,17 @@ def calls(report: Report, rounds: int) -> None:
         report.note(SECTION, f"Not installed and left out: {', '.join(absent)}.")
 
 
-def _taken(measured: Sequence[Implementation], size: str, rounds: int) -> dict[str, list[Figures]]:
+def _taken(
+    measured: Sequence[Implementation], size: str, rounds: int, one: OneTool
+) -> dict[str, list[Figures]]:
     """Return the figures of each implementation's turns for one size of the result."""
     taken: dict[str, list[Figures]] = {each.module: [] for each in measured}
     modules = [f"implementations.{each.module}" for each in measured]
-    with tempfile.TemporaryDirectory() as name:
-        environment = {**kb_tools.install(Path(name), 1), SIZE_VARIABLE: size}
-        # A new process for every round: its memory layout makes a process faster or slower for its whole
-        # life.
-        for _ in range(rounds):
-            for module, figures in run_interleaved(modules, TURNS_A_ROUND, Path(name), environment).items():
-                taken[module.removeprefix("implementations.")] += figures
+    environment = {**one.environment, SIZE_VARIABLE: size}
+    # A new process for every round: its memory layout makes a process faster or slower for its whole life.
+    for _ in range(rounds):
+        for module, figures in run_interleaved(modules, TURNS_A_ROUND, one.folder, environment).items():
+            taken[module.removeprefix("implementations.")] += figures
     return taken
 
 
@@ -169,10 +178,8 @@ def _row(each: Implementation, taken: Mapping[str, list[Figures]]) -> Sequence[f
     )
 
 
-def where_it_goes(report: Report, rounds: int) -> None:
-    with tempfile.TemporaryDirectory() as name:
-        environment = kb_tools.install(Path(name), 1)
-        taken = [run_module("probes.call_breakdown", Path(name), environment) for _ in range(rounds)]
+def where_it_goes(report: Report, rounds: int, one: OneTool) -> None:
+    taken = [run_module("probes.call_breakdown", *one) for _ in range(rounds)]
     caption = "The cost of a policy is the time saved by switching it off."
     report.table(WHERE, caption, {part: (median(taken, part),) for part in taken[0]})
 
@@ -205,10 +212,8 @@ def _increase(figures: Sequence[Figures], fewest: Sequence[Figures], way: str) -
     return statistics.median(each[way] - few[way] for each, few in zip(figures, fewest, strict=True))
 
 
-def long_session(report: Report, rounds: int) -> None:
-    with tempfile.TemporaryDirectory() as name:
-        environment = kb_tools.install(Path(name), 1)
-        taken = [run_module("probes.long_session", Path(name), environment) for _ in range(rounds)]
+def long_session(report: Report, rounds: int, one: OneTool) -> None:
+    taken = [run_module("probes.long_session", *one) for _ in range(rounds)]
     first = next(iter(taken[0]))
     rows = {
         turns: [median([{"to first": each[turns] / each[first]} for each in taken], "to first")]

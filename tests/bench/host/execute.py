@@ -8,13 +8,16 @@ import json
 import statistics
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from bench.host.processes import Program, running
 from bench.report import Report, RunOptions, Table, rounds_text
+
+Result = TypeVar("Result")
 
 SECTION = "Calls over HTTP"
 EXECUTE = Table("execute", SECTION, "request", {"CPU, us": ".0f"})
@@ -63,6 +66,11 @@ class Caller:
         answer: dict[str, Any] = json.loads(content)
         return answer
 
+    def open_sessions(self, count: int) -> None:
+        """Let the host know this many more sessions."""
+        for _ in range(count):
+            self.call()
+
     def _request(self, headers: dict[str, str]) -> http.client.HTTPResponse:
         self._connection.request("POST", f"/execute/{TOOL}", self._body, headers)
         return self._connection.getresponse()
@@ -93,10 +101,8 @@ def run(report: Report, asked: RunOptions) -> None:
         tokens = {name: str(caller.call()["token"]) for name, caller in programs.items()}
         known = 1
         for count in SESSIONS:
-            while known < count:
-                for caller in programs.values():
-                    caller.call()
-                known += 1
+            at_once(Caller.open_sessions, programs.values(), [count - known] * len(programs))
+            known = count
             for _ in range(asked.rounds):
                 figures.setdefault("a bare Starlette endpoint", []).append(plain.cpu())
                 for name, caller in programs.items():
@@ -111,6 +117,7 @@ def run(report: Report, asked: RunOptions) -> None:
         f"{rounds_text(asked.rounds)} of {BLOCK} requests.",
         {name: (statistics.median(times),) for name, times in figures.items()},
     )
+    stores = list(EARLIER_CALLS)
     report.table(
         EXECUTE_MEMORY,
         "Growth of the host's memory over "
@@ -119,8 +126,14 @@ def run(report: Report, asked: RunOptions) -> None:
             for store, count in EARLIER_CALLS.items()
         )
         + ".",
-        {f"{store} store": retained(store) for store in EARLIER_CALLS},
+        dict(zip((f"{store} store" for store in stores), at_once(retained, stores), strict=True)),
     )
+
+
+def at_once(work: Callable[..., Result], *arguments: Iterable[Any]) -> list[Result]:
+    """Do some work for several hosts at the same time, because it is not timed."""
+    with ThreadPoolExecutor() as threads:
+        return list(threads.map(work, *arguments))
 
 
 def retained(store: str) -> tuple[float, float, float]:
