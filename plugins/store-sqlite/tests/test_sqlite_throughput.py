@@ -12,6 +12,7 @@ import apsw
 import pytest
 from jackfield.store import Claim, ClaimState
 from jackfield_store_sqlite import SqliteStore, schema, statements, writer
+from jackfield_store_sqlite.database import StoreConnection
 from jackfield_store_sqlite.writer import LOG_PAGES, Job, StoreWriter
 
 RUN = Claim(ClaimState.RUN)
@@ -67,6 +68,35 @@ def test_calls_that_only_read_do_not_flush_on_the_event_loop(path: Path, flushes
         await asyncio.gather(*(read_calls(store, 10_000 * number, 800) for number in range(4)))
         # The checkpoints of the writer thread flush.
         assert len(flushes) >= 3
+        assert threading.get_ident() not in flushes
+        await store.close()
+
+    asyncio.run(use())
+
+
+def test_a_call_during_a_checkpoint_does_not_flush_on_the_event_loop(
+    path: Path, flushes: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checkpoint = apsw.Connection.wal_checkpoint
+    moved: list[int] = []
+
+    async def use() -> None:
+        store = await SqliteStore.open(path)
+        loop = asyncio.get_running_loop()
+
+        def checkpoint_before_a_call(db: apsw.Connection, *, mode: int) -> tuple[int, int]:
+            result = checkpoint(db, mode=mode)
+            if mode == apsw.SQLITE_CHECKPOINT_PASSIVE and result[1] == result[0]:
+                # Everything is moved, so the next write could start a new log.
+                moved.append(result[1])
+                first = 10_000 * len(moved)
+                asyncio.run_coroutine_threadsafe(read_calls(store, first, 1), loop).result()
+            return result
+
+        monkeypatch.setattr(StoreConnection, "wal_checkpoint", checkpoint_before_a_call, raising=False)
+        flushes.clear()
+        await read_calls(store, 0, 3000)
+        assert moved
         assert threading.get_ident() not in flushes
         await store.close()
 

@@ -170,6 +170,18 @@ class StoreDatabase:
         finally:
             db.set_busy_handler(_BusyHandler(self._patience))
 
+    @contextmanager
+    def log_kept(self, patience: float) -> Iterator[None]:
+        """Keep the write-ahead log from starting again; `patience` is how long to wait for locks."""
+        db = StoreConnection(self.path, patience)
+        try:
+            # An open transaction that has read something needs the log.
+            db.execute("BEGIN")
+            db.execute("SELECT count(*) FROM sqlite_schema").fetchall()
+            yield
+        finally:
+            db.close(True)
+
     def read_log_pages(self, db: apsw.Connection) -> int:
         """Read the length of the write-ahead log, in pages.
 

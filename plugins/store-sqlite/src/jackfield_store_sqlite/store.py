@@ -156,12 +156,14 @@ class SqliteStore:
         if not self._ready:
             await self._make_ready()
         owner = self._owner
-        if not durable and (db := self._inline_connection(now := self.now())) is not None:
-            try:
-                made = statements.make_claim(db, now, key, fingerprint, owner, ttl, note, result)
-            except _INLINE_ERRORS:
-                pass
-            else:
+        if not durable:
+            with self._writer.inline_writes:
+                if (db := self._inline_connection(now := self.now())) is not None:
+                    try:
+                        made = statements.make_claim(db, now, key, fingerprint, owner, ttl, note, result)
+                    except _INLINE_ERRORS:
+                        db = None
+            if db is not None:
                 self._note_logged(db, _CLAIM_BYTES)
                 return made
         return await self._claim_in_transaction((key, fingerprint, owner, ttl, note, result), durable)
@@ -220,12 +222,14 @@ class SqliteStore:
         if not self._ready:
             await self._make_ready()
         owner = self._owner
-        if not durable and (db := self._inline_connection(now := self.now())) is not None:
-            try:
-                done = statements.complete_claim(db, now, key, result, owner, ttl)
-            except _INLINE_ERRORS:
-                pass
-            else:
+        if not durable:
+            with self._writer.inline_writes:
+                if (db := self._inline_connection(now := self.now())) is not None:
+                    try:
+                        done = statements.complete_claim(db, now, key, result, owner, ttl)
+                    except _INLINE_ERRORS:
+                        db = None
+            if db is not None:
                 self._note_logged(db, _CLAIM_BYTES + len(result))
                 if self._notifier.waiters:
                     self._notifier.notify([Topic(claim_version, key)])

@@ -74,6 +74,8 @@ class StoreWriter:
         """Number of committed transactions."""
         self.lease_window = _NO_LEASE
         """The times between which the lease is so recent that no other process considers this one dead."""
+        self.inline_writes = threading.Lock()
+        """Held for a write on an event loop, from the look at the lease until the write is done."""
         self.idle = True
         """True if an operation would get a transaction of its own; sometimes wrong for a moment."""
         self._database = database
@@ -234,31 +236,39 @@ class StoreWriter:
         if self._database.log_pages >= self._checkpoint_pages:
             # If the file cannot be written, the next operation reports that.
             with suppress(apsw.Error, OSError, StoreUnavailableError):
-                db = self._database.connection()
-                pages, moved = db.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
-                # Otherwise a reader is in the way, and the log cannot start again.
-                if moved == pages:
-                    self._restart_log(db)
+                self._checkpoint(self._database.connection())
             # A log that did not start again grows by as much before the next attempt.
             self._checkpoint_pages = LOG_PAGES + self._database.log_pages // LOG_PAGES * LOG_PAGES
         self._checkpoint_requested = False
 
-    def _restart_log(self, db: apsw.Connection) -> None:
-        """Move the pages that were written since the checkpoint began, and write to the new log."""
+    def _checkpoint(self, db: apsw.Connection) -> None:
         # The first write to a new log flushes it, which must not happen on the event loop. Without a lease,
-        # operations of the event loop wait for this thread.
-        lease_window, self.lease_window = self.lease_window, _NO_LEASE
+        # operations of the event loop wait for this thread. Once all pages are moved, any write would start
+        # a new log, so the old one is kept until then.
+        pages = self._database.read_log_pages(db)
+        with self._database.log_kept(_CHECKPOINT_PATIENCE):
+            _, moved = db.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
+            if moved < pages:
+                # A reader is in the way, and the log cannot start again.
+                return
+            with self.inline_writes:
+                lease_window, self.lease_window = self.lease_window, _NO_LEASE
+        if not self._restart_log(db):
+            self.lease_window = lease_window
+
+    def _restart_log(self, db: apsw.Connection) -> bool:
+        """Move the pages that were written since the checkpoint began, and write to the new log."""
         try:
             # Others cannot write in the meantime, but there are few pages left.
             with self._database.short_patience(_CHECKPOINT_PATIENCE):
                 pages, moved = db.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_FULL)
         except apsw.BusyError:
-            pages, moved = 1, 0
-        if moved == pages:
-            self._renewed = (None, 0.0)
-            self._commit([], renew=True)
-        else:
-            self.lease_window = lease_window
+            return False
+        if moved != pages:
+            return False
+        self._renewed = (None, 0.0)
+        self._commit([], renew=True)
+        return True
 
     def _refuse(self, jobs: Iterable[Job[Any]], error: Exception) -> None:
         """Fail the jobs; reconnect for the next ones unless the file was only busy."""
