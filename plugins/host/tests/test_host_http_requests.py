@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -441,5 +442,34 @@ def test_tools_and_registry_are_shown(host_folder: HostFolder) -> None:
         status = (await client.get("/status")).json()
         assert status["registry"] == registry["version"]
         assert (status["user"], status["browserCalls"], status["tools"]) == ("local", False, len(every))
+
+    run(host_folder, test)
+
+
+def test_a_connection_waits_longer_for_its_next_request_than_a_proxy(
+    host_folder: HostFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    request = b"GET /health/live HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
+
+    async def test(host: RunningHost, _: httpx.AsyncClient) -> None:
+        reader, writer = await asyncio.open_connection("127.0.0.1", host.port)
+
+        async def status() -> bytes:
+            writer.write(request)
+            head = await reader.readuntil(b"\r\n\r\n")
+            found = re.search(rb"content-length: (\d+)", head)
+            assert found
+            await reader.readexactly(int(found[1]))
+            return head.splitlines()[0]
+
+        assert await status() == b"HTTP/1.1 200 OK"
+        loop = asyncio.get_running_loop()
+        clock = loop.time
+        # nginx closes its connections after 60 seconds.
+        monkeypatch.setattr(loop, "time", lambda: clock() + 61)
+        for _iteration in range(5):
+            await asyncio.sleep(0)
+        assert await status() == b"HTTP/1.1 200 OK"
+        writer.close()
 
     run(host_folder, test)

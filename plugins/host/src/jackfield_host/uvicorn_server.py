@@ -36,6 +36,13 @@ UNACKNOWLEDGED_MS = 30_000
 
 MAX_PORT = 65535
 
+KEEP_ALIVE_SECONDS = 75
+"""How long a connection may wait for its next request.
+
+A request that arrives while the connection closes is lost, and only the client can know whether to repeat it.
+So clients and proxies should close first: many HTTP clients do so after 5 seconds, nginx after 60.
+"""
+
 CLOSE_SECONDS = 5
 """How long connections may take to close after the last session was released."""
 
@@ -187,6 +194,7 @@ def uvicorn_config(app: Any, options: HostSettings) -> uvicorn.Config:
         access_log=options.access_log,
         log_config=None,
         lifespan="on",
+        timeout_keep_alive=KEEP_ALIVE_SECONDS,
         timeout_graceful_shutdown=CLOSE_SECONDS,
     )
 
