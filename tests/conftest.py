@@ -9,6 +9,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 import tomllib
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -67,10 +68,15 @@ class Environment:
         file.write_text("".join(locked_requirements(members)))
         self.install("--require-hashes", "-r", str(file))
 
-    def install_members(self, *members: Path | str, editable: bool = False) -> None:
-        flags = ["-e"] if editable else []
-        arguments = [argument for member in members for argument in (*flags, str(member))]
-        self.install("--no-deps", "--no-build-isolation", *arguments)
+    def install_members(self, *members: Path, editable: bool = False) -> None:
+        if editable:
+            arguments = [argument for member in members for argument in ("-e", str(member))]
+            self.install("--no-deps", "--no-build-isolation", *arguments)
+            return
+        wheels = tempfile.mkdtemp(dir=self.folder)
+        # With the backend of the environment that runs the tests.
+        command = [sys.executable, str(ROOT / "tests" / "wheels.py"), wheels, *map(str, members)]
+        self.install("--no-deps", *_output(command).splitlines())
 
     def run(self, program: str, *arguments: str, check: bool = True) -> subprocess.CompletedProcess[str]:
         done = subprocess.run(
@@ -92,11 +98,15 @@ class Environment:
     def _uv(self, *arguments: str) -> None:
         uv = shutil.which("uv")
         assert uv, "these tests need uv, which `nox -s tests` brings"
-        done = subprocess.run(
-            [uv, *arguments], capture_output=True, text=True, check=False, env=clean_environ()
-        )
-        if done.returncode:
-            pytest.fail(f"uv {' '.join(arguments)}\n{done.stderr}")
+        _output([uv, *arguments])
+
+
+def _output(command: list[str]) -> str:
+    """Run a command that does not refer to the surrounding environment, and return its output."""
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=clean_environ())
+    if done.returncode:
+        pytest.fail(f"{' '.join(command)}\n{done.stderr}")
+    return done.stdout
 
 
 @pytest.fixture
