@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
+from collections.abc import Iterator
 
 import pytest
 
@@ -32,6 +34,18 @@ def _nested_runs_without_plugins() -> None:
     """Let the pytest that a test starts load no plugins of dependencies: importing them takes seconds."""
     # In a fixture, so that the workers of xdist, which start earlier, still have their plugins.
     os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """Keep the garbage collector from what every worker collects: thousands of tests, and all modules."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        # These objects live until the end of the run.
+        gc.freeze()
+        gc.enable()
 
 
 LONG = (

@@ -10,6 +10,7 @@ import ast
 import re
 import sys
 from collections.abc import Iterator
+from functools import cache
 from importlib.metadata import packages_distributions
 from pathlib import Path
 
@@ -24,16 +25,21 @@ from releases.members import LOCK, WorkspaceMember, members
 
 ALL = members()
 SIBLINGS = {each.name: each for each in ALL}
-OWNERS = {
-    **{package: set(map(canonicalize_name, names)) for package, names in packages_distributions().items()},
-    **{each.package: {canonicalize_name(each.name)} for each in ALL if each.has_code},
-}
-"""The distributions that install each import package."""
-
 every = pytest.mark.parametrize("member", ALL, ids=lambda member: member.folder.name)
 every_with_code = pytest.mark.parametrize(
     "member", [each for each in ALL if each.has_code], ids=lambda member: member.folder.name
 )
+
+
+@cache
+def owners() -> dict[str, set[str]]:
+    """Return the distributions that install each import package; finding them takes a second."""
+    return {
+        **{
+            package: set(map(canonicalize_name, names)) for package, names in packages_distributions().items()
+        },
+        **{each.package: {canonicalize_name(each.name)} for each in ALL if each.has_code},
+    }
 
 
 @every
@@ -116,7 +122,7 @@ def undeclared(folder: Path, declared: set[str]) -> Iterator[str]:
     own = {path.stem for path in folder.rglob("*.py")}
     for path in sorted(folder.rglob("*.py")):
         for name in sorted(imported(path)):
-            if name not in sys.stdlib_module_names | own and not OWNERS.get(name, declared) & declared:
+            if name not in sys.stdlib_module_names | own and not owners().get(name, declared) & declared:
                 yield f"{path.name} imports {name}"
 
 

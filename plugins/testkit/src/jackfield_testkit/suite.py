@@ -88,8 +88,7 @@ def require_override(cls: type[ContractTests], method: str, signature: str) -> N
 def _check_sealed(cls: type[ContractTests]) -> None:
     """Raise `TypeError` for a class that replaces a contract test or code that drives one."""
     for name in (name for part in _parts(cls.suite) for name in vars(part) if not name.startswith("__")):
-        original = inspect.getattr_static(cls.suite, name)
-        if name in cls.suite.overridable or inspect.getattr_static(cls, name, None) is original:
+        if name in cls.suite.overridable or _definition(cls, name) is _definition(cls.suite, name):
             continue
         if name.startswith("test_"):
             raise TypeError(
@@ -105,6 +104,14 @@ def _check_sealed(cls: type[ContractTests]) -> None:
             raise TypeError(
                 f"{cls.__name__} has {name}, and pytest ignores such a class; use an autouse fixture"
             )
+
+
+def _definition(cls: type, name: str) -> object:
+    """Return what a class or the first of its bases defines; pytest asks for every test of a suite."""
+    for part in cls.__mro__:
+        if name in part.__dict__:
+            return part.__dict__[name]
+    return None
 
 
 def _check_settings(cls: type[ContractTests]) -> None:
