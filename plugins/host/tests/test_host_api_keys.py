@@ -109,7 +109,8 @@ _DIGEST = "digest: expected sha256: and 64 hexadecimal digits, as `jackfield key
         ({"digest": "sha256:" + "0" * 64 + "\n", "user": "ada"}, _DIGEST),
         (
             {"digest": "sha256:" + "0" * 64},
-            "user: missing; expected a name of 1 to 128 printable characters without spaces around it",
+            "user: missing; expected a name of 1 to 128 printable characters without leading or trailing "
+            "spaces",
         ),
         (
             {"digest": "sha256:" + "0" * 64, "user": "ada", "role": ["x"]},

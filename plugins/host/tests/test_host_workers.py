@@ -51,7 +51,7 @@ class Workers(HostProcess):
         """Return the process of each worker that has served, by number."""
         return {
             int(number): int(pid)
-            for number, pid in re.findall(r"worker (\d+) serves \(process (\d+)", self.said)
+            for number, pid in re.findall(r"worker (\d+) is serving \(process (\d+)", self.said)
         }
 
     def worker_of(self, client_port: int) -> int:
@@ -165,7 +165,7 @@ def test_a_session_resumes_on_another_worker_after_its_worker_was_killed(host_fo
             assert host_folder.effects("done once") == 1
             # The parent replaces the worker, and the new one serves too.
             await wait_until(lambda: host.pids()[killed] != first[killed])
-            assert f"worker {killed} was killed by SIGKILL; it is restarted" in host.said
+            assert f"worker {killed} was killed by SIGKILL; restarting it" in host.said
             async with host.client_at(killed) as http:
                 assert (await http.get("/health")).status_code == 200
 
@@ -416,7 +416,7 @@ def test_the_host_gives_up_if_a_worker_dies_while_all_are_started(tmp_path: Path
     with parent(tmp_path, "if number == 2: sys.exit(7)\nserve_forever()") as process:
         out, said = process.communicate(timeout=PATIENCE)
     assert process.returncode == 1
-    assert "worker 2 ended with status 7 before all 2 workers served; the host stops" in said
+    assert "worker 2 ended with status 7 before all 2 workers were serving; stopping the host" in said
     assert "ready" not in out
     assert len(starts(tmp_path, 2)) == 1
 
@@ -452,7 +452,7 @@ serve_forever()
 def test_a_worker_that_cannot_restart_is_tried_again_while_the_other_serves(tmp_path: Path) -> None:
     with parent(tmp_path, FAILS_AT_RESTART) as process:
         said = stopped(process, lambda: len(starts(tmp_path, 2)) == 5)
-    delays = [float(each) for each in re.findall(r"worker 2 .*restarted in ([\d.]+) s", said)]
+    delays = [float(each) for each in re.findall(r"worker 2 .*restarting it in ([\d.]+) s", said)]
     assert delays == [0.01, 0.02, 0.04, 0.08]
     assert len(starts(tmp_path, 1)) == 1
 
@@ -461,11 +461,11 @@ def test_the_host_gives_up_if_no_worker_is_left_and_none_can_start(tmp_path: Pat
     with parent(tmp_path, FAILS_AFTER_ALL_SERVED) as process:
         _, said = process.communicate(timeout=PATIENCE)
     assert process.returncode == 1
-    assert "before it was ready, and no other worker serves; the host stops" in said
+    assert "before it was ready, and no other worker is serving; stopping the host" in said
 
 
 def test_a_worker_that_hangs_is_killed_and_replaced(tmp_path: Path) -> None:
     with parent(tmp_path, HANGS_ONCE, watchdog=1.0) as process:
         said = stopped(process, lambda: len(starts(tmp_path, 2)) == 2)
-    assert "worker 2 was silent for 1 s; it is killed" in said
+    assert "worker 2 was silent for 1 s; killing it" in said
     assert not is_running(starts(tmp_path, 2)[0])

@@ -24,7 +24,7 @@ from jackfield_host.settings import HostSettings
 _log = logging.getLogger(__name__)
 
 RESOURCE_METADATA = "/.well-known/oauth-protected-resource"
-"""Below this path, a plugin can describe under its prefix which servers issue tokens for it (RFC 9728)."""
+"""At this path plus its own prefix, a plugin can publish which servers issue tokens for it (RFC 9728)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class PluginEndpoint:
 
     offer: EndpointOffer
     owner: str
-    """The distribution with the offer, and its version."""
+    """The name and version of the distribution that makes the offer."""
     routes: tuple[Route | WebSocketRoute | Mount, ...]
 
     @property
@@ -106,7 +106,7 @@ def _is_usable(route: BaseRoute, offer: EndpointOffer, place: str, faults: Setti
 
 
 class AuthMiddleware:
-    """ASGI middleware that authenticates according to an offer's `auth` and answers errors like the host."""
+    """ASGI middleware that authenticates as an offer's `auth` says and reports errors as the host does."""
 
     def __init__(self, app: ASGIApp, auth: str, metadata: str | None = None) -> None:
         """`metadata` is the path of the document that says who issues tokens, if there is one."""

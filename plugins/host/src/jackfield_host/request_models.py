@@ -38,7 +38,7 @@ class ChatBody(RequestBody):
 
     message: str = Field(min_length=1, max_length=8000)
     time_zone: TimeZone | None = Field(None, description="The user's time zone, such as `Europe/Berlin`.")
-    language: str | None = Field(None, max_length=35, description="The user's language, as in BCP 47.")
+    language: str | None = Field(None, max_length=35, description="The user's language, as a BCP 47 tag.")
 
 
 SDP_OFFER = r"^v=0\r?\n([\s\S]*\n)?m=audio "

@@ -39,7 +39,9 @@ class BrowserSessionResponse(ResponseModel):
 
     client_secret: str = Field(alias="client_secret", description="The provider's key for this call only.")
     session_id: str = Field(alias="session_id")
-    token: str = Field(description="Names the session in the header `Jackfield-Session`; keep it secret.")
+    token: str = Field(
+        description="Identifies the session: send it in the `Jackfield-Session` header, and keep it secret."
+    )
     tools: list[OfferedTool]
     expires_at: float = Field(
         alias="expires_at", description="When the client secret expires, in seconds since 1970."
@@ -118,7 +120,7 @@ class DecisionResponse(ResponseModel):
     """The outcome of a call that waited for confirmation."""
 
     approved: bool = Field(
-        description="True if the user approved it; false also if there was no decision in time."
+        description="True if the user approved it; false also if the user did not decide in time."
     )
     state: CallStateName = Field(description="As in GET /tasks/{call_id}.")
     tool: str
@@ -178,7 +180,9 @@ class ReadyResponse(ResponseModel):
     """The readiness of the host: whether a load balancer should send new clients to it."""
 
     status: Literal["ready", "not_ready"]
-    reasons: list[str] = Field(description="Why it should not; empty if it should.")
+    reasons: list[str] = Field(
+        description="Why a load balancer should not send new clients; empty if it should."
+    )
 
 
 class HostEntry(ResponseModel):
@@ -272,7 +276,8 @@ class StatusResponse(ResponseModel):
         description="Where to install tools; for the same users as `providerChoice`."
     )
     conversations: Literal["on", "off"] = Field(
-        description="`off` if there is no model provider; `providerChoice.hints` say how to turn them on."
+        description="`off` if there is no model provider; `providerChoice.hints` say how to turn "
+        "conversations on."
     )
     modes: list[Mode]
     browser_calls: bool = Field(description="True if GET /session can prepare WebRTC calls.")
@@ -306,8 +311,8 @@ class BuildFinding(ResponseModel):
 class DevelopmentResponse(ResponseModel):
     """The outcome of the last build of `jackfield dev`."""
 
-    number: int = Field(description="Increases with every build; `after` waits for the next one.")
-    at: float = Field(description="When it was, in seconds since 1970.")
+    number: int = Field(description="Increases with every build; to wait for the next, pass it as `after`.")
+    at: float = Field(description="The time of the build, in seconds since 1970.")
     ok: bool = Field(description="False if the last good registry is served instead.")
     message: str
     findings: list[BuildFinding]
@@ -440,7 +445,8 @@ class SessionSummary(ResponseModel):
     turns: int
     registry: str | None
     title: str | None = Field(
-        description="The user's title, or else the beginning of the first message; null if nothing was said."
+        description="The title that the user gave the session, or else the beginning of the first message; "
+        "null if nothing was said."
     )
 
 
@@ -489,7 +495,9 @@ class CallInDoubt(ResponseModel):
     session: str
     user: str | None
     call_id: str | None
-    arguments: str = Field(description="JSON, truncated to 4000 characters; a model or a client wrote them.")
+    arguments: str = Field(
+        description="The arguments as JSON, truncated to 4000 characters; a model or a client wrote them."
+    )
     began_at: float = Field(description="When it started to run, in seconds since 1970.")
 
 
@@ -501,11 +509,11 @@ class CallsInDoubt(ResponseModel):
 
 
 class SettledCall(ResponseModel):
-    """A call that was in doubt, with its outcome from now on."""
+    """A call that was in doubt, with the outcome that is now recorded for it."""
 
     key: str
     state: Literal["done", "never_run"]
-    envelope: dict[str, Any] = Field(description="The call's response from now on.")
+    envelope: dict[str, Any] = Field(description="The response that the call returns from now on.")
 
 
 class DownloadProgress(ResponseModel):
@@ -513,12 +521,12 @@ class DownloadProgress(ResponseModel):
 
     name: str = Field(description="The name for POST /downloads/start.")
     label: str = Field(description="What is downloaded.")
-    hint: str = Field(description="The provider's hint that the download resolves.")
+    hint: str = Field(description="The provider's hint that the download makes unnecessary.")
     state: Literal["available", "running", "failed", "complete"]
     size_bytes: int
     received_bytes: int
     error: str | None = Field(description="Why the last attempt failed, and how to fix it.")
-    needs_restart: bool = Field(description="True if the host uses it only after a restart.")
+    needs_restart: bool = Field(description="True if the host uses the download only after a restart.")
 
 
 class ProviderDownloadsResponse(ResponseModel):
@@ -590,7 +598,7 @@ class StatisticsResponse(ResponseModel):
 class RegistryChange(ResponseModel):
     """One difference between two registries."""
 
-    subject: str | None = Field(description="The tool that changed, if it is one.")
+    subject: str | None = Field(description="The tool that changed; null if the difference is not in a tool.")
     what: str
     bump: Literal["patch", "minor", "major"] | None
 

@@ -43,7 +43,7 @@ MAX_NAME = 128
 """Maximum length of a user or role name, which becomes part of store keys and log lines."""
 
 KEY_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,31}")
-"""The name of an API key: a bare key of TOML, without underscores, which separate the parts of an API key."""
+"""The name of an API key: a bare TOML key, without the underscores that separate the parts of an API key."""
 
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 
@@ -97,7 +97,8 @@ def _host(value: str) -> str:
 
 
 Name = Annotated[
-    str, Format(f"a name of 1 to {MAX_NAME} printable characters without spaces around it", _name)
+    str,
+    Format(f"a name of 1 to {MAX_NAME} printable characters without leading or trailing spaces", _name),
 ]
 KeyName = Annotated[str, Format("a name of at most 32 lower-case letters, digits and hyphens", _key_name)]
 Duration = Annotated[float, Gt(0), Unit("seconds")]
@@ -149,7 +150,7 @@ class JwtSettings:
     ] = None
     user_claim: Annotated[NonEmpty, Help("The claim that names the user.")] = "sub"
     roles_claim: Annotated[
-        str, Help("The claim with the user's roles, a list or a string of words; empty: none.")
+        str, Help("The claim with the user's roles, a list or a space-separated string; empty: none.")
     ] = "roles"
     session_claim: Annotated[str, Help("The claim that restricts a token to one session; empty: none.")] = (
         "session"
@@ -238,7 +239,11 @@ class HostSettings(AccessSettings):
 
     name: Annotated[
         Annotated[
-            str, Format(f"a name of at most {MAX_HOST_NAME} letters, digits, dots, hyphens, _", _host_name)
+            str,
+            Format(
+                f"a name of at most {MAX_HOST_NAME} letters, digits, dots, hyphens and underscores",
+                _host_name,
+            ),
         ]
         | None,
         Help(
@@ -311,9 +316,9 @@ class HostSettings(AccessSettings):
         str | None,
         Help("The assistant's voice, as the provider names it.", default="the provider's"),
     ] = None
-    language: Annotated[str | None, Help("The spoken language, as in BCP 47.", default="the provider's")] = (
-        None
-    )
+    language: Annotated[
+        str | None, Help("The spoken language, as a BCP 47 tag.", default="the provider's")
+    ] = None
     silence_ms: Annotated[
         int, Ge(100), Le(5000), Unit("milliseconds"), Help("How much silence ends a user's turn.")
     ] = 500

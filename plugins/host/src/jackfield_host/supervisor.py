@@ -1,8 +1,8 @@
 """The parent of several worker processes that serve one port: starts, watches, restarts and stops them.
 
-Each worker listens on its own socket with SO_REUSEPORT, and the kernel spreads connections over them. From
-one socket for all, a single worker would take every connection of a burst. A worker that dies or has not
-started yet gets no connections.
+Each worker listens on its own socket with SO_REUSEPORT, and the kernel spreads connections over them. If all
+workers shared one socket, a single worker would accept every connection of a burst. A worker that dies or has
+not started yet gets no connections.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ FIRST_DELAY, MAX_DELAY = 0.5, 30.0
 """The delays before a worker that died early is restarted: each is twice the one before."""
 
 SPARE_SECONDS = 2.0
-"""How long after the worker's own deadline the parent ends a worker that should have stopped."""
+"""How long after a worker's own deadline the parent kills it if it has not stopped."""
 
 MAX_MESSAGE = 1_000_000
 """The maximum size of a worker's message."""
@@ -99,7 +99,7 @@ class Supervisor:
         on_ready: Callable[[dict[str, Any]], None],
         notifier: StatusNotifier | None = None,
     ) -> None:
-        """`run_worker` serves in a new process; `on_ready` gets the summary when all workers serve."""
+        """`run_worker` serves in a new process; `on_ready` gets the summary once all workers are serving."""
         self._options = options
         self._run_worker = run_worker
         self._on_ready = on_ready
@@ -137,7 +137,7 @@ class Supervisor:
 
     @contextlib.contextmanager
     def _wakeups(self) -> Iterator[socket.socket]:
-        """Return a socket that gets the number of every signal."""
+        """Return a socket that receives the number of every signal."""
         wakeups, sender = socket.socketpair()
         wakeups.setblocking(False)
         sender.setblocking(False)
@@ -169,7 +169,7 @@ class Supervisor:
         self._selector.register(ours, selectors.EVENT_READ, worker)
 
     def _work(self, number: int, connection: socket.socket) -> None:
-        """Run in the new process: leave everything of the parent, and serve."""
+        """Run in the new process: release everything inherited from the parent, and serve."""
         signal.set_wakeup_fd(-1)
         for each in _SIGNALS:
             signal.signal(each, signal.default_int_handler if each == signal.SIGINT else signal.SIG_DFL)
@@ -198,8 +198,8 @@ class Supervisor:
                 self._advance(worker)
 
     def _advance(self, worker: _WorkerProcess) -> None:
-        """Continue the start after a worker has become ready."""
-        _log.info("worker %d serves (process %d)", worker.number, worker.process.pid)
+        """Continue the startup after a worker has become ready."""
+        _log.info("worker %d is serving (process %d)", worker.number, worker.process.pid)
         if self._is_serving:
             return
         if self._kill_at is None and len(self._workers) < self._options.workers:
@@ -229,13 +229,15 @@ class Supervisor:
             # The first worker has said why it cannot start.
             self._give_up("")
         elif not worker.is_ready and not any(each.is_ready for each in self._workers.values()):
-            self._give_up(f"worker {worker.number} {how} before it was ready, and no other worker serves")
+            self._give_up(f"worker {worker.number} {how} before it was ready, and no other worker is serving")
         elif not self._is_serving:
-            self._give_up(f"worker {worker.number} {how} before all {self._options.workers} workers served")
+            self._give_up(
+                f"worker {worker.number} {how} before all {self._options.workers} workers were serving"
+            )
         else:
             delay = self._delay(worker)
             later = f"in {delay:g} s" if delay else "now"
-            _log.warning("worker %d %s; it is restarted %s", worker.number, how, later)
+            _log.warning("worker %d %s; restarting it %s", worker.number, how, later)
             self._restarts[worker.number] = time.monotonic() + delay
 
     def _delay(self, worker: _WorkerProcess) -> float:
@@ -249,7 +251,7 @@ class Supervisor:
 
     def _give_up(self, reason: str) -> None:
         if reason:
-            _log.error("%s; the host stops", reason)
+            _log.error("%s; stopping the host", reason)
         self._status = 1
         self._stop()
 
@@ -278,7 +280,7 @@ class Supervisor:
             worker.tell(STOP if at_once else DRAIN)
 
     def _timeout(self) -> float | None:
-        """Return the seconds until the next thing has to be done without an event."""
+        """Return the seconds until the next scheduled action is due, even if no event arrives."""
         due = list(self._restarts.values())
         now = time.monotonic()
         if self._kill_at is not None:
@@ -303,7 +305,7 @@ class Supervisor:
 
     def _kill(self, workers: list[_WorkerProcess], reason: str) -> None:
         for worker in workers:
-            _log.error("worker %d %s; it is killed", worker.number, reason)
+            _log.error("worker %d %s; killing it", worker.number, reason)
             if worker.process.pid is not None:
                 os.kill(worker.process.pid, signal.SIGKILL)
             worker.process.join()

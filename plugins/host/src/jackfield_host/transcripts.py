@@ -19,7 +19,7 @@ def as_json_lines(session: StoredSession, lines: list[Line]) -> Iterator[str]:
 
 
 def as_text(session: StoredSession, lines: list[Line]) -> Iterator[str]:
-    """Write the transcript for a terminal; control characters of a model or a user are escaped."""
+    """Write the transcript for a terminal, escaping control characters in text from a model or a user."""
     yield f"session {session.id}: {_about(session)}"
     yield ""
     for line in lines:

@@ -50,7 +50,7 @@ class ParentConnection(StatusNotifier):
         threading.Thread(target=self._read, name="parent", daemon=True).start()
 
     def report_ready(self, summary: dict[str, Any]) -> None:
-        """Report that this worker serves."""
+        """Report that this worker is serving."""
         self._tell(READY, summary)
 
     def on_stop(self, stop: Callable[[bool], None]) -> None:

@@ -63,7 +63,7 @@ class GeminiSettings:
     )
     language: Annotated[
         str | None,
-        Help("The language, as in BCP 47, for sessions that specify none.", default="the model's"),
+        Help("The language, as a BCP 47 tag, for sessions that specify none.", default="the model's"),
     ] = None
     adapter: Annotated[
         Literal["gemini-json-schema", "gemini-native"],

@@ -15,7 +15,7 @@ SETTLE_MS = 50
 """Changes within this time count as one: an editor writes several files at once."""
 
 INSTALL_SECONDS = 1.0
-"""How long installed distributions must stay unchanged: an installer removes the old one first."""
+"""An installation is complete after this long without changes: installers remove the old version first."""
 
 METADATA = (".dist-info", ".egg-info", ".pth", ".egg-link")
 
@@ -37,7 +37,7 @@ class SourceChanges:
     installed: bool = False
     """True if a distribution was installed or removed."""
     listings: bool = False
-    """True if an operator accepts what other systems list now, such as MCP servers."""
+    """True if an operator has accepted what other systems, such as MCP servers, now list."""
 
     def __bool__(self) -> bool:
         return bool(self.sources or self.settings or self.prompts or self.projects or self.is_external)
@@ -72,7 +72,7 @@ class SourceWatch:
         self._changed = asyncio.Event()
 
     async def next(self, watching: asyncio.Task[None]) -> SourceChanges:
-        """Wait for changes; raise the error of `watching`, which runs `run`, if it ends."""
+        """Wait for changes; if `watching`, the task that runs `run`, ends first, raise its error."""
         taking = asyncio.ensure_future(self._take())
         await asyncio.wait({taking, watching}, return_when=asyncio.FIRST_COMPLETED)
         if taking.done():
@@ -82,7 +82,7 @@ class SourceWatch:
         raise RuntimeError("nothing is watched")
 
     async def _take(self) -> SourceChanges:
-        """Wait for changes and take them; those of an installation only when it is complete."""
+        """Wait for changes and take them, but those of an installation only once it is complete."""
         while True:
             await self._changed.wait()
             while self._changes.installed:
@@ -98,7 +98,7 @@ class SourceWatch:
                 return changes
 
     def accept_listings(self) -> None:
-        """Report that an operator accepts what other systems list now."""
+        """Report that an operator has accepted the tools that other systems now list."""
         self._add(SourceChanges(listings=True))
 
     async def run(self) -> None:
@@ -116,7 +116,7 @@ class SourceWatch:
         )
 
     async def _watch_files(self) -> None:
-        """Watch single files through their folders, because editors replace a file instead of writing it."""
+        """Watch single files through their folders: editors replace a file instead of modifying it."""
         files = {self._settings_file, *self._modules, *self._projects}
         folders = {path.parent for path in files} | self._site
         if self._prompts is not None:
@@ -174,7 +174,8 @@ def _project_of(folder: Path) -> Path | None:
 def _forget_bytecode(path: Path) -> None:
     """Delete the compiled form of a changed module.
 
-    Python recognises a stale one by size and time in seconds, which two quick edits may share.
+    Python detects stale bytecode by the size of the source and its modification time in seconds, and both
+    may be the same after two quick edits.
     """
     if path.suffix == ".py":
         Path(importlib.util.cache_from_source(str(path))).unlink(missing_ok=True)

@@ -39,7 +39,7 @@ class DevelopmentStatus:
             self._changed.notify_all()
 
     async def wait(self, after: int, seconds: float, stopping: asyncio.Event) -> None:
-        """Wait until there is a change after a number, the timeout expires, or the host stops."""
+        """Wait until `number` differs from `after`, the timeout expires, or the host stops."""
         changing = asyncio.ensure_future(self._wait(after))
         stopped = asyncio.ensure_future(stopping.wait())
         try:

@@ -75,7 +75,7 @@ class Downloads:
         return self._attempts.get(download.name) or DownloadAttempt(running=False)
 
     def hint(self, download: Download) -> str:
-        """Return the provider's hint that a download resolves."""
+        """Return the provider's hint that a download makes unnecessary."""
         return self._offered[download.name].hint
 
     def needs_restart(self, download: Download) -> bool:

@@ -177,7 +177,7 @@ async def _events(
             yield to_server_sent_event(session.id, to_wire(last))
     except StoreUnavailableError as error:
         # The client reconnects with the id of the last event it has.
-        _log.warning("an event stream ends: the store is unavailable: %s", error)
+        _log.warning("an event stream was ended because the store is unavailable: %s", error)
 
 
 async def _until_over(
