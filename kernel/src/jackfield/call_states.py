@@ -80,7 +80,7 @@ def expired() -> ToolResponse:
 
 
 def still_running() -> ToolResponse:
-    """Return the response about a call that has no outcome yet."""
+    """Return the response for a call that has no outcome yet."""
     answer = fail(
         ErrorType.TRANSIENT,
         "The same call is still running.",
@@ -91,7 +91,7 @@ def still_running() -> ToolResponse:
 
 
 def in_doubt() -> ToolResponse:
-    """Return the response about a call whose process died, so that its outcome is unknown."""
+    """Return the response for a call whose outcome is unknown because its process died."""
     answer = fail(
         ErrorType.INTERNAL,
         "The host stopped while this call was running; it may or may not have taken effect.",
@@ -103,7 +103,7 @@ def in_doubt() -> ToolResponse:
 
 
 def unknown() -> ToolResponse:
-    """Return the response about a call that was claimed before, while the store is unavailable."""
+    """Return the response for a claimed call whose state is unknown because the store is unavailable."""
     answer = fail(
         ErrorType.TRANSIENT,
         "The session store is unavailable, so the state of this call is unknown.",
@@ -115,7 +115,7 @@ def unknown() -> ToolResponse:
 
 
 def not_claimed(*, writes: bool) -> ToolResponse:
-    """Return the response to a delivery that ran nothing because the store is unavailable.
+    """Return the response for a call that was not run because the store is unavailable.
 
     Only the store knows whether the call was delivered before, so a write may already have taken effect.
     """

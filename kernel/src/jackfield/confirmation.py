@@ -55,17 +55,17 @@ class PendingConfirmation(NamedTuple):
 
     @property
     def run_key(self) -> str:
-        """The key of the claim under which the call runs once it is approved; it holds the outcome."""
+        """The key of the claim under which the approved call runs; the claim holds the outcome."""
         return f"{APPROVED}{self.session_id}/{self.id}"
 
     @property
     def fingerprint(self) -> bytes:
-        """The fingerprint of that claim; the key is enough, because the record fixes the arguments."""
+        """The fingerprint of the run's claim: only a hash of its key, as the record fixes the arguments."""
         return hashlib.sha256(self.run_key.encode()).digest()
 
     @property
     def kept_until(self) -> float:
-        """The earliest time at which this record is deleted; its claims must be kept for as long."""
+        """This record and its claims must be kept at least until this time."""
         return self.expires_at + 2 * RECOVERY_SECONDS
 
     @property
@@ -78,7 +78,7 @@ class PendingConfirmation(NamedTuple):
         return orjson.dumps(response.with_meta(**self.meta).to_wire())
 
     def event(self, session: Session) -> ConfirmationRequired:
-        """Return the event for the client: the request and the token that answers it."""
+        """Return the event for the client: the request, and the token with which the client answers it."""
         return ConfirmationRequired(
             confirmation=self.id,
             tool=self.tool_id,
@@ -99,7 +99,8 @@ class Confirmations:
     async def request(self, call: Call, *, seconds: float) -> PendingConfirmation:
         """Request the user's confirmation: save the record, and send the preview and the token to the client.
 
-        If another process requested it for the same call and died, its preview and expiry stay valid.
+        If another process requested confirmation of the same call and then died, the preview and expiry of
+        that request stay valid.
         """
         pending = await self.for_call(call.session.id, call.key) if call.key else None
         if pending is None:
@@ -114,7 +115,7 @@ class Confirmations:
         await self._store.put(_record_key(pending.session_id, pending.id), record, ttl=seconds)
 
     async def find(self, session: Session, token: str) -> PendingConfirmation | None:
-        """Return the record that a token belongs to; None if it is unknown or of another session or user."""
+        """Return a token's record; None if the token is unknown or belongs to another session or user."""
         found_id = token.partition(".")[0]
         # A token is untrusted text, and part of it becomes part of a key.
         pending = await self._read(session.id, found_id) if _IS_ID.fullmatch(found_id) else None
@@ -138,7 +139,7 @@ class Confirmations:
         return [pending for pending in found if pending is not None]
 
     async def renew_tokens(self, session: Session) -> None:
-        """Accept the tokens that a session derives from its new secret, for all its records."""
+        """Make all records of a session accept the tokens that are derived from its new secret."""
         for pending in await self.for_session(session.id):
             token_hash = _hash(confirmation_token(session, pending.id))
             await self.save(pending._replace(token_hash=token_hash), pending.kept_until - self._store.now())
@@ -224,7 +225,7 @@ def render(template: str | None, tool_id: str, args: Mapping[str, Any]) -> str:
 
 
 def _format(args: Mapping[str, Any], path: str, form: str) -> str:
-    """Return an argument as the text of a placeholder in a preview."""
+    """Return an argument as the text that replaces a placeholder in a preview."""
     value = _argument(args, path)
     kind, _, other = form.partition(" ")
     if kind == "moment":

@@ -245,7 +245,7 @@ def _content(path: str) -> bytes:
 def _files(
     folder: str, exclude: Collection[str], above: tuple[str, ...], prefix: str = ""
 ) -> list[tuple[str, str]]:
-    """Return the files to hash as pairs of name, relative to the package, and path."""
+    """Return the files to hash as pairs of a name (relative to the package) and a path."""
     files = []
     compiled = []
     with os.scandir(folder) as entries:

@@ -65,7 +65,9 @@ def _truncate_whole(envelope: dict[str, Any], limit: int) -> bytes:
         error = envelope["error"]
         error.pop("details", None)
         error.pop("confirmation_request", None)
-        cuts = [f"error: {len(error['message'])} characters and its details"]
+        length = len(error["message"])
+        kept = min(length, limit // 8)
+        cuts = [f"error: the first {kept} of {length} characters of its message, without its details"]
         for name in ("message", "suggestion"):
             error[name] = (error.get(name) or "")[: limit // 8]
         return _with_cuts(envelope, cuts)
@@ -118,7 +120,7 @@ def _shortened(value: Any, excess: int) -> tuple[Any, str]:
 
 
 def _fewer(records: list[Any], excess: int) -> tuple[list[Any], str]:
-    """Keep the first records, because tools that search return the best first."""
+    """Keep the first records, because search tools return the best ones first."""
     kept = list(records)
     while len(kept) > 1 and excess > 0:
         excess -= _size(kept.pop()) + 1

@@ -12,7 +12,7 @@ FUNCTION_WORDS = frozenset(
         "i", "you", "he", "she", "it", "we", "they", "me", "him", "us", "them",
     }
 )  # fmt: skip
-"""Articles and pronouns: a phrase with `your calendar` also means `the calendar` and `Ana's calendar`."""
+"""Articles and pronouns: a phrase with `your calendar` also matches `the calendar` and `Ana's calendar`."""
 
 AUXILIARIES = frozenset(
     {

@@ -58,7 +58,7 @@ class FrozenTool(NamedTuple):
     family_package: str | None = None
     """The import package of the family; it contains the tool's own package, if the tool has one."""
     origin: Mapping[str, Any] | None = None
-    """The definition that the tool was listed with, if it belongs to another system."""
+    """If the tool belongs to another system: the definition that this system listed."""
 
     @classmethod
     def from_wire(cls, wire: Mapping[str, Any]) -> FrozenTool:

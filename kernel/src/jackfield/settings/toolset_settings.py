@@ -16,7 +16,7 @@ def _name(text: str) -> str:
 
 
 SettingName = Annotated[str, Format("up to 64 letters, digits, hyphens and underscores", _name)]
-"""The name of a table that the deployment names itself, such as a toolset."""
+"""A table name that the deployment chooses, such as that of a toolset."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,7 @@ class PublicKey(NamedTuple):
 
     @classmethod
     def of(cls, key: Ed25519PublicKey, name: str = "") -> PublicKey:
-        """Create it from a key of `cryptography`; without a name, messages use the start of the id."""
+        """Wrap a key of the `cryptography` package; without a name, messages use the start of the id."""
         from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
         encoded = key.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
@@ -46,7 +46,7 @@ class PublicKey(NamedTuple):
 
 
 def short_id(key_id: str) -> str:
-    """Return the start of a key id, for messages; other characters than letters and digits are hidden."""
+    """Return the start of a key id, for messages; all but letters and digits are replaced by `?`."""
     start = "".join(each if each.isascii() and each.isalnum() else "?" for each in key_id[:16])
     return f"key {start or 'without an id'}"
 

@@ -173,7 +173,7 @@ class MessageReceiver:
 
     @staticmethod
     def _handle(live: LiveSession, message: LaterMessage) -> None:
-        """Pass a message that is not a text to the session."""
+        """Pass a message other than `Text` to the session."""
         match message:
             case AddContext():
                 live.add_context(message.text, urgent=message.priority == "high")

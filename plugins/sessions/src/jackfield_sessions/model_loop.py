@@ -154,7 +154,7 @@ class ModelLoop:
         return ended
 
     def transition(self, state: State, *, busy: bool = False) -> None:
-        """Change the session's state and publish it; a step that the provider skipped is added.
+        """Change the session's state and publish it; if the provider skipped a state in between, insert it.
 
         With `busy`, the model is no longer idle.
         """
@@ -201,7 +201,7 @@ class ModelLoop:
         self._send_speech_end(messages.Interrupted())
 
     async def send_context(self, text: str, *, respond: bool) -> None:
-        """Send the model context; with `respond`, it answers."""
+        """Send context to the model; with `respond`, the model answers."""
         await (await self.connection.current()).send_context(text, respond=respond)
 
     # The events of the model.
@@ -285,7 +285,7 @@ class ModelLoop:
         self.transition(State.LISTENING, busy=True)
 
     async def _on_speech_stopped(self, _: SpeechStopped) -> None:
-        """Note that the user waits for an answer."""
+        """Note that the user is waiting for an answer."""
         self._checkpoint.response_pending = True
         self.transition(State.PROCESSING, busy=True)
         self._send(messages.SpeechStopped())
@@ -360,7 +360,7 @@ class ModelLoop:
         self._send(_TURN_COMPLETE)
 
     async def _finish_answer(self, *, last: bool = False) -> None:
-        """Save and publish the answer; with `last`, a correction becomes due if it has unbacked claims."""
+        """Save and publish the answer; with `last`, a correction is due if the answer has unbacked claims."""
         answer = self.speech.take_answer()
         claims = self._claims.find(answer)
         if last:
@@ -372,7 +372,7 @@ class ModelLoop:
             self._claims.report(claims)
 
     async def correct_answer(self) -> None:
-        """Tell the model about the unbacked claims in its last answer; it corrects itself."""
+        """Tell the model about the unbacked claims in its last answer, so that it corrects itself."""
         self._correction_sent = True
         self._checkpoint.response_pending = True
         self.transition(State.PROCESSING, busy=True)
@@ -397,12 +397,12 @@ class ModelLoop:
         if not claims:
             return
         self._claims.report(claims)
-        # The user does not wait for a correction of an answer that was cut off.
+        # The user is not waiting for a correction of an answer that was cut off.
         if correction := self._claims.correction(claims):
             await self.send_context(correction, respond=False)
 
     async def _send_late_context(self, text: str) -> None:
-        """Send the model a late outcome; it answers."""
+        """Send a late outcome to the model, which answers it."""
         self._checkpoint.response_pending = True
         await self._checkpoint.save()
         await self.send_context(text, respond=True)
