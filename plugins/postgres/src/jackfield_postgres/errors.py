@@ -1,4 +1,4 @@
-"""Which errors of asyncpg mean that the server cannot be used, regardless of the statement."""
+"""asyncpg errors that mean that the server cannot be used, whatever the statement."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ CONNECTION_LOST = (
     OSError,
     EOFError,
 )
-"""There is no connection, or it broke. A timeout is an `OSError`."""
+"""There is no connection, or it broke. Timeouts are included: a timeout is an `OSError`."""
 
 UNREACHABLE = (*CONNECTION_LOST, asyncpg.PostgresError)
-"""Errors of an attempt to connect; no statement has begun."""
+"""Errors of a failed attempt to connect; no statement has begun."""
 
 DEMOTED = (asyncpg.ReadOnlySQLTransactionError,)
-"""The server does not accept writes any more: another one does, and the connection must be replaced."""
+"""The server no longer accepts writes. Another one does, so the connection must be replaced."""

@@ -1,4 +1,4 @@
-"""A session that listens for notifications, and is replaced when it breaks."""
+"""A listener for notifications, which reconnects when its session breaks."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ class ChannelListener:
     """Listens on a channel until the task that runs it is cancelled.
 
     `notified` gets the payload of each notification. `connected` is called whenever a session has begun to
-    listen: earlier notifications are lost, so the caller has to look for itself. Errors of `connect` in
-    `retry_on` lead to another attempt after `retry_seconds`, like all errors of an unreachable server. With
-    `answer_within`, a session that does not answer in so many seconds counts as broken.
+    listen: earlier notifications are lost, so the caller must check for changes itself. If `connect` raises
+    an error in `retry_on`, or one that means that the server is unreachable, it is called again after
+    `retry_seconds`. With `answer_within`, a session that does not answer within that many seconds counts as
+    broken.
     """
 
     def __init__(
@@ -41,7 +42,7 @@ class ChannelListener:
         self._retry_seconds = retry_seconds
         self._answer_within = answer_within
         self.listening = asyncio.Event()
-        """Set while notifications arrive."""
+        """Set while the session is listening."""
 
     async def run(self) -> None:
         """Listen, and reconnect when the session breaks."""
@@ -74,7 +75,7 @@ class ChannelListener:
                     async with asyncio.timeout(check_seconds):
                         await ended.wait()
                 if not ended.is_set():
-                    # A connection that was cut without a word looks like one on which nothing happens.
+                    # A connection that was cut silently looks like an idle one.
                     await connection.execute("SELECT", timeout=self._answer_within)
         except asyncio.CancelledError:
             await close(connection)

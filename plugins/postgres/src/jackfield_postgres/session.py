@@ -1,4 +1,4 @@
-"""Sessions with a server that accepts writes: how they are opened and closed, and their URL in messages."""
+"""Opens and closes sessions with a server that accepts writes, and formats their URL for messages."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ KEEPALIVE = """
     SET tcp_keepalives_interval = 2;
     SET tcp_keepalives_count = 3;
 """
-"""After about eleven seconds, the server drops a session whose host was cut off, with its locks."""
+"""After about eleven seconds, the server drops the session of a host that was cut off, and its locks."""
 
 _NEXT_SERVER_SECONDS = 0.25
-"""How long a server of a URL with several may be silent before the next one is tried as well."""
+"""Seconds that one of a URL's servers may be silent before the next one is tried as well."""
 
 
 def session_options(application_name: str, *, timeout: float) -> dict[str, Any]:
-    """Return the options of `connect` for sessions that write."""
+    """Return the `connect` options for sessions that write."""
     return {
         "timeout": timeout,
         # A URL with several hosts finds the primary, also after a failover.
@@ -36,10 +36,11 @@ def session_options(application_name: str, *, timeout: float) -> dict[str, Any]:
 
 
 async def connect(url: str, **options: Any) -> Connection:
-    """Open a session with the first server of a URL that answers and accepts writes.
+    """Open a session with the first of a URL's servers that answers and accepts writes.
 
     asyncpg tries the servers one after the other within one timeout, so a machine that stopped responding
-    would keep the others from being tried. Here the next server is tried as soon as one is silent or refuses.
+    would keep the others from being tried. Here the next server is tried as soon as one fails, or is silent
+    for too long.
     """
     trying: set[asyncio.Task[Connection]] = set()
     errors: list[BaseException] = []
@@ -64,7 +65,7 @@ async def connect(url: str, **options: Any) -> Connection:
 
 
 def server_urls(url: str) -> list[str]:
-    """Return one URL for each server of a URL; options may name further servers, which stay together."""
+    """Return one URL per server; servers that are named in the URL's options are not split."""
     parts = urlsplit(url)
     user, at, servers = parts.netloc.rpartition("@")
     if "," not in servers:
@@ -73,7 +74,7 @@ def server_urls(url: str) -> list[str]:
 
 
 def _opened(attempts: set[asyncio.Task[Connection]], errors: list[BaseException]) -> Connection | None:
-    """Return the session of a successful attempt, if there is one; end others, and collect errors."""
+    """Return a successful attempt's session, if there is one; end further sessions, and collect errors."""
     opened: Connection | None = None
     for attempt in attempts:
         if error := attempt.exception():
@@ -86,13 +87,13 @@ def _opened(attempts: set[asyncio.Task[Connection]], errors: list[BaseException]
 
 
 def _discard(attempt: asyncio.Task[Connection]) -> None:
-    """End the session of an attempt that nobody waits for any more."""
+    """End the session of an attempt whose outcome is no longer needed."""
     if not attempt.cancelled() and not attempt.exception():
         attempt.result().terminate()
 
 
 def _most_telling(errors: list[BaseException]) -> BaseException:
-    """Return the error of a server that answered, if one did; otherwise the last one."""
+    """Return the error from a server that answered, if one did; otherwise the last error."""
     return next((each for each in errors if not isinstance(each, OSError)), errors[-1])
 
 
@@ -104,7 +105,7 @@ async def close(connection: Connection) -> None:
 
 
 def display_url(url: str) -> str:
-    """Return an address without its password and options."""
+    """Return a URL without its user, password and options."""
     try:
         parts = urlsplit(url)
         place = parts.netloc.rpartition("@")[2]

@@ -1,8 +1,8 @@
-"""Batches: operations of one kind that are waiting together share one statement.
+"""Batches: waiting operations of one kind share one statement.
 
 A commit costs a flush, a round trip and perhaps the answer of a standby, whether it holds one operation or
-hundreds. An operation that comes alone is sent alone, without delay; what comes while a statement is under
-way forms the next one.
+hundreds. A lone operation is sent at once; operations that arrive while a statement is running form the next
+batch.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ _MAX_BYTES = 16 * 1024 * 1024
 
 
 class BatchJob(Protocol):
-    """An operation that waits for its batch."""
+    """An operation that is waiting for its batch."""
 
     @property
     def size(self) -> int:
-        """About how many bytes it sends."""
+        """Approximate number of bytes that it sends."""
 
     @property
     def future(self) -> asyncio.Future[Any]:
@@ -37,30 +37,30 @@ AnyJob = TypeVar("AnyJob", bound=BatchJob)
 class BatchLane(Generic[AnyJob]):
     """Runs jobs in batches, up to `width` at a time; a width of 1 keeps their order.
 
-    `run` writes a batch and resolves its futures. If it raises, they fail, and so does everything that waits:
-    it would wait as long for the same error, and nothing may be accepted after something that was refused.
+    `run` writes a batch and resolves its futures. If it raises, the batch fails, and so do all waiting jobs:
+    they would wait as long for the same error, and no job may be accepted after an earlier one was refused.
     """
 
     def __init__(self, run: Callable[[list[AnyJob]], Awaitable[None]], width: int = 1) -> None:
         self.batches = 0
-        """Number of batches that were written."""
+        """Number of batches written."""
         self._run = run
         self._width = width
         self._waiting: deque[AnyJob] = deque()
         self._tasks: set[asyncio.Task[None]] = set()
         self._starting = False
-        """True if a task will take what is waiting in the next iteration of the loop."""
+        """True if a task will take the waiting jobs in the loop's next iteration."""
 
     def submit(self, job: AnyJob) -> None:
         """Queue an operation."""
         self._waiting.append(job)
         if not self._starting and len(self._tasks) < self._width:
-            # It starts in the next iteration of the loop, so all jobs of this one share a batch.
+            # The task starts in the loop's next iteration, so all jobs from this one share a batch.
             self._starting = True
             self._tasks.add(asyncio.create_task(self._run_all(), name="jackfield-store-batch"))
 
     async def finish(self) -> None:
-        """Wait until everything that was queued is written or has failed."""
+        """Wait until all queued jobs have been written or have failed."""
         while self._tasks:
             await asyncio.wait(self._tasks)
 
@@ -74,7 +74,7 @@ class BatchLane(Generic[AnyJob]):
             except Exception as error:  # noqa: BLE001 - every future must be resolved
                 _fail([*jobs, *self._waiting], error)
                 self._waiting.clear()
-        # Not in a callback: whatever is submitted from here on needs a new task.
+        # Not in a done callback, which runs later: a job that is submitted from here on needs a new task.
         if task := asyncio.current_task():
             self._tasks.discard(task)
 
@@ -88,7 +88,7 @@ class BatchLane(Generic[AnyJob]):
 
 
 def resolve(future: asyncio.Future[Any], result: Any) -> bool:
-    """Resolve a future; returns False if its caller was cancelled and no longer waits."""
+    """Resolve a future; return False if its caller was cancelled and no longer waits."""
     if future.done():
         return False
     future.set_result(result)

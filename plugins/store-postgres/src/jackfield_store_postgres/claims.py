@@ -1,9 +1,9 @@
-"""Claims: how one owner makes, holds, completes and takes them over.
+"""Claims: how an owner makes, completes, ends and takes over claims.
 
-A statement whose connection broke has an unknown outcome, and is sent again. That is safe, because each
-attempt leaves its number in the row, or needs the current fence: what an earlier attempt has done is
-recognised. A row that such an attempt has written is written once more before it counts, so that its commit
-has reached the synchronous standby.
+If the connection breaks during a statement, its outcome is unknown, and the statement is sent again. That is
+safe: each attempt leaves its number in the row or needs the current fence, so the effect of an earlier
+attempt is recognised. A row that an earlier attempt wrote is written again before it counts, so that its
+commit has reached the synchronous standby.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ RUN, RUNNING = Claim(ClaimState.RUN), Claim(ClaimState.RUNNING)
 IN_DOUBT, CONFLICT, FREE = Claim(ClaimState.IN_DOUBT), Claim(ClaimState.CONFLICT), Claim(ClaimState.FREE)
 
 _WIDTH = 2
-"""Statements of one kind at a time: while one waits for its commit, the next one is on its way."""
+"""Concurrent statements of one kind: while one waits for its commit, the next one is sent."""
 
 
 @dataclass(slots=True)
@@ -47,7 +47,7 @@ class NewClaim:
 
     @property
     def size(self) -> int:
-        """About how many bytes it sends."""
+        """Approximate number of bytes that it sends."""
         return len(self.fingerprint) + len(self.note or b"") + len(self.result or b"")
 
 
@@ -63,12 +63,12 @@ class Completion:
 
     @property
     def size(self) -> int:
-        """About how many bytes it sends."""
+        """Approximate number of bytes that it sends."""
         return len(self.result)
 
 
 class OwnClaims:
-    """Changes claims in the name of one owner."""
+    """Changes claims on behalf of one owner."""
 
     def __init__(self, database: PostgresDatabase, owner: LeaseOwner, notifier: ChangeNotifier) -> None:
         self._database = database
@@ -104,7 +104,7 @@ class OwnClaims:
             raise
 
     async def complete(self, key: str, result: bytes, ttl: float | None, durable: bool) -> bool:
-        """Record a result; returns whether this owner still held the claim."""
+        """Record a result; return whether this owner still held the claim."""
         held = self._owner.held.get(key)
         if held is None:
             return False
@@ -121,7 +121,7 @@ class OwnClaims:
             self._notifier.publish([claim_topic(key)])
 
     async def take_over(self, key: str) -> bool:
-        """Take over a claim in doubt; returns whether that succeeded."""
+        """Take over a claim in doubt; return whether that succeeded."""
         owner, attempt, text = self._owner.id, next(self._attempts), to_text(key)
         repetitions = itertools.count()
 
@@ -138,7 +138,7 @@ class OwnClaims:
         return bool(rows)
 
     async def finish(self) -> None:
-        """Wait until everything that was begun is done."""
+        """Wait until all operations that have begun are done."""
         for durable in (True, False):
             await self._new[durable].finish()
             await self._completions[durable].finish()
@@ -150,7 +150,7 @@ class OwnClaims:
         waiting = {job.attempt: job for job in jobs}
         while waiting:
             rows = await self._make_some(owner, list(waiting.values()), durable)
-            # No row for a job: another caller has just made or ended the claim. The next look sees that.
+            # A job without a row: another caller has just made or ended the claim. The next query sees that.
             for row in rows:
                 job = waiting.pop(row["wanted"])
                 if row["made"]:
@@ -177,7 +177,7 @@ class OwnClaims:
             earlier = [row["wanted"] for row in rows if not row["made"] and row["is_own"]]
             if not earlier:
                 return rows
-            # The connection broke after an earlier attempt, which did make these claims.
+            # The connection broke after an earlier attempt, but that attempt did make these claims.
             keys = [to_text(job.key) for job in jobs if job.attempt in earlier]
             confirmed = await connection.fetch(statements.CONFIRM_CLAIMS, owner, keys, earlier)
             return [row for row in rows if row["wanted"] not in earlier] + confirmed
@@ -237,7 +237,7 @@ def to_claim(row: Any) -> Claim:
 
 
 def _lasting(ttl: float) -> float:
-    """Return a new time to live; below 0 for one without end."""
+    """Return a new time to live for `COMPLETE`; negative if the claim must not expire."""
     return -1.0 if seconds(ttl) is None else ttl
 
 

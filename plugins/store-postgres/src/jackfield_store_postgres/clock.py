@@ -1,9 +1,9 @@
-"""The store's clock: the server's time, counted on by this machine's own clock between two questions.
+"""The store's clock: the server's time, advanced by this machine's uptime between two queries.
 
-The wall clock of the host plays no part. Each answer of the server places its time between the moments of the
-question and of the answer; the best answer so far is used until a better one comes, or until the server's
-clock was set and contradicts it. The time never goes back: if the server's clock is set back, the store's
-time stands still in this process until the server has caught up.
+The host's wall clock is not used. The server reads its time at some moment between the query and the answer;
+the shorter that interval, the more precise the answer. The most precise answer is used until a better one
+arrives, or until the server's clock is set and a new answer contradicts it. The time never goes back: if the
+server's clock is set back, the store's time stands still in this process until the server has caught up.
 """
 
 from __future__ import annotations
@@ -21,23 +21,23 @@ from jackfield_store_postgres import statements
 from jackfield_store_postgres.database import PostgresDatabase
 
 SAMPLES = 5
-"""Questions for the first anchor."""
+"""Number of queries for the first anchor."""
 _DRIFT = 0.0002
-"""Seconds per second by which two clocks may run apart."""
+"""Seconds per second by which two clocks may drift apart."""
 
 # CLOCK_BOOTTIME also counts while the machine sleeps; it exists on Linux only.
 uptime = partial(time.clock_gettime, getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
 
 
 class ServerTime(NamedTuple):
-    """The same moment by the server's clock and by uptime, and how wrong that may be, in seconds."""
+    """One moment, as server time and as uptime, and the possible error in seconds."""
 
     server: float
     uptime: float
     error: float
 
     def error_at(self, moment: float) -> float:
-        """Return how wrong the anchor may be at a later moment."""
+        """Return the anchor's possible error at a later moment."""
         return self.error + (moment - self.uptime) * _DRIFT
 
 
@@ -70,7 +70,7 @@ class StoreClock:
             self.offer(ServerTime(server, (before + after) / 2, (after - before) / 2))
 
     def offer(self, sample: ServerTime) -> None:
-        """Use an answer of the server if it is better than the last one, or contradicts it."""
+        """Use an answer from the server if it is more precise than the current anchor, or contradicts it."""
         current = self._anchor
         if current is not None:
             expected = current.server + sample.uptime - current.uptime
@@ -80,7 +80,7 @@ class StoreClock:
         self._anchor = sample
 
     def synchronise_blocking(self, database: PostgresDatabase) -> None:
-        """Ask the server on a thread and wait for it: for the first `now()` before any operation."""
+        """Ask the server on a thread and block until it answers; for a `now()` before any operation."""
         problems: list[BaseException] = []
 
         async def ask() -> None:

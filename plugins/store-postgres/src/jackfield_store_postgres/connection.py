@@ -1,7 +1,7 @@
-"""Connections to the server: how a session is configured, and a pool of them.
+"""Connections to the server: configured sessions, and a pool of them.
 
-asyncpg has a pool too. It resets a session whenever it is returned, which is one more round trip, and starts
-a task for that. The statements of this store leave nothing behind that would have to be reset.
+asyncpg has a pool too, but it resets a session whenever it is returned, which is one more round trip, and
+starts a task for that. This store's statements leave nothing behind that would have to be reset.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _UNACKNOWLEDGED_MS = 11_000
 
 @dataclass(frozen=True, slots=True)
 class ConnectionOptions:
-    """Where the database is, and the time limits of a session, in seconds."""
+    """The database's address and schema, and a session's time limits in seconds."""
 
     url: str
     schema: str = "jackfield"
@@ -64,8 +64,8 @@ def _session_settings(options: ConnectionOptions) -> str:
     statement_ms, lock_ms = (
         max(1, int(seconds * 1000)) for seconds in (options.statement_timeout, options.lock_timeout)
     )
-    # Every statement looks rows up by an index. Without these settings, a plan that was made and cached while
-    # a table was small would read all of it long after it has grown.
+    # Every statement finds its rows by an index. Without these settings, a plan that was cached while a table
+    # was small would still read the whole table long after it has grown.
     plans = " ".join(f"SET enable_{kind} = off;" for kind in ("seqscan", "hashjoin", "mergejoin"))
     # A server whose default is weaker, such as `off` or `local`, would lose acknowledged writes.
     return f"""
@@ -84,7 +84,7 @@ def _session_settings(options: ConnectionOptions) -> str:
 
 
 class ConnectionPool:
-    """Up to `size` sessions; the one used last is used first, so that few stay warm under little load."""
+    """Up to `size` sessions; the last one used is the first one reused, so that low load uses few of them."""
 
     def __init__(self, connect: Callable[[], Awaitable[Connection]], size: int) -> None:
         self._connect = connect
@@ -94,7 +94,7 @@ class ConnectionPool:
         self._closed = False
 
     async def acquire(self) -> Connection:
-        """Return a session that nobody else uses; `release` it."""
+        """Return a session for exclusive use; the caller must `release` it."""
         await self._slots.acquire()
         try:
             while self._idle:
@@ -110,7 +110,7 @@ class ConnectionPool:
         return connection
 
     def release(self, connection: Connection) -> None:
-        """Return a session; one that broke is dropped."""
+        """Put a session back; a broken one is dropped."""
         if self._closed or connection.is_closed():
             self.drop(connection)
         else:
@@ -118,12 +118,12 @@ class ConnectionPool:
         self._slots.release()
 
     def drop(self, connection: Connection) -> None:
-        """End a session at once, without cancelling what the server still does for it."""
+        """End a session at once, without cancelling what the server is still doing for it."""
         self._all.discard(connection)
         connection.terminate()
 
     def drop_idle(self) -> None:
-        """End all sessions that are not in use: whatever broke one of them has probably broken them all."""
+        """End all idle sessions: whatever broke one session has probably broken these too."""
         while self._idle:
             self.drop(self._idle.pop())
 

@@ -1,7 +1,7 @@
 """Creates a store, and inspects one without changing it.
 
-The functions here are called outside of any event loop, or blocking inside one, so each runs a loop of its
-own on a thread.
+Callers of these functions have no event loop, or block the one they have, so each call runs a loop of its own
+on a thread.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _DESCRIPTION = """
 
 
 def open_configured(settings: PostgresSettings) -> PostgresStore | ShardedStore:
-    """Return the configured store, which is opened at its first use and never created."""
+    """Return the configured store, which is opened at first use and never created."""
     first, *others = _options(settings)
     options = {
         "lease": settings.lease,
@@ -65,7 +65,7 @@ def missing(settings: PostgresSettings) -> str | None:
 
 
 def initialise(settings: PostgresSettings) -> str:
-    """Create the store and return a sentence with its place and id; reject an existing one or a pinned id."""
+    """Create the store and return a sentence with its place and id; raise if it exists or an id is set."""
 
     async def create(shards: ShardSet) -> str:
         store_id, is_new = await shards.create(settings.id)
@@ -89,7 +89,7 @@ def describe(settings: PostgresSettings) -> dict[str, Any]:
 
 
 def warnings(settings: PostgresSettings) -> list[str]:
-    """Return what an operator should know about the durability of every database."""
+    """Return warnings for the operator about the durability of each database."""
 
     async def inspect(shards: ShardSet) -> list[str]:
         found = [durability_warnings(each.facts, each.options.place) for each in shards.sessions]
@@ -99,7 +99,7 @@ def warnings(settings: PostgresSettings) -> list[str]:
 
 
 async def _facts(session: ShardSession) -> dict[str, Any]:
-    """Return the facts about one database."""
+    """Return what `describe` shows about one database."""
     found = await session.identity()
     with session.errors_named():
         counts = await session.connection.fetchrow(_DESCRIPTION, session.options.schema)
@@ -117,10 +117,10 @@ async def _facts(session: ShardSession) -> dict[str, Any]:
 
 
 def _combined(facts: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return the facts about a store in several databases: its id, sums, and the facts about each of them."""
+    """Return what `describe` shows about several databases: the store's id, sums, and facts about each."""
     combined = {"id": facts[0]["id"], "shards": len(facts)}
     combined |= {name: sum(each[name] for each in facts) for name in ("claims", "values", "streams", "bytes")}
-    # A host counts in every database in which it has made a claim.
+    # Every database counts the hosts that have made claims in it.
     combined["hosts"] = max(each["hosts"] for each in facts)
     for number, each in enumerate(facts, 1):
         combined |= {f"shard {number} {name}": value for name, value in each.items() if name != "id"}
@@ -128,7 +128,7 @@ def _combined(facts: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _options(settings: PostgresSettings) -> list[ConnectionOptions]:
-    """Return the options of every database, in the order of the shards."""
+    """Return each database's options, in the order of the shards."""
     try:
         urls = settings.addresses()
     except ValueError as error:

@@ -1,8 +1,8 @@
-"""The database of a store: it runs statements until they are done or refused, or `patience` has passed.
+"""A store's database: it repeats statements until they succeed or fail for good, or `patience` has passed.
 
-What a broken connection means depends on the statement. One that never began is simply tried again. One that
-may have been committed is tried again only if it can be: reads, and writes that recognise their own trace.
-All others raise `OutcomeUnknownError`.
+After a broken connection, a statement that never began is retried. One that may have been committed is
+retried only if that is safe, as for reads and for writes that recognise what an earlier attempt did. All
+others raise `OutcomeUnknownError`.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from jackfield_store_postgres.silent_sessions import SilentSessions, StatementWa
 
 Result = TypeVar("Result")
 Work = Callable[[Connection], Awaitable[Result]]
-"""What to do with a session; it is called again if the session breaks and the work can be repeated."""
+"""Work for one session; it is called again if the session breaks and the work is repeatable."""
 
 _FIRST_PAUSE, _MAX_PAUSE, _PAUSE_FACTOR = 0.02, 0.4, 1.7
 """Seconds between two attempts to reach a server that does not answer."""
@@ -43,7 +43,7 @@ _FIRST_PAUSE, _MAX_PAUSE, _PAUSE_FACTOR = 0.02, 0.4, 1.7
 
 @dataclass(slots=True)
 class StoreId:
-    """The id that every database of a store has; None until the first one is opened, if it is not given."""
+    """The id shared by all databases of a store; unless given, None until the first one is opened."""
 
     value: str | None = None
 
@@ -52,8 +52,8 @@ class PostgresDatabase:
     """A schema in a PostgreSQL database, checked at first use.
 
     Without `create`, a schema without a store is rejected. With `store_id`, a store with a different id is
-    rejected; so is any other store that later answers at the same address. A database that is not the `shard`
-    it has to be is rejected, too.
+    rejected; so is any other store that later answers at the same address. A database that is not the
+    expected `shard` is rejected as well.
     """
 
     def __init__(
@@ -98,8 +98,9 @@ class PostgresDatabase:
                     self._prepared = True
 
     async def connect(self) -> Connection:
-        """Return a session of its own with the checked store; the caller closes it."""
-        # One limit for all steps, so that a server that stops in between is given up as early as any other.
+        """Return a new session with the checked store; the caller closes it."""
+        # One time limit covers all steps, so that a server that stops responding between them does not take
+        # longer to fail than any other.
         async with asyncio.timeout(self.options.connect_timeout):
             connection = await self._open()
             try:
@@ -110,11 +111,11 @@ class PostgresDatabase:
         return connection
 
     def watch(self, connection: Connection) -> StatementWatch:
-        """Watch a session that begins a statement: it is dropped if no answer can come, or comes in time."""
+        """Watch a session that starts a statement; drop it if no answer can come, or none comes in time."""
         return self._silent.watch(connection, self.patience)
 
     async def run(self, work: Work[Result], *, repeatable: bool) -> Result:
-        """Run work on a session of the pool within the patience."""
+        """Run work on a session from the pool, for at most `patience`."""
         return await self._repeat(lambda deadline: self._run_once(work, deadline, repeatable))
 
     async def fetch(self, sql: str, *arguments: Any, repeatable: bool = False) -> list[Any]:
@@ -177,7 +178,8 @@ class PostgresDatabase:
     async def _prepare(self, _deadline: float) -> None:
         options = self.options
         connection = await self._open()
-        # Migrations may take long, so that only a server that is no longer busy with them ends the wait.
+        # Migrations may take long, so there is no deadline: the wait ends early only if the server is no
+        # longer busy with the statement.
         watch = self._silent.watch(connection, math.inf)
         try:
             await check_server(connection, options)
@@ -198,9 +200,9 @@ class PostgresDatabase:
         return connection
 
     async def _check_identity(self, connection: Connection) -> None:
-        """Raise unless the session leads to the store of the others.
+        """Raise unless the session is connected to the same store as all others.
 
-        A failover must not lead to a store that knows nothing of the calls that have run.
+        A failover must not lead to a store without a record of the calls that have run.
         """
         try:
             found = await schema.identity(connection)
@@ -279,7 +281,7 @@ def absent_reason(found: schema.SchemaState, options: ConnectionOptions, pinned:
 
 
 def _is_permanent(error: BaseException) -> bool:
-    """True if trying again cannot help: a wrong password, a missing database, a missing right."""
+    """True if a retry cannot help: a wrong password, a missing database, a missing right."""
     return isinstance(
         error,
         asyncpg.InvalidAuthorizationSpecificationError

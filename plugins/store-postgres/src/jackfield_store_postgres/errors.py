@@ -1,4 +1,4 @@
-"""What the errors of a connection mean: did the statement run, and what should an operator do?"""
+"""What connection errors mean: whether the statement ran, and what an operator should do."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ POOLED = (
     asyncpg.InvalidSQLStatementNameError,
     asyncpg.DuplicatePreparedStatementError,
 )
-"""A prepared statement is gone or already there: two statements went to two different sessions."""
+"""A prepared statement is missing or already exists: a pooler sent two statements to different sessions."""
 
 POOLER_REASON = (
     "is behind a connection pooler in transaction mode, which breaks session locks and notifications; give "
@@ -45,7 +45,7 @@ class RefusedError(StoreUnavailableError):
 
 
 _REASONS: tuple[tuple[type[BaseException] | tuple[type[BaseException], ...], str], ...] = (
-    # Also wrong passwords. The server's message has the user's name and never the password.
+    # Covers wrong passwords too. The server's message contains the user's name, never the password.
     (
         asyncpg.InvalidAuthorizationSpecificationError,
         "rejected the user or the password ({}); correct the URL of the store",
@@ -79,7 +79,7 @@ _REASONS: tuple[tuple[type[BaseException] | tuple[type[BaseException], ...], str
 
 
 def unavailable_error(place: str, error: BaseException) -> StoreUnavailableError:
-    """Return the error to raise for an error of a connection; it has no part of the password."""
+    """Return the error to raise for a connection error; it contains no part of the password."""
     if isinstance(error, StoreUnavailableError):
         return error
     found = (reason for kinds, reason in _REASONS if isinstance(error, kinds))
@@ -93,5 +93,5 @@ def closed_error(place: str) -> StoreUnavailableError:
 
 
 def _brief(error: BaseException) -> str:
-    """Return the first line of a message, without an address that may have a password in it."""
+    """Return the first line of a message, without any address that may contain a password."""
     return re.sub(r"\S+://\S+", "...", str(error).strip().partition("\n")[0])[:200]

@@ -1,9 +1,9 @@
 """Wakes waiters when a claim or a stream changes, in this process and in others.
 
-Writes of this process wake their waiters directly. Other processes are told with NOTIFY, after the write was
-committed and never inside its transaction: the server lets only one transaction with a notification commit at
-a time. Notifications are collected for a few milliseconds and can be lost, so waiters also look from time to
-time.
+Writes of this process wake their waiters directly. Other processes are notified with NOTIFY, after the write
+was committed and never inside its transaction: the server commits only one transaction with a notification at
+a time. Notifications are collected for a few milliseconds and can be lost, so waiters also check the store
+from time to time.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ def stream_topic(stream: str) -> str:
 
 
 def _topic(kind: str, name: str) -> str:
-    # A hash has a fixed length and says nothing about keys to others who use the database. If two names
-    # have the same hash, a waiter wakes once too often.
+    # A hash has a fixed length and reveals no keys to other users of the database. If two names have the same
+    # hash, a waiter may wake without a change.
     return kind + hashlib.blake2b(name.encode(), digest_size=9).hexdigest()
 
 
 class ChangeWaiter:
-    """Waits until it is woken, or for a time."""
+    """Waits for a wake-up or a timeout."""
 
     __slots__ = ("_event",)
 
@@ -66,7 +66,7 @@ class ChangeWaiter:
 
 
 class ChangeNotifier:
-    """All waiters of this process, one session that listens, and the topics to be sent."""
+    """All waiters of this process, one listening session, and the topics to be sent."""
 
     def __init__(self, database: PostgresDatabase) -> None:
         self._database = database
@@ -81,14 +81,14 @@ class ChangeNotifier:
             database.connect,
             self._channel,
             notified=self._receive,
-            # Nobody was listening until now, so every waiter has to look for itself.
+            # Nothing was listening until now, so every waiter has to check the store itself.
             connected=self._wake_all,
             retry_on=(StoreUnavailableError,),
             retry_seconds=_RETRY_SECONDS,
             answer_within=database.patience,
         )
         self.listening = self._listener.listening
-        """Set while notifications of other processes arrive."""
+        """Set while this process receives notifications from others."""
 
     @contextmanager
     def subscribe(self, topic: str) -> Iterator[ChangeWaiter]:
@@ -138,7 +138,7 @@ class ChangeNotifier:
                     await asyncio.sleep(_COLLECT_SECONDS)
                 topics = [self._unsent.pop() for _ in range(min(len(self._unsent), _MAX_TOPICS))]
                 payloads = [f"{self._sender}{topic}" for topic in topics]
-                # Waiters elsewhere find out when they next look.
+                # Waiters in other processes notice the changes when they next check the store.
                 with suppress(StoreUnavailableError):
                     await self._database.fetch(statements.NOTIFY, self._channel, payloads)
         finally:

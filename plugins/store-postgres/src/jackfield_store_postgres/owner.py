@@ -3,8 +3,8 @@
 The lease is renewed several times per `grace`. Others regard the owner as dead when `grace` has passed since
 the last renewal and its session lock is free, or when the whole lease has passed. So a killed process is
 noticed within `grace`, a host that is busy or paused keeps its claims for the lease, and a host whose
-connection breaks has `grace` to come back. Neither lock nor lease protects a claim by itself: every change
-of hands raises the claim's fence, and only the holder of the current fence can end the claim.
+connection breaks has `grace` to reconnect. Neither lock nor lease protects a claim by itself: every change of
+owner raises the claim's fence, and only the holder of the current fence can end the claim.
 """
 
 from __future__ import annotations
@@ -29,23 +29,23 @@ from jackfield_store_postgres.errors import unavailable_error
 _log = logging.getLogger(__name__)
 
 _GRACE = 1 / 4
-"""The part of the lease that a holder keeps if its session is gone too."""
+"""The part of the lease for which an owner keeps its claims if its session is gone too."""
 
 _RENEWALS = 3
-"""Renewals per `grace`; `holds` needs one within its first half."""
+"""Renewals per `grace`; `holds` needs one that is no older than half of `grace`."""
 
 _SPARE_SECONDS = 60.0
 
 
 class HeldClaim(NamedTuple):
-    """A claim that this owner holds: its fence, and when the store has certainly forgotten it."""
+    """A claim that this owner holds: its fence, and when it has certainly expired in the store."""
 
     fence: int
     until: float
 
 
 class HeldClaims(dict[str, HeldClaim]):
-    """The claims that an owner holds, by key; claims that expired without an end are dropped in time."""
+    """The claims that an owner holds, by key; claims that expire without being ended are dropped later."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -66,7 +66,7 @@ class LeaseOwner:
 
     def __init__(self, database: PostgresDatabase, clock: StoreClock, lease: float) -> None:
         self.id = ""
-        """Empty until the owner is registered; a new one after others have removed the owner as dead."""
+        """Empty until the owner is registered; replaced if others have removed the owner as dead."""
         self.held = HeldClaims()
         self._database = database
         self._clock = clock
@@ -79,14 +79,14 @@ class LeaseOwner:
         self._host = f"{socket.gethostname()}:{os.getpid()}"
 
     async def register(self) -> None:
-        """Register the owner and keep its lease from now on; does nothing if that has happened."""
+        """Register the owner and start to renew its lease regularly; do nothing if it is registered."""
         if not self.id:
             await self.renew()
             if self._task is None:
                 self._task = asyncio.create_task(self._keep_lease(), name="jackfield-store-lease")
 
     async def renew(self) -> None:
-        """Renew the lease now; raises `StoreUnavailableError` if that is not possible."""
+        """Renew the lease now; raise `StoreUnavailableError` if that is not possible."""
         async with self._renewing:
             try:
                 await self._renew(await self._connected())
@@ -94,7 +94,7 @@ class LeaseOwner:
                 self._disconnect()
                 raise unavailable_error(self._database.place, error) from error
             except BaseException:
-                # A statement that was interrupted leaves the session in an unknown state.
+                # An interrupted statement leaves the session in an unknown state.
                 self._disconnect()
                 raise
 
@@ -110,7 +110,7 @@ class LeaseOwner:
         watch = self._database.watch(connection)
         try:
             if not self._session:
-                # A new number for each session: the lock of a session that broke may be held for a while.
+                # A new number for each session: a broken session's lock may remain held for a while.
                 number = secrets.randbits(63)
                 await connection.execute(statements.LOCK_SESSION, number)
                 self._session = number
@@ -133,7 +133,7 @@ class LeaseOwner:
     async def _keep_lease(self) -> None:
         while True:
             await asyncio.sleep(self._grace / _RENEWALS)
-            # Operations report that the database is unavailable; this one just goes on trying.
+            # Operations report that the database is unavailable; this task just keeps trying.
             with suppress(StoreUnavailableError):
                 await self.renew()
 

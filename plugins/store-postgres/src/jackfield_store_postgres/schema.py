@@ -1,8 +1,8 @@
-"""Tables, migrations and identity of a store, in a schema of their own.
+"""A store's tables, migrations and identity, in a schema of their own.
 
-A migration is applied by the first host of a new version while hosts of the version before still run. Each
-one therefore records the oldest version that can use the tables it leaves. A host accepts newer tables as
-long as its own version is not older than that.
+The first host of a new version applies a migration while hosts of the previous version are still running.
+Each migration therefore records the oldest version that can use the new tables. A host accepts newer tables
+if its own version is not older than that.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from jackfield_store_postgres.errors import RefusedError
 
 
 class Migration(NamedTuple):
-    """A change of the tables, and the oldest version of this plugin's tables that it leaves usable."""
+    """A change to the tables, and the oldest version of the tables whose users can still use them."""
 
     minimum: int
     statements: str
@@ -102,7 +102,7 @@ MIGRATIONS = (
         CREATE INDEX entries_expiry ON entries (expires) WHERE expires < 'infinity';
         """,
     ),
-    # A store may be spread over several databases. A store in one database is its only shard.
+    # A store may be spread over several databases. A store in one database has one shard.
     Migration(
         1,
         """
@@ -147,7 +147,7 @@ _RIGHTS = """
 
 
 class SchemaState(NamedTuple):
-    """What a schema holds."""
+    """The contents of a schema."""
 
     has_schema: bool
     is_store: bool
@@ -155,7 +155,7 @@ class SchemaState(NamedTuple):
 
 
 class Shard(NamedTuple):
-    """Which of a store's databases one is, counted from 1, and how many there are."""
+    """A database's number within its store, counted from 1, and the number of databases."""
 
     number: int
     total: int
@@ -183,12 +183,12 @@ class SchemaIdentity(NamedTuple):
 
     @property
     def shard(self) -> Shard:
-        """Which shard this is."""
+        """This database's shard."""
         return Shard(self.number, self.total)
 
 
 async def state(connection: Connection, schema: str) -> SchemaState:
-    """Return what the schema holds."""
+    """Return what the schema contains."""
     row = await connection.fetchrow(_STATE, schema)
     return SchemaState(*row) if row else SchemaState(False, False, False)
 
@@ -210,7 +210,7 @@ async def identity(connection: Connection) -> SchemaIdentity:
 def rejection_reason(
     found: SchemaIdentity, place: str, pinned: str | None, shard: Shard = SINGLE
 ) -> str | None:
-    """Return why a store is not the configured one, or is of an incompatible version; None if it fits."""
+    """Return why a store is not the configured one, or has an incompatible version; None if it fits."""
     if pinned is not None and found.id != pinned and shard != SINGLE:
         return (
             f"{place}, which [stores.postgres] lists as {shard}, has the id {found.id}, but the `id` setting "
@@ -239,7 +239,7 @@ def rejection_reason(
 
 
 def _shard_reason(found: Shard, place: str, expected: Shard) -> str:
-    """Return why a database cannot take a place in the list of shards."""
+    """Return why a database is not the expected shard."""
     if found.total == expected.total:
         return (
             f"{place} is {found}, but [stores.postgres] lists it as {expected}; list the shards in the order "
@@ -254,7 +254,7 @@ def _shard_reason(found: Shard, place: str, expected: Shard) -> str:
 
 
 async def missing_rights(connection: Connection, schema: str) -> list[str]:
-    """Return what the session's user lacks a right on: the schema, tables, sequences."""
+    """Return the schema, tables and sequences on which the session's user lacks a right."""
     return [str(row[0]) for row in await connection.fetch(_RIGHTS, schema)]
 
 
@@ -263,10 +263,10 @@ async def create(
 ) -> str:
     """Create the schema if needed, and the store in it; return the store's id.
 
-    One of several shards is incomplete until `mark_complete`.
+    If there are several shards, the store is incomplete until `mark_complete`.
 
     Everything happens in one transaction, so a store is complete or absent. Raises `FileExistsError` if the
-    schema holds something.
+    schema contains tables.
     """
     store_id = store_id or secrets.token_hex(16)
     async with connection.transaction():
@@ -296,7 +296,7 @@ async def mark_complete(connection: Connection) -> None:
 
 async def migrate(connection: Connection, schema: str) -> None:
     """Apply the migrations that an existing store lacks, each in its own transaction."""
-    # Usually there is nothing to do, and a host must not need the right to change tables then.
+    # Usually there is nothing to do, and then a host must not need the right to change tables.
     while await _version(connection) < VERSION:
         async with connection.transaction():
             await connection.execute(_MIGRATION_LOCK, schema)

@@ -23,7 +23,7 @@ _FACTS = """
 
 
 class ServerFacts(NamedTuple):
-    """What a server says about itself."""
+    """Facts that a server reports about itself."""
 
     version: int
     full_version: str
@@ -76,7 +76,7 @@ async def _check_pooler(connection: Connection, options: ConnectionOptions) -> N
 
 
 def durability_warnings(facts: ServerFacts, place: str) -> list[str]:
-    """Return what an operator should know about writes that a failure of the server may lose."""
+    """Return warnings for the operator about writes that a server failure may lose."""
     warnings = []
     if not facts.flushes:
         warnings.append(

@@ -13,7 +13,7 @@ from jackfield.settings import EnvironmentVariable, Format, Ge, Help, Le, MaxLen
 URL_VARIABLE = "JACKFIELD_POSTGRES_URL"
 SHARDS_VARIABLE = "JACKFIELD_POSTGRES_SHARDS"
 MAX_SHARDS = 64
-"""A host opens connections to every shard, and asks all of them for its lists."""
+"""Limited because a host opens connections to every shard, and queries all of them for some lists."""
 
 _ID = re.compile(r"[0-9a-f]{32}")
 _SCHEMES = ("postgresql://", "postgres://")
@@ -33,7 +33,7 @@ def _url(value: str) -> str:
 
 
 def _schema(value: str) -> str:
-    # PostgreSQL keeps names that begin with pg_ for itself.
+    # PostgreSQL reserves names that begin with pg_.
     if not _SCHEMA.fullmatch(value) or value.startswith("pg_"):
         raise ValueError
     return value
@@ -125,7 +125,7 @@ class PostgresSettings:
             raise ValueError(f"shards: {problem}")
 
     def addresses(self, environ: Mapping[str, str] = os.environ) -> tuple[str, ...]:
-        """Return the URLs of the databases from the settings or the environment; none if there are none.
+        """Return the databases' URLs from the settings or the environment; empty if none are set.
 
         Raises `ValueError` if the environment contradicts itself.
         """
@@ -143,7 +143,7 @@ class PostgresSettings:
 
 
 def _shards_problem(shards: tuple[str, ...]) -> str | None:
-    """Return what is wrong with a list of URLs, without showing one of them; None if nothing is."""
+    """Return what is wrong with a list of URLs, without quoting any of them; None if nothing is."""
     if len(shards) > MAX_SHARDS:
         return f"{len(shards)} databases are too many; the limit is {MAX_SHARDS}"
     first: dict[str, int] = {}

@@ -19,7 +19,7 @@ from jackfield_store_postgres.server_check import ServerFacts, check_server
 
 
 class ShardSession(NamedTuple):
-    """A session with one of the databases, and what its server says about itself."""
+    """A session with one of the databases, and the facts about its server."""
 
     connection: Connection
     options: ConnectionOptions
@@ -28,14 +28,14 @@ class ShardSession(NamedTuple):
 
     @contextmanager
     def errors_named(self) -> Iterator[None]:
-        """Make every error of the connection a `StoreUnavailableError` that names the database."""
+        """Turn every connection error into a `StoreUnavailableError` that names the database."""
         try:
             yield
         except UNREACHABLE as error:
             raise unavailable_error(self.options.place, error) from error
 
     async def state(self) -> SchemaState:
-        """Return what the schema holds."""
+        """Return what the schema contains."""
         with self.errors_named():
             return await schema.state(self.connection, self.options.schema)
 
@@ -83,11 +83,11 @@ class ShardSet:
         return None
 
     async def create(self, pinned: str | None) -> tuple[str, bool]:
-        """Create the store, or what an earlier attempt left out; return its id, and whether it was created.
+        """Create the store or finish an earlier attempt; return its id, and False if it was already complete.
 
-        Nothing is created unless every database is reachable and either empty or part of an attempt that
-        was not finished. The databases are marked as complete when all of them exist. From then on, one that
-        is missing was lost, and is not replaced by an empty one.
+        Nothing is created unless every database is reachable and either empty or part of an unfinished
+        attempt. Once all databases exist, they are marked as complete. From then on, a missing database
+        counts as lost and is not replaced by an empty one.
         """
         found = [await self._inspect(session, pinned) for session in self.sessions]
         existing = [each for each in found if each]

@@ -1,7 +1,7 @@
 """`ShardedStore`: the store protocol over several PostgreSQL databases.
 
-No operation concerns two keys, so every key and stream is in one database. Keys name a kind and then what
-they belong to, mostly a session or a user: `session/ID`, `call/ID/...`, `events/ID`. The second part decides
+No operation involves two keys, so every key and stream is in one database. A key names a kind and then what
+it belongs to, mostly a session or a user: `session/ID`, `call/ID/...`, `events/ID`. The second part decides
 the database, so everything that belongs to a session is in the same one, and an unreachable database affects
 only its own sessions and users.
 """
@@ -26,8 +26,9 @@ from jackfield_store_postgres.store import PostgresStore
 Result = TypeVar("Result")
 
 _PART = re.compile(r"[^/]*/([^/][^/@]*)")
-"""The second part of a key. It ends at a slash, or at the sign before the epoch of a fenced record, because
-all epochs of a record belong together."""
+"""The second part of a key. It ends at a slash, or at the `@` before the epoch of a fenced record, because
+all epochs of a record belong together.
+"""
 
 _ENDED_PART = re.compile(r"[^/]*/[^/][^/@]*[/@]")
 
@@ -50,7 +51,7 @@ class ShardedStore:
 
     The list of databases, including its order, belongs to the store. Every database knows its place in the
     list, and one at a different place is rejected. An operation on an unreachable database fails, and so does
-    one that has to ask all of them: there are no partial answers.
+    any operation that has to query all databases: there are no partial answers.
     """
 
     def __init__(self, urls: Sequence[str], *, store_id: str | None = None, **options: Any) -> None:
@@ -77,7 +78,7 @@ class ShardedStore:
         return store
 
     def now(self) -> float:
-        """See `Store.now`; the first database's clock is the store's. Times to live follow each one's own."""
+        """See `Store.now`; the first database's clock is used. Times to live use each one's own clock."""
         return self._shards[0].now()
 
     def put(self, key: str, value: bytes, *, ttl: float | None = None) -> Awaitable[None]:
@@ -170,7 +171,7 @@ class ShardedStore:
         return self._shard(stream).clear(stream)
 
     async def prune(self) -> int:
-        """See `Store.prune`; an unreachable database does not keep the others from being pruned."""
+        """See `Store.prune`; the other databases are pruned even if one is unreachable."""
         return sum(await self._ask_all(lambda shard: shard.prune()))
 
     async def close(self) -> None:
@@ -178,7 +179,7 @@ class ShardedStore:
         await self._ask_all(lambda shard: shard.close())
 
     def _shard(self, key: str) -> PostgresStore:
-        # Checked here too: what cannot be a key cannot be hashed.
+        # Checked here too, because an invalid key cannot be hashed.
         check(key)
         return self._shards[shard_of(key, len(self._shards))]
 
@@ -193,7 +194,7 @@ class ShardedStore:
         return sorted(found)
 
     async def _ask_all(self, ask: Callable[[PostgresStore], Coroutine[Any, Any, Result]]) -> list[Result]:
-        """Return the answers of all databases; raise if one has none, after all have finished."""
+        """Return the answers of all databases; wait for all of them, then raise if one failed."""
         answers = await asyncio.gather(*map(ask, self._shards), return_exceptions=True)
         for answer in answers:
             if isinstance(answer, BaseException):

@@ -1,9 +1,9 @@
-"""Sessions whose statement gets no answer: is the server still busy with it?
+"""Sessions whose statement gets no answer: checks whether the server is still running it.
 
-A connection can be cut silently, by a firewall or a machine that failed. It then looks like one
-whose statement takes long, and waiting out the patience would be in vain. A new session asks the server: if
-it is not busy for the silent session, the answer cannot come any more, and the session is dropped at once.
-A statement that waits for a lock or for the synchronous standby is left alone.
+A connection can be cut silently, by a firewall or a machine that failed. It then looks like a connection with
+a slow statement, and waiting until `patience` has passed would be pointless. A new session asks the server:
+if it is running nothing for the silent session, no answer can come any more, and the session is dropped at
+once. A statement that waits for a lock or for the synchronous standby is left alone.
 """
 
 from __future__ import annotations
@@ -21,24 +21,24 @@ from jackfield_postgres.session import Connection
 from jackfield_store_postgres import statements
 
 _SILENCE_SECONDS = 1.0
-"""How long a statement may take before the server is asked about it, and between two questions."""
+"""Seconds that a statement may take before the server is asked about it, and between two queries."""
 
 _ARRIVAL_SECONDS = 0.25
-"""How long an answer that the server has sent may be on its way."""
+"""Seconds that an answer may be in transit."""
 
 _ANSWER_SECONDS = 2.0
-"""How long the new session may take to answer."""
+"""Seconds that the new session may take to answer."""
 
 
 class ServerProcess(NamedTuple):
-    """The server's process for a session; numbers are used again, so its start belongs to it."""
+    """The server's process for a session; pids are reused, so its start time identifies it as well."""
 
     pid: int
     began: datetime
 
 
 class SilentSessions:
-    """The sessions of one database that wait for an answer longer than usual."""
+    """One database's sessions that have been waiting unusually long for an answer."""
 
     def __init__(
         self, connect: Callable[[], Awaitable[Connection]], drop: Callable[[Connection], None]
@@ -56,11 +56,11 @@ class SilentSessions:
             self._processes[connection] = ServerProcess(*row)
 
     def watch(self, connection: Connection, seconds: float) -> StatementWatch:
-        """Watch a session that begins a statement, and drop it after so many seconds in any case."""
+        """Watch a session that starts a statement, and drop it after this many seconds in any case."""
         return StatementWatch(self, connection, seconds)
 
     def add(self, connection: Connection) -> None:
-        """Ask the server about a session, again and again until it is removed."""
+        """Ask the server about a session repeatedly, until the session is removed."""
         if connection in self._processes:
             self._silent.add(connection)
             if self._asking is None:
@@ -80,7 +80,8 @@ class SilentSessions:
     async def _ask(self) -> None:
         try:
             while self._silent:
-                # If the server cannot be reached, nothing is known, and the patience decides.
+                # If the server cannot be reached, nothing is known, and the session is dropped at its
+                # deadline.
                 with suppress(*UNREACHABLE):
                     for connection in await self._lost():
                         self.drop(connection)
@@ -95,7 +96,7 @@ class SilentSessions:
             async with asyncio.timeout(_ANSWER_SECONDS):
                 lost = await self._not_busy(asking)
                 if lost:
-                    # The answer may be on its way. One that is still missing after this was lost.
+                    # The answer may be in transit. If it is still missing after this pause, it is lost.
                     await asyncio.sleep(_ARRIVAL_SECONDS)
                     lost &= await self._not_busy(asking)
                 return lost & self._silent
@@ -110,7 +111,7 @@ class SilentSessions:
 
 
 class StatementWatch:
-    """Drops the session of one statement that gets no answer; `end` it when the statement has ended."""
+    """Drops the session of a statement that gets no answer; call `end` when the statement has ended."""
 
     __slots__ = ("_connection", "_deadline", "_loop", "_sessions", "_timer")
 
@@ -123,7 +124,7 @@ class StatementWatch:
         self._timer = self._loop.call_at(min(self._deadline, now + _SILENCE_SECONDS), self._remains_silent)
 
     def end(self) -> None:
-        """The statement has ended."""
+        """Stop watching, because the statement has ended."""
         self._timer.cancel()
         self._sessions.remove(self._connection)
 

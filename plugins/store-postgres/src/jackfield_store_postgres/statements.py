@@ -8,11 +8,11 @@ All statements run at READ COMMITTED and are written for PostgreSQL 15 and later
 from __future__ import annotations
 
 MAX_SECONDS = 3_000_000_000.0
-"""Longer times to live are treated as none: PostgreSQL's timestamps end at some point."""
+"""Longer times to live are treated as unlimited, because PostgreSQL's timestamps have a maximum."""
 
 
 def to_text(key: str) -> str:
-    """Return a key as PostgreSQL can store it: without the character 0, and in the same order."""
+    """Return a key in a form that PostgreSQL can store, without null characters and in the same order."""
     if "\x00" in key or "\x01" in key:
         # Escaped like this, keys sort as before, and a prefix of a key stays a prefix.
         return key.replace("\x01", "\x01\x02").replace("\x00", "\x01\x01")
@@ -31,7 +31,7 @@ def seconds(ttl: float | None) -> float | None:
     return None if ttl is None or ttl > MAX_SECONDS else float(ttl)
 
 
-# `synchronous_commit` for this transaction only: an unflushed commit for what need not be durable.
+# `synchronous_commit` for this transaction only: an unflushed commit for writes that need not be durable.
 def _durability(parameter: str) -> str:
     return f"({parameter}::boolean OR set_config('synchronous_commit', 'off', true) IS NOT NULL)"
 
@@ -62,10 +62,10 @@ ADD = f"""
 _CURRENT = "(c.expires > store_time() OR c.note IS NOT NULL)"
 """Current claims: not expired, or with a note, which a person has to resolve."""
 
-# A holder acts only within half of `grace` after its lease was renewed (see HOLDS), so after all of it nobody
-# can be in the middle of something that began with a valid check. The holder's session lock only prolongs
-# that: a host that is connected but slow keeps its claims for the whole lease. A lock that is gone proves
-# nothing, because the connection may have broken and not the host.
+# A holder acts only within half of `grace` after its lease was renewed (see HOLDS), so once `grace` has
+# passed, no holder is still doing anything that began with a valid check. The holder's session lock only
+# extends that time: a host that is connected but slow keeps its claims for the whole lease. A missing lock
+# proves nothing, because perhaps only the connection broke, not the host.
 _ALIVE = """
     (o.renewed + o.grace > store_time()
      OR o.renewed + o.lease > store_time() AND NOT pg_try_advisory_xact_lock_shared(o.session))
@@ -267,7 +267,8 @@ CLEAR = """
 
 
 def _prune(table: str, condition: str = "") -> str:
-    # The subquery for the time lets the index be used; rows that somebody else works on are left for later.
+    # The subquery for the time lets the index be used; rows that another session has locked are left for
+    # later.
     return f"""
         DELETE FROM {table} WHERE ctid = ANY (ARRAY(
             SELECT ctid FROM {table} WHERE expires <= (SELECT store_time()) {condition}

@@ -32,13 +32,13 @@ _HOLDER_CHECK_SECONDS = 0.5
 """Seconds between two checks by a waiter that the claim's holder is alive."""
 
 _STREAM_CHECK_SECONDS = 2.0
-"""Seconds between two looks of a follower that gets no notification."""
+"""Seconds between two reads by a follower that gets no notification."""
 
 _READ_ENTRIES = 1000
 
 _PRUNE_ROWS = 500
 _PRUNE_PAUSE = 0.02
-"""Rows per statement and the least pause between two of them: live claims must not notice."""
+"""Rows per statement, and the shortest pause between two of them, so that pruning does not delay claims."""
 
 
 class PostgresStore:
@@ -48,8 +48,8 @@ class PostgresStore:
     considered alive, `patience` how long to wait for a server that does not answer, both in seconds. Without
     `durable_appends`, a crash of the server may lose the end of a stream. Without `create`, a missing store
     is rejected. With `store_id`, a store with a different id is rejected. `shard` is which of several
-    databases this is (`ShardedStore`). `connection` are further fields of `ConnectionOptions`. A store
-    belongs to the event loop in which it is used first.
+    databases this is (`ShardedStore`). `connection` holds further fields of `ConnectionOptions`. A store
+    belongs to the event loop in which it is first used.
     """
 
     def __init__(
@@ -177,8 +177,8 @@ class PostgresStore:
                 return False
             if rows[0]["fresh"]:
                 return True
-            # The host was cut off, paused or slow. The claim may change hands until the lease is renewed,
-            # so only an answer from after the renewal counts.
+            # The host was cut off, paused or slow. The claim may change hands until the lease is renewed, so
+            # only an answer given after the renewal counts.
             await self._owner.renew()
             if self._owner.held.get(key) is not held:
                 return False
@@ -358,7 +358,7 @@ class PostgresStore:
         return await self._database.fetch(sql, *arguments)
 
     async def _execute(self, sql: str, *arguments: Any) -> int:
-        """Return how many rows a statement changed."""
+        """Run a statement and return how many rows it changed."""
         status = await self._database.run(
             lambda connection: connection.execute(sql, *arguments), repeatable=True
         )
@@ -368,7 +368,7 @@ class PostgresStore:
         began = time.monotonic()
         removed = await self._write(self._execute(statement, _PRUNE_ROWS))
         if removed == _PRUNE_ROWS:
-            # As long as the statement took, so that pruning uses at most half of what it could.
+            # Pause for as long as the statement took, so that pruning runs at most half of the time.
             await asyncio.sleep(max(_PRUNE_PAUSE, time.monotonic() - began))
         return removed
 

@@ -1,4 +1,4 @@
-"""Appends and puts: all that are waiting are written by one statement, in the order of the calls."""
+"""Appends and puts: all waiting ones are written by one statement, in the order of the calls."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Append:
 
     @property
     def size(self) -> int:
-        """About how many bytes it sends."""
+        """Approximate number of bytes that it sends."""
         return sum(map(len, self.values))
 
 
@@ -41,7 +41,7 @@ class Put:
 
     @property
     def size(self) -> int:
-        """About how many bytes it sends."""
+        """Approximate number of bytes that it sends."""
         return len(self.value)
 
 

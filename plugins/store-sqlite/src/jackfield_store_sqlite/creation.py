@@ -23,7 +23,7 @@ _PATIENCE = 1.0
 
 
 def initialise(path: Path, pinned: str | None = None) -> schema.StoreIdentity:
-    """Create the store and return its identity; reject an existing store or a pinned id."""
+    """Create the store and return its identity; raise if it exists or if the settings pin an id."""
     if pinned or orphaned_journal(path):
         raise StoreUnavailableError(f"nothing was created: {_describe_path(path, pinned)}")
     try:
@@ -36,7 +36,7 @@ def initialise(path: Path, pinned: str | None = None) -> schema.StoreIdentity:
 
 
 def missing(path: Path, pinned: str | None) -> str | None:
-    """Return why the store cannot be opened and what to do; None if it can or if only opening shows that."""
+    """Return why the store cannot be opened and what to do; None if it can or only opening it can tell."""
     if journal := orphaned_journal(path):
         return (
             f"the store {path} does not exist, but {journal.name}, a part of it, does; put the file back, "
@@ -52,7 +52,7 @@ def missing(path: Path, pinned: str | None) -> str | None:
     except apsw.NotADBError as error:
         return str(unavailable_error(path, error))
     except (apsw.Error, OSError):
-        # The file is locked, damaged or not readable: opening it reports that.
+        # The file is locked, damaged or unreadable: opening it reports that.
         return None
 
 
@@ -96,7 +96,7 @@ def _copy(path: Path, draft: Path) -> None:
         _open_existing(draft) as copy,
         copy.backup("main", source, "main") as job,
     ):
-        # In one step: if another process wrote between two steps, SQLite would start again.
+        # In one step: if another process wrote between two steps, SQLite would start the copy again.
         job.step(-1)
 
 
@@ -162,8 +162,8 @@ LINKS_UNSUPPORTED = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, err
 def create(path: Path, fill: Callable[[Path], Result]) -> Result:
     """Create a file that only its owner can read, with its folders; return the result of `fill`.
 
-    `fill` writes a draft in the same folder, which then gets the file's name. So the file is never empty or
-    half written, even after a power cut. Raises `FileExistsError` if the path exists.
+    `fill` writes a draft in the same folder, which then gets the file's name. The file is therefore never
+    empty or half written, even after a power cut. Raises `FileExistsError` if the path exists.
     """
     missing = [folder for folder in path.parents if not folder.exists()]
     for folder in reversed(missing):
@@ -192,10 +192,11 @@ def _move_into_place(draft: Path, path: Path) -> None:
 
 
 def orphaned_journal(path: Path) -> Path | None:
-    """Return a journal without its database; SQLite would replay it into a new file of that name."""
+    """Return the journal of a missing database; SQLite would replay it into a new file of that name."""
     for kind in ("-wal", "-journal"):
         journal = path.with_name(path.name + kind)
-        # The journal is checked first: a store that is being created has its file before its journal.
+        # The journal is checked first, because a store that is being created gets its file before its
+        # journal.
         if os.path.lexists(journal) and not os.path.lexists(path):
             return journal
     return None

@@ -18,7 +18,7 @@ from jackfield_store_sqlite.process_identity import Machine
 from jackfield_store_sqlite.writer_lock import WriterLock, write_transaction
 
 _TRUST_SECONDS = 0.1
-"""Seconds for which the event loop and readers do not check again that their file is still at its path."""
+"""Seconds until the event loop and readers check again that their file is still at its path."""
 
 
 Inode = tuple[int, int]
@@ -26,10 +26,10 @@ Inode = tuple[int, int]
 
 
 class StoreConnection(apsw.Connection):
-    """A connection that executes all statements in one cursor.
+    """A connection that executes all statements with one cursor.
 
-    A cursor for each statement costs as much as a short statement. With one for all, the rows of a statement
-    have to be read before the next one is executed.
+    Creating a cursor costs as much as a short statement. Because the cursor is shared, the caller must read a
+    statement's rows before it executes the next statement.
     """
 
     def __init__(self, path: Path, patience: float) -> None:
@@ -72,7 +72,7 @@ class StoreDatabase:
         self._preparing = threading.Lock()
         self._inode: Inode | None = None
         self.anchor: process_identity.Anchor | None = None
-        """The clock of the file; None until the file is open and has the tables of this version."""
+        """The file's clock; None until the file is open and has this version's tables."""
         self._uptime = machine.uptime
         self._boot = 0.0
         """The store's time at which the machine's uptime was 0."""
@@ -125,9 +125,9 @@ class StoreDatabase:
             db.close()
 
     def connection(self, *, wait_for_lock: bool = True) -> StoreConnection:
-        """Return this thread's connection, after a check that it still has the file at the path.
+        """Return this thread's connection after checking that its file is still the one at the path.
 
-        Without `wait_for_lock` it fails at once on a locked file.
+        Without `wait_for_lock`, the connection fails at once on a locked file.
         """
         if self._closed:
             raise closed_error(self.path)
@@ -144,7 +144,7 @@ class StoreDatabase:
             cached = self._local.cached = _ThreadConnection(
                 StoreConnection(self.path, self._patience if wait_for_lock else 0.0)
             )
-            # Checkpoints flush, so SQLite must not add one to a write. The writer thread makes them.
+            # Checkpoints flush, so SQLite must not add one to a write. The writer thread runs them.
             cached.connection.wal_autocheckpoint(0)
             if not wait_for_lock:
                 # Writes on this connection are not flushed.
@@ -154,7 +154,7 @@ class StoreDatabase:
         return cached.connection
 
     def trusted_connection(self, now: float, *, wait_for_lock: bool = True) -> StoreConnection:
-        """Return this thread's connection; it may still read a file that was replaced 0.1 seconds ago."""
+        """Return this thread's connection, whose file may have been replaced in the last 0.1 seconds."""
         cached: _ThreadConnection | None = getattr(self._local, "cached", None)
         if cached is not None and now < cached.trusted_until and not self._closed:
             return cached.connection
@@ -172,10 +172,10 @@ class StoreDatabase:
 
     @contextmanager
     def log_kept(self, patience: float) -> Iterator[None]:
-        """Keep the write-ahead log from starting again; `patience` is how long to wait for locks."""
+        """Keep the write-ahead log from being restarted; `patience` is how long to wait for locks."""
         db = StoreConnection(self.path, patience)
         try:
-            # An open transaction that has read something needs the log.
+            # SQLite does not restart the log while an open transaction is reading from it.
             db.execute("BEGIN")
             db.execute("SELECT count(*) FROM sqlite_schema").fetchall()
             yield
@@ -201,7 +201,7 @@ class StoreDatabase:
             cached.connection.close(True)
 
     def close(self) -> None:
-        """Close the connections of all threads; SQLite checkpoints when the last process closes."""
+        """Close the connections of all threads; SQLite checkpoints when the last process closes the file."""
         self._closed = True
         in_place = self._is_same_file()
         while self._connections:

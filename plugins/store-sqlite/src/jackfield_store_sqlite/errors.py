@@ -22,7 +22,7 @@ OUTAGES = (
 
 
 def unavailable_error(path: Path, error: Exception) -> StoreUnavailableError:
-    """Return the error to raise for an error of SQLite or of the operating system."""
+    """Return the error to raise for an error from SQLite or the operating system."""
     match error:
         case StoreUnavailableError():
             return error
@@ -31,7 +31,7 @@ def unavailable_error(path: Path, error: Exception) -> StoreUnavailableError:
         case apsw.FullError():
             why = "cannot be written: its disk is full"
         case apsw.CorruptError():
-            why = f"is damaged ({error}); stop what uses it, keep the file, and restore a backup"
+            why = f"is damaged ({error}); stop all processes that use it, keep the file, and restore a backup"
         case apsw.NotADBError():
             why = "is not a SQLite database; move the file away, or give the store a different path"
         case apsw.CantOpenError():
@@ -52,7 +52,7 @@ def closed_error(path: Path) -> StoreUnavailableError:
 
 @contextmanager
 def translate_errors(path: Path) -> Iterator[None]:
-    """Raise errors of the file as `StoreUnavailableError`."""
+    """Raise file errors as `StoreUnavailableError`."""
     try:
         yield
     except (apsw.Error, OSError) as error:

@@ -1,8 +1,8 @@
 """Finds and deletes expired rows, without an index on their expiry.
 
 Such an index would cost every write more than the search costs `prune`. Rows are searched in ranges of row
-ids. For a range to which no row is added any more, the search notes when its next row expires, and skips the
-range until then.
+ids. For a range that gets no new rows, the search notes when its next row expires, and skips the range until
+then.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from typing import NamedTuple
 import apsw
 
 RANGE_ROWS = 1000
-"""Row ids of a range: the most rows that are deleted in one transaction, for which other writers wait."""
+"""Row ids per range. It limits how many rows one transaction deletes while other writers wait."""
 
 RECHECK_SECONDS = 6 * 3600.0
-"""Seconds after which a skipped range is searched again: a row may have got an earlier expiry since then."""
+"""Seconds after which a skipped range is searched again: a row may have received an earlier expiry."""
 
 _REMOVABLE = {
     "kept": "TRUE",
@@ -25,7 +25,7 @@ _REMOVABLE = {
     "entries": "TRUE",
 }
 TABLES = tuple(_REMOVABLE)
-"""The tables whose rows expire. The expiry comes before the value, which a search therefore does not read."""
+"""Tables whose rows expire. Their expiry column precedes the value, so a search need not read values."""
 
 _FIRST = "SELECT rowid FROM {0} WHERE rowid >= ? LIMIT 1"
 _LAST = "SELECT max(rowid) FROM {0}"
@@ -59,7 +59,7 @@ class ExpirySearch:
                 start += RANGE_ROWS
             first = db.execute(_FIRST.format(table), (start,)).get
             if first is None:
-                # Another process emptied the ranges that were due and not found.
+                # The ranges that are due but were not found have been emptied by another process.
                 self._due = {key: due for key, due in self._due.items() if due > now or key[0] != table}
                 return None
             start = first // RANGE_ROWS * RANGE_ROWS
@@ -70,8 +70,8 @@ class ExpirySearch:
         end = start + RANGE_ROWS - 1
         expired, earliest = db.execute(_SEARCH.format(table, _REMOVABLE[table]), (now, start, end)).get
         self._due.pop((table, start), None)
-        # A new row gets the id after the last one, so a range before that one gets no rows any more. A range
-        # with expired rows is searched again, because their deletion can fail.
+        # A new row gets the id after the last one, so no earlier range gets new rows. A range with expired
+        # rows is searched again, because their deletion can fail.
         if not expired and db.execute(_LAST.format(table)).get > end:
             recheck = now + RECHECK_SECONDS
             self._due[table, start] = recheck if earliest is None else min(earliest, recheck)
@@ -79,6 +79,6 @@ class ExpirySearch:
 
 
 def delete_expired(db: apsw.Connection, now: float, table: str, start: int) -> int:
-    """Delete the expired rows of a range; return how many."""
+    """Delete a range's expired rows and return how many there were."""
     db.execute(_DELETE.format(table, _REMOVABLE[table]), (start, start + RANGE_ROWS - 1, now))
     return db.changes()

@@ -22,7 +22,7 @@ _UNKNOWN = object()
 
 
 class Topic(NamedTuple):
-    """A claim or stream to wait for: a query whose result changes with it, and its name."""
+    """A claim or stream to wait for: its name, and a query whose result changes whenever it changes."""
 
     version: Callable[[apsw.Connection, str], Any]
     name: str
@@ -117,7 +117,8 @@ class Notifier:
                 if self._closed:
                     return
                 if not self.waiters or _UNKNOWN not in self._versions.values():
-                    # Without waiters, sleep until one subscribes; without new waiters, only for the pause.
+                    # Without waiters, sleep until one subscribes; without new waiters, sleep only for the
+                    # pause.
                     self._condition.wait(pause if self.waiters else None)
             changed = self._changed_topics()
             self.notify(changed)

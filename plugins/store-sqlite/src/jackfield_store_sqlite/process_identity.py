@@ -1,8 +1,8 @@
 """Process identity, claim owners with their leases, and the store's clock.
 
-The store's time is anchored in the file once per boot and then counted by the machine's uptime. All processes
-read the same anchor, so they agree on the time, and changes of the wall clock do not affect it. After a boot
-a new anchor starts at the wall clock, but never before a time that was already read.
+The store's time is anchored in the file once per boot and then advances with the machine's uptime. All
+processes read the same anchor, so they agree on the time, and changes of the wall clock do not affect it.
+After a boot, a new anchor starts at the wall clock's time, but never before a time that the store has used.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _uptime = partial(time.clock_gettime, getattr(time, "CLOCK_BOOTTIME", time.CLOCK
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """The machine of the store: boot id and clocks."""
+    """The store's machine: boot id and clocks."""
 
     boot: str
     uptime: Callable[[], float] = _uptime
@@ -87,7 +87,7 @@ def _started(pid: int) -> str | None:
 
 
 class Anchor(NamedTuple):
-    """The same moment by the wall clock and by uptime."""
+    """One moment, as wall-clock time and as uptime."""
 
     wall: float
     uptime: float

@@ -51,7 +51,7 @@ MIGRATIONS: Sequence[str] = (
     ALTER TABLE claims ADD COLUMN note BLOB;
     CREATE INDEX claims_noted ON claims (key) WHERE note IS NOT NULL;
     """,
-    # A file from an older version gets its id now; its time of creation is unknown.
+    # A file from an older version gets its id now; its creation time is unknown.
     """
     CREATE TABLE identity (only INTEGER PRIMARY KEY CHECK (only = 1), id TEXT NOT NULL, created REAL);
     INSERT INTO identity SELECT 1, lower(hex(randomblob(16))),

@@ -18,14 +18,14 @@ INLINE_ROWS = 32
 INLINE_ENTRY_BYTES = 8 * 1024
 """Streams with longer entries are read on a thread, for the same reason."""
 MAX_ROWS = 2**62
-"""More than any table has."""
+"""More rows than any table has."""
 
 
 class TooLargeForLoopError(Exception):
     """The data is too large to be read on the event loop."""
 
 
-# `INSERT OR REPLACE` would insert a new row each time, and so write the index of the keys as well.
+# `INSERT OR REPLACE` would insert a new row each time, and therefore write the key index as well.
 _PUT = (
     "INSERT INTO kept (key, value, expires) VALUES (?, ?, ?) "
     "ON CONFLICT (key) DO UPDATE SET value = excluded.value, expires = excluded.expires"
@@ -107,7 +107,7 @@ _NO_OWNER = ""
 _CURRENT = "(expires IS NULL OR expires > ? OR note IS NOT NULL)"
 """Current claims: not expired, or with a note, which a person has to resolve."""
 
-# Complete and short texts, because SQLite's statement cache reads and compares them for every operation.
+# Constant and short, because SQLite's statement cache compares the whole text for every operation.
 _FIND = f"SELECT fingerprint = ?, owner, result FROM claims WHERE key = ? AND {_CURRENT}"  # noqa: S608
 _STATE = f"SELECT owner, result FROM claims WHERE key = ? AND {_CURRENT}"  # noqa: S608
 _HOLDER = f"SELECT owner FROM claims WHERE key = ? AND result IS NULL AND {_CURRENT}"  # noqa: S608
@@ -147,7 +147,7 @@ def make_claim(  # noqa: PLR0917 - the writer passes arguments by position
 ) -> Claim:
     """Insert a claim, replace one that has expired, or return the state of a current one.
 
-    Each statement decides by itself, so this is also safe outside a transaction.
+    Each statement makes its own decision, so this is also safe outside a transaction.
     """
     kept_note = note if note and result is None else None
     row = (key, fingerprint, owner.id, result, now + ttl, kept_note)

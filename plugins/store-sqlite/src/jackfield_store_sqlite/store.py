@@ -35,10 +35,10 @@ _INLINE_ERRORS = (apsw.Error, OSError, StoreUnavailableError)
 """Errors after which a write on the event loop is left to the writer thread."""
 
 _CLAIM_BYTES = 8 * 1024
-"""About what a claim, or a completion without its result, adds to the write-ahead log."""
+"""Approximate size that a claim, or a completion without its result, adds to the write-ahead log."""
 
 _LOG_READ_BYTES = 256 * 1024
-"""How much the event loop writes before it reads the length of the log again."""
+"""How many bytes the event loop writes before it reads the length of the log again."""
 
 _STORE_CHECK_SECONDS = 1.0
 """Seconds between two checks by a follower that the store is available."""
@@ -85,7 +85,7 @@ class SqliteStore:
         self._durable_appends = durable_appends
         self._expiry = ExpirySearch()
         self._logged = 0
-        """About how much the event loops have written since one of them read the length of the log."""
+        """Approximate bytes written on event loops since one of them read the length of the log."""
         self._ready = False
         """True if the file is open and may be used; False again after `close` and in a forked child."""
         self._closed = False
@@ -173,8 +173,8 @@ class SqliteStore:
     ) -> Claim:
         """Make a claim in the writer thread, which can wait for locks and for the disk."""
         key, asked = arguments[0], arguments[:3]
-        # A claim that exists already is answered without a write. If the claim shares a transaction with
-        # other operations, that costs less than looking first.
+        # If the claim exists already, a read answers the caller without a write. A claim that would share its
+        # transaction with other operations is sent without this read, because the shared write costs less.
         if self._writer.idle:
             known = await self._read(statements.find_claim, *asked)
             if known is not None:
@@ -183,7 +183,7 @@ class SqliteStore:
             job = self._writer.submit(statements.make_claim, *arguments, durable=durable)
             return await self._acquire(job, statements.RUN, key, statements.release_claim)
         except StoreUnavailableError:
-            # A file that cannot be written can often be read.
+            # A file that cannot be written can often still be read.
             known = await self._read(statements.find_claim, *asked)
             if known is not None:
                 return known
@@ -201,8 +201,8 @@ class SqliteStore:
             self._owner.renew(db, now)
             return statements.holds_claim(db, now, key, self._owner)
 
-        # The lease has expired or is about to. It is renewed in the same transaction, because the writer
-        # renews it only with some transactions. A claim that was taken over stays lost.
+        # The lease has expired or is about to. It is renewed in this transaction, because the writer renews
+        # it only in some transactions. A claim that another process has taken over stays lost.
         return await self._writer.submit(renew_and_look).future
 
     async def reclaim(self, key: str) -> bool:
@@ -375,11 +375,12 @@ class SqliteStore:
         return await self._writer.submit(work, *arguments, durable=durable, topic=topic).future
 
     def _inline_connection(self, now: float) -> StoreConnection | None:
-        """Return a connection for a write on the loop without a flush; None if the lease has to be renewed.
+        """Return a connection for an unflushed write on the loop; None if the write needs the writer thread.
 
-        A switch to the writer thread and back takes longer than the write itself. The write happens outside
-        a transaction, so a single statement has to do all of it. If it fails, nothing has changed; the
-        writer thread may wait for locks, and it reports the error if the file cannot be written at all.
+        A switch to the writer thread and back takes longer than the write itself. The write happens outside a
+        transaction, so a single statement has to do all of it. If it fails, nothing has changed, and the
+        writer thread takes over: it may wait for locks, and reports the error if the file cannot be written
+        at all. The writer thread is also needed if the lease must be renewed first.
         """
         begin, end = self._writer.lease_window
         if not begin <= now < end:
@@ -390,7 +391,7 @@ class SqliteStore:
             return None
 
     def _note_logged(self, db: StoreConnection, size: int) -> None:
-        """Note how much was written on the loop, and sometimes check whether a checkpoint is due."""
+        """Count the bytes written on the loop, and sometimes check whether a checkpoint is due."""
         self._logged += size
         if self._logged > _LOG_READ_BYTES:
             self._logged = 0
@@ -398,7 +399,7 @@ class SqliteStore:
                 self._writer.request_checkpoint()
 
     async def _acquire(self, job: Job[Result], won: Result, key: str, undo: Undo) -> Result:
-        """Wait for a claim to be acquired; undo that if the caller is cancelled in the meantime."""
+        """Wait until a claim is acquired; undo the acquisition if the caller is cancelled in the meantime."""
         try:
             return await job.future
         except asyncio.CancelledError:

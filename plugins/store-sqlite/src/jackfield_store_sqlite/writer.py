@@ -1,11 +1,11 @@
 """The writer thread: commits all waiting operations in one transaction and resolves them once it is on disk.
 
 A transaction costs one disk flush whether it holds one operation or hundreds; operations queue up during a
-flush. The operations of one iteration of an event loop are handed over together. If an operation fails, the
-others of its transaction are retried, each in its own transaction.
+flush. All operations from one iteration of an event loop are handed over together. If an operation fails, the
+others in its transaction are retried, each in its own transaction.
 
-The thread also makes the checkpoints, which move the pages of the write-ahead log into the database. SQLite
-would make them as a part of a write, which would then wait for two more flushes.
+The thread also runs the checkpoints, which move the pages of the write-ahead log into the database. SQLite
+would run them as part of a write, which would then wait for two more flushes.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ _MAX_JOBS = 512
 LOG_PAGES = 2000
 """The length of the write-ahead log at which a checkpoint is due.
 
-A log that starts again early is cheaper to write, because its blocks are in memory already.
+A log that is restarted early is cheaper to write, because its blocks are still in memory.
 """
 
 _CHECKPOINT_PATIENCE = 0.02
-"""Seconds for which a checkpoint waits for readers and writers, while other writers wait for it."""
+"""Seconds that a checkpoint waits for readers and writers; other writers wait for it meanwhile."""
 
 _NO_LEASE = (0.0, 0.0)
 
@@ -73,20 +73,20 @@ class StoreWriter:
         self.transactions = 0
         """Number of committed transactions."""
         self.lease_window = _NO_LEASE
-        """The times between which the lease is so recent that no other process considers this one dead."""
+        """The start and end of the time in which no other process can consider this one dead."""
         self.inline_writes = threading.Lock()
-        """Held for a write on an event loop, from the look at the lease until the write is done."""
+        """Held during a write on an event loop, from the lease check until the write is done."""
         self.idle = True
-        """True if an operation would get a transaction of its own; sometimes wrong for a moment."""
+        """True if an operation would get a transaction of its own; may be wrong for a moment."""
         self._database = database
         self._owner = owner
         self._notifier = notifier
         self._gathered: dict[asyncio.AbstractEventLoop, list[Job[Any]]] = {}
-        """The operations of the current iteration of each event loop."""
+        """The operations from each event loop's current iteration."""
         self._waiting: queue.SimpleQueue[list[Job[Any]] | None] = queue.SimpleQueue()
-        """What the thread has not received yet; None is the end."""
+        """Jobs that the thread has not received yet; None tells it to stop."""
         self._pending: deque[Job[Any]] = deque()
-        """What the thread has received and not run yet."""
+        """Jobs that the thread has received but not run yet."""
         self._ended = False
         self._thread = threading.Thread(target=self._run, name="jackfield-store-writer", daemon=True)
         self._handing_over = threading.Lock()
@@ -117,9 +117,9 @@ class StoreWriter:
         return job
 
     def _hand_over(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Give the operations of an iteration to the thread."""
+        """Hand an iteration's operations over to the thread."""
         with self._handing_over:
-            # They are gone if the store was closed in between.
+            # `close` has handed them over if the store was closed in between.
             if jobs := self._gathered.pop(loop, None):
                 if not self._thread.ident:
                     self._thread.start()
@@ -232,12 +232,12 @@ class StoreWriter:
             self._flushes = (db, durable)
 
     def _checkpoint_if_due(self) -> None:
-        """Move the pages of a long log into the database, and let the log start again."""
+        """Move the pages of a long log into the database, so that the log can be restarted."""
         if self._database.log_pages >= self._checkpoint_pages:
             # If the file cannot be written, the next operation reports that.
             with suppress(apsw.Error, OSError, StoreUnavailableError):
                 self._checkpoint(self._database.connection())
-            # A log that did not start again grows by as much before the next attempt.
+            # A log that was not restarted grows to the next multiple of `LOG_PAGES` before the next attempt.
             self._checkpoint_pages = LOG_PAGES + self._database.log_pages // LOG_PAGES * LOG_PAGES
         self._checkpoint_requested = False
 
@@ -249,7 +249,7 @@ class StoreWriter:
         with self._database.log_kept(_CHECKPOINT_PATIENCE):
             _, moved = db.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
             if moved < pages:
-                # A reader is in the way, and the log cannot start again.
+                # A reader is in the way, so the log cannot be restarted.
                 return
             with self.inline_writes:
                 lease_window, self.lease_window = self.lease_window, _NO_LEASE
@@ -259,7 +259,7 @@ class StoreWriter:
     def _restart_log(self, db: apsw.Connection) -> bool:
         """Move the pages that were written since the checkpoint began, and write to the new log."""
         try:
-            # Others cannot write in the meantime, but there are few pages left.
+            # Other writers are blocked in the meantime, but only a few pages are left.
             with self._database.short_patience(_CHECKPOINT_PATIENCE):
                 pages, moved = db.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_FULL)
         except apsw.BusyError:
@@ -313,7 +313,7 @@ class StoreWriter:
 
 
 def _resolve(jobs: Iterable[Job[Any]]) -> None:
-    """Resolve the futures of committed operations, on the event loop of their callers."""
+    """Resolve the futures of committed operations, on their callers' event loop."""
     for job in jobs:
         future = job.future
         job.resolved = True

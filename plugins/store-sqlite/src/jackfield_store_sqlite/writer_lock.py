@@ -19,7 +19,7 @@ from types import TracebackType
 import apsw
 
 _FIRST_PAUSE, _LAST_PAUSE = 0.005, 0.0005
-"""Seconds between two attempts at the start and at the end of a wait: the longest waiter polls most often."""
+"""Seconds between attempts, at the start and at the end of a wait: the longest waiter polls most often."""
 
 
 class WriterLock:
