@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
@@ -160,8 +160,12 @@ class SqliteRecords:
 
     def bytes(self) -> int:
         """The size of the file and its log."""
-        path = self.database.path
-        return sum(each.stat().st_size for each in path.parent.glob(f"{path.name}*"))
+        path, total = self.database.path, 0
+        for each in path.parent.glob(f"{path.name}*"):
+            # SQLite deletes its journal at the end of a transaction.
+            with suppress(FileNotFoundError):
+                total += each.stat().st_size
+        return total
 
     def close(self) -> None:
         """Close the connections."""
