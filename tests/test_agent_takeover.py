@@ -11,6 +11,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import apsw
 import httpx
 import pytest
 from jackfield.settings import Settings
@@ -18,7 +19,7 @@ from jackfield_builder.pipeline import build
 from jackfield_builder.snapshot import write_snapshot
 from jackfield_scripted import ScriptedCall, ScriptedModel
 from jackfield_scripted.openai import OpenAIServer
-from jackfield_testkit.command_server import start_command
+from jackfield_testkit.command_server import StartedCommand, start_command
 from process_environment import clean_environ
 from provider_sessions import PLUGINS, tools
 
@@ -167,6 +168,29 @@ async def task_ends(client: httpx.AsyncClient, call_id: str, token: str) -> dict
     return found
 
 
+async def pause(process: StartedCommand, store: Path) -> None:
+    """Stop a host; one that is stopped during a transaction would lock the store for all hosts."""
+    async with asyncio.timeout(60):
+        process.send_signal(signal.SIGSTOP)
+        while not await asyncio.to_thread(can_write, store):
+            process.send_signal(signal.SIGCONT)
+            await asyncio.sleep(0.01)
+            process.send_signal(signal.SIGSTOP)
+
+
+def can_write(store: Path) -> bool:
+    connection = apsw.Connection(str(store), flags=apsw.SQLITE_OPEN_READWRITE)
+    # Longer than a transaction of another host takes.
+    connection.set_busy_timeout(500)
+    try:
+        connection.execute("BEGIN IMMEDIATE; ROLLBACK")
+    except apsw.BusyError:
+        return False
+    finally:
+        connection.close()
+    return True
+
+
 async def events_of(client: httpx.AsyncClient, call_id: str, token: str) -> list[dict[str, Any]]:
     """Return the events of a call; its outcome and everything before a later call of the session."""
     marked = {"arguments": {"text": "end"}, "call_id": "the-end-of-the-events"}
@@ -254,7 +278,7 @@ def test_a_host_that_was_paused_returns_the_outcome_of_the_host_that_took_over(
             token = await open_session(one)
             running = start(one, token, "task-of-a-paused-host", READS)
             await agents.until_started(1)
-            first.send_signal(signal.SIGSTOP)
+            await pause(first, tmp_path / "jackfield.db")
             try:
                 done = await task_ends(other, "task-of-a-paused-host", token)
             finally:

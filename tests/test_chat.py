@@ -184,7 +184,8 @@ def test_wrong_settings_are_reported_with_a_remedy(built: Path) -> None:
     (first, _, unknown), (second, _, missing) = asyncio.run(main())
     assert (first, second) == (1, 1)
     assert "provider: no installed plugin offers 'opnai'; choose one of gemini, local, openai" in unknown
-    assert "prompts: there is no directory 'nowhere'" in missing
+    # A path in a settings file is relative to the folder of the file.
+    assert f"prompts: there is no directory '{built / 'nowhere'}'" in missing
 
 
 def test_the_prompts_ship_with_the_conversation() -> None:

@@ -124,7 +124,7 @@ def test_the_examples_run(page_folder: HostFolder) -> None:
                     "call/5e8f2c/order-7731",
                     session="5e8f2c",
                     arguments='{"lamps": 3}',
-                    meta={"toolId": "order_lamps"},
+                    meta={"toolId": "order_lamps", "toolVersion": "1.0.0", "registryVersion": "1"},
                 )
                 offer_download(host.host)
                 known: dict[str, str] = {}
