@@ -1,6 +1,6 @@
 """The tools of MCP servers: frozen at build, governed like all others, withheld when a server changes them.
 
-The hooks import neither the SDK nor the builder; a configured server does.
+The hooks import neither the SDK nor the builder; these are loaded only when something needs them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Why a call to a server failed, and the response to it: whether it ran, and whether it may be repeated."""
+"""Failures of calls to servers, and the response to each: whether the call ran and may be repeated."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ class CallError(Exception):
     """A call to a server failed."""
 
     def response(self, server: str, *, writes: bool) -> ToolResponse:
-        """Return what the model is told; `writes` says whether the call may have changed something."""
+        """Return the response for the model; `writes` is true if the tool can change something."""
         raise NotImplementedError
 
 
@@ -20,7 +20,7 @@ class NotConnectedError(CallError):
     """There is no connection, so the call was not sent."""
 
     def response(self, server: str, *, writes: bool) -> ToolResponse:  # noqa: ARG002 - it was not sent
-        """Allow to repeat it."""
+        """Allow the model to repeat the call."""
         return fail(
             ErrorType.TRANSIENT,
             f"The MCP server {server} is not connected; the tool was not called.",
@@ -33,7 +33,7 @@ class CredentialsRefusedError(CallError):
     """The server refused the host's credentials, so the call did not run; the message is for operators."""
 
     def response(self, server: str, *, writes: bool) -> ToolResponse:  # noqa: ARG002 - it did not run
-        """Say that only an operator can change that."""
+        """Say that an operator has to check the credentials."""
         return fail(
             ErrorType.PERMANENT,
             f"The MCP server {server} refuses the credentials of this host; the tool was not called.",
@@ -45,7 +45,7 @@ class LostCallError(CallError):
     """The connection was lost during the call, so whether it ran is unknown."""
 
     def response(self, server: str, *, writes: bool) -> ToolResponse:
-        """Allow to repeat a call that only reads."""
+        """Allow the model to repeat the call if the tool only reads."""
         lost = f"The connection to the MCP server {server} was lost during the call"
         if not writes:
             return fail(ErrorType.TRANSIENT, f"{lost}.", retryable=True)
@@ -62,16 +62,16 @@ class UnusableResultError(CallError):
     """The call ran, but its result violates the protocol or the tool's own schema."""
 
     def response(self, server: str, *, writes: bool) -> ToolResponse:
-        """Say that it ran."""
+        """Report the unusable result, and possible side effects if the tool writes."""
         message = f"The MCP server {server} returned a result that violates the protocol or its own schema."
         return fail(ErrorType.PERMANENT, message, partial_side_effects=writes)
 
 
 class InputRefusedError(CallError):
-    """The server asked for input, which the host does not give."""
+    """The server asked for input that the host does not provide."""
 
     def response(self, server: str, *, writes: bool) -> ToolResponse:
-        """Say why it cannot go on."""
+        """Say why the call cannot continue."""
         message = f"The MCP server {server} asked for input from the user or a model, which is not allowed."
         return fail(ErrorType.PERMANENT, message, partial_side_effects=writes)
 
@@ -84,7 +84,7 @@ class CallRefusedError(CallError):
         self.code = code
 
     def response(self, server: str, *, writes: bool) -> ToolResponse:
-        """Return the server's message; only its answer to invalid arguments says that nothing ran."""
+        """Return the server's message; only the error for invalid arguments means that nothing ran."""
         message = f"The MCP server {server} refused the call: {str(self)[:MAX_MESSAGE]}"
         if self.code == INVALID_PARAMS:
             return fail(ErrorType.VALIDATION, message, suggestion="Correct the arguments and call again.")

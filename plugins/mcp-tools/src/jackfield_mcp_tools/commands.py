@@ -1,4 +1,4 @@
-"""`jackfield mcp add`, `list` and `inspect`: the MCP servers of a deployment, and what their tools say."""
+"""`jackfield mcp add`, `list` and `inspect`: a deployment's MCP servers, and the texts of their tools."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def list_servers(settings: Settings, as_json: bool) -> None:
 @with_registry
 @as_json
 def inspect(settings: Settings, name: str | None, as_json: bool) -> None:
-    """Connect to the MCP server NAME, or to all of them, and show their current tools.
+    """Connect to the MCP server NAME, or to all MCP servers, and show their current tools.
 
     Also shows any tool text that looks like instructions to a model, and what has changed since the build.
     The exit status is 1 if a frozen tool has changed or a server cannot be reached.
@@ -211,12 +211,12 @@ def _settings_of(settings: Settings) -> McpToolsSettings:
     read = read_offer("capabilities", offer, settings.table("capabilities", "mcp"), faults)
     if faults:
         raise click.UsageError(str(faults))
-    assert isinstance(read, McpToolsSettings)  # noqa: S101 - the declaration of the offer
+    assert isinstance(read, McpToolsSettings)  # noqa: S101 - the type that the offer declares
     return read
 
 
 def _frozen(settings: Settings) -> dict[str, dict[str, Definition]]:
-    """Return the definitions in the registry by server and tool id; none without a registry."""
+    """Return the definitions in the registry by server and tool id; empty if there is no registry."""
     from jackfield.contract.snapshot import Snapshot, SnapshotError
 
     from jackfield_mcp_tools.definitions import frozen_definitions

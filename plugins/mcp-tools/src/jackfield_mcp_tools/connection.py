@@ -33,13 +33,13 @@ class ServerError(Exception):
 
 
 class RefusedCredentialsError(ServerError):
-    """A server refuses the credentials of the host; the message says which settings to check."""
+    """A server refuses the host's credentials; the message says which settings to check."""
 
 
 class ServerOutput:
-    """The last lines that a program writes to its standard error, without the secrets that it was given.
+    """The last lines that a program wrote to standard error, without the secrets that it was given.
 
-    They explain why a program ended, and must not fill the log of the host.
+    They explain why the program ended. Only a few are kept, so that a program cannot fill the host's log.
     """
 
     def __init__(self, secrets: Mapping[str, str]) -> None:
@@ -49,7 +49,7 @@ class ServerOutput:
 
     @asynccontextmanager
     async def pipe(self) -> AsyncIterator[TextIO]:
-        """Open the write end for the program."""
+        """Open a pipe, and yield its write end for the program."""
         reading, writing = os.pipe()
         loop = asyncio.get_running_loop()
         os.set_blocking(reading, False)
@@ -73,12 +73,12 @@ class ServerOutput:
             self._lines.extend(line.decode("utf-8", "replace")[:300] for line in lines if line.strip())
 
     def text(self) -> str:
-        """Return the last lines."""
+        """Return the last lines as one line."""
         return redacted(" | ".join(map(visible, self._lines)), self._secrets)
 
 
 def redacted(text: str, secrets: Mapping[str, str]) -> str:
-    """Return a text without the values of secrets."""
+    """Return the text with the values of secrets replaced by their names."""
     for name, value in sorted(secrets.items(), key=lambda each: -len(each[1])):
         if len(value) >= 4:
             text = text.replace(value, f"[{name}]")
@@ -96,9 +96,9 @@ async def connect(
     """Connect to a server; failures while connecting raise `ServerError`.
 
     `on_change` is called when the server announces that its tools changed, and `on_end` when its program
-    ends. `elicit` answers its questions to the user, and `sample` its requests for texts of a model; without
-    them, the host says that it answers none. The task that enters must also exit, and may be cancelled by the
-    SDK if the connection fails.
+    ends. `elicit` answers the server's questions to the user, and `sample` its requests for text from a
+    model; without them, the host does not announce that it supports such requests. The task that enters this
+    context must also exit it; the SDK may cancel that task if the connection fails.
     """
     import mcp_types
     from mcp import Client
@@ -197,7 +197,7 @@ def _http_client(
     headers = {header: secrets[variable] for header, variable in settings.headers_env.items()}
     if settings.bearer_env:
         headers["Authorization"] = f"Bearer {secrets[settings.bearer_env]}"
-    # A call may stay silent until its own timeout, and the stream of notifications for ever.
+    # A call may stay silent until its own timeout, and the notification stream may stay silent forever.
     timeout = httpx2.Timeout(settings.connect_timeout, read=None)
     return httpx2.AsyncClient(
         headers=headers,

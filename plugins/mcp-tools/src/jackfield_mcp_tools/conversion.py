@@ -1,4 +1,4 @@
-"""Converts a server's definition to a tool of the registry: its manifest, its guide, and its origin."""
+"""Converts a server's tool definition to a tool for the registry: manifest, guide and origin."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ MAX_DETAILS = 3000
 
 
 class UnusableDefinitionError(Exception):
-    """A definition cannot become a tool; the message says why."""
+    """A definition cannot be converted to a tool; the message says why."""
 
 
 class ConvertedTool(NamedTuple):
-    """A tool for the registry, and what the conversion changed."""
+    """A tool for the registry, and notes about what the conversion changed."""
 
     tool: ListedTool
     notes: tuple[str, ...]
 
 
 def convert(definition: Definition, tool_id: str, overrides: ToolOverrides, timeout: float) -> ConvertedTool:
-    """Return the tool; raises `UnusableDefinitionError` if its arguments cannot be expressed."""
+    """Return the tool; raises `UnusableDefinitionError` if the definition cannot be converted."""
     wire = definition.wire
     _check(wire)
     fields = manifest_fields(overrides, timeout)
@@ -132,7 +132,7 @@ def _complete(tool: ImportedTool, definitions: Definitions) -> ImportedFamily:
     )  # fmt: skip
     notes = list(tool.notes)
     family.complete()
-    # Its notes are for an author who can edit the files.
+    # `complete` adds notes for an author who can edit the tool's files; nobody can edit these.
     tool.notes = notes
     return family
 
@@ -145,7 +145,7 @@ def _with_definitions(schema: dict[str, Any], definitions: Definitions) -> dict[
 def _check_compiles(parameters: dict[str, Any]) -> None:
     try:
         compile_schema({"type": "object", **parameters})
-    except Exception as error:  # noqa: BLE001 - the validator has several kinds of errors for a bad schema
+    except Exception as error:  # noqa: BLE001 - the validator raises several types for an invalid schema
         raise UnusableDefinitionError(f"its schema is invalid: {prose(str(error), 200)}") from None
 
 

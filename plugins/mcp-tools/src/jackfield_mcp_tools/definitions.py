@@ -1,4 +1,4 @@
-"""The definition of a server's tool: its canonical form, its hash, its id here, and which parts changed.
+"""The definition of a server's tool: its canonical form, hash and tool id, and which parts changed.
 
 A definition is everything that the server says about the tool, so a change of any part is noticed. The
 canonical form does not depend on the order of members or on the protocol version.
@@ -26,7 +26,7 @@ class Definition(NamedTuple):
 
     @classmethod
     def of(cls, server: str, wire: Mapping[str, Any]) -> Definition:
-        """Create a definition from a member of `tools/list`."""
+        """Create a definition from an entry of `tools/list`."""
         return cls(server, str(wire["name"]), wire, digest(wire))
 
     @property
@@ -35,7 +35,7 @@ class Definition(NamedTuple):
         return str(self.wire.get("description") or "")
 
     def origin(self) -> dict[str, Any]:
-        """Return what the snapshot stores."""
+        """Return the tool's origin, as the snapshot stores it."""
         return {
             "capability": "mcp",
             "server": self.server,
@@ -46,7 +46,7 @@ class Definition(NamedTuple):
 
 
 def from_origin(origin: Mapping[str, Any]) -> Definition:
-    """Return the definition that a snapshot stores."""
+    """Return the definition from an origin that a snapshot stores."""
     return Definition(origin["server"], origin["tool"], origin["definition"], origin["digest"])
 
 
@@ -68,8 +68,8 @@ def digest(wire: Mapping[str, Any]) -> str:
 def tool_ids(server: str, names: Iterable[str]) -> dict[str, str]:
     """Return the id of each tool by its name on the server: `SERVER__TOOL` in snake_case.
 
-    Names that would get the same id, or one that is too long, get a part of their hash; so an id does not
-    depend on the other tools' order.
+    If two names would get the same id, or an id would be too long, the id ends with part of the name's hash,
+    so that ids do not depend on the order of the tools.
     """
     wanted = {name: f"{server}__{snake_case(name, 'tool')}" for name in names}
     taken = Counter(wanted.values())
@@ -87,7 +87,7 @@ def _short_hash(name: str) -> str:
 
 
 def changed_parts(old: Definition, new: Definition) -> list[str]:
-    """Return which parts changed, without any text of the server."""
+    """Return which parts changed, without any of the server's text."""
     parts = {
         "its description": "description",
         "its arguments": "inputSchema",

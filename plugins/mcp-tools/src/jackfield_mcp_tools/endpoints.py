@@ -1,4 +1,4 @@
-"""`GET /mcp-files/{id}` for the files in results, and `GET /mcp-servers` for the state of the servers."""
+"""`GET /mcp-files/{id}` for the files in results, and `GET /mcp-servers` for the servers' state."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ FILES_OPENAPI: Mapping[str, Any] = {
                 ],
                 "responses": {
                     "200": {
-                        "description": "The file; only images are shown, others are downloaded.",
+                        "description": "The file; images are displayed, other files are downloaded.",
                         "content": {OTHER_TYPE: {"schema": {"type": "string", "format": "binary"}}},
                     },
                     "404": {"description": "There is no such file."},
@@ -63,7 +63,7 @@ SERVERS_OPENAPI: Mapping[str, Any] = {
 
 
 def file_routes(servers: ForeignServers) -> list[Route]:
-    """Return the route of the files."""
+    """Return the route that serves files."""
 
     async def show(request: Request) -> Response:
         """Return a file; anyone who knows its id may read it."""
@@ -75,7 +75,7 @@ def file_routes(servers: ForeignServers) -> list[Route]:
         if found is None:
             return _error(404, "unknown_file", "There is no such file; it may have been removed.")
         file, content = found
-        # What a server sends must not run in the pages of this host.
+        # A file from a server must not run as part of this host's pages.
         is_image = file.media_type in IMAGE_TYPES
         headers = {
             "Cache-Control": "private, max-age=31536000, immutable",
@@ -89,7 +89,7 @@ def file_routes(servers: ForeignServers) -> list[Route]:
 
 
 def server_routes(servers: ForeignServers) -> list[Route]:
-    """Return the route of the servers' states."""
+    """Return the route that reports the servers' states."""
 
     async def show(_request: Request) -> Response:
         """Return every server with its frozen tools."""

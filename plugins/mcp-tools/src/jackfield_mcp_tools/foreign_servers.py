@@ -1,4 +1,4 @@
-"""The capability `mcp`: calls the frozen tools of servers, and withholds those that a server has changed."""
+"""The capability `mcp`: calls servers' frozen tools, and withholds tools that a server has changed."""
 
 from __future__ import annotations
 
@@ -28,20 +28,20 @@ if TYPE_CHECKING:
 _log = logging.getLogger("jackfield.mcp")
 
 HOW_TO_ACCEPT = "to accept this, run `jackfield build` and restart the host"
-"""What an operator does about a changed tool, after a review."""
+"""How an operator accepts a changed tool after reviewing it."""
 
 
 class ToolDrift(NamedTuple):
-    """How a server's tool differs from what was frozen."""
+    """The difference between a server's tool and its frozen definition."""
 
     reason: str
-    """A clause that follows the tool's name; the model reads it, so it contains nothing from the server."""
+    """A clause that follows the tool's name; the model reads it, so it contains no text from the server."""
     changes: tuple[str, ...] = ()
-    """What changed, for people, with the server's texts."""
+    """The changes, with the server's texts; shown only to people."""
 
 
 class ToolState(NamedTuple):
-    """A frozen tool of a server: its id, its name there, and its drift."""
+    """A server's frozen tool: its id, its name on the server, and its drift."""
 
     tool_id: str
     name: str
@@ -49,7 +49,7 @@ class ToolState(NamedTuple):
 
 
 class ServerReport(NamedTuple):
-    """The state of a server and of its tools, for people."""
+    """The state of a server and its tools, for people."""
 
     name: str
     address: str | None
@@ -72,7 +72,7 @@ class ForeignServers:
         self._wire_tools: tuple[str, frozenset[str]] = ("", frozenset())
 
     def for_session(self, session: SessionView) -> ForeignServers:  # noqa: ARG002 - the protocol's signature
-        """Return the view of a session; a server knows nothing of the session or its user."""
+        """Return the view for a session: this object, as servers learn nothing about sessions or users."""
         return self
 
     def started(self, runtime: Runtime) -> None:
@@ -96,9 +96,9 @@ class ForeignServers:
         ctx: CallContext,
         key: str | None,
     ) -> ToolResponse:
-        """Call a frozen tool on its server, if the server still has it as it was frozen.
+        """Call a frozen tool on its server, if the server's definition has not changed.
 
-        The server gets the idempotency key of a call that writes.
+        If the tool writes, the server also gets the call's idempotency key.
         """
         tool = self._registry.snapshot().tools[tool_id]
         pinned, writes = from_origin(tool.origin or {}), tool.manifest.writes
@@ -119,7 +119,7 @@ class ForeignServers:
         return await reader.response(result, writes=writes)
 
     def shown_files(self, data: Any) -> Sequence[ShownFile]:
-        """Return the stored files among the attachments of a result; links elsewhere are not included."""
+        """Return the stored files among a result's attachments; links to other places are not included."""
         return attached_files(data)
 
     async def read_file(self, file_id: str) -> FileContent | None:
@@ -165,7 +165,7 @@ class ForeignServers:
         return shaped
 
     def _converted_tools(self) -> frozenset[str]:
-        """Return the tools whose arguments have another shape on the server, for the current registry."""
+        """Return the current registry's tools whose arguments have a different shape on the server."""
         registry = self._registry
         if self._wire_tools[0] != registry.version:
             marked = frozenset(
@@ -180,7 +180,7 @@ class ForeignServers:
         self._compare_tools(server.name)
 
     def _compare_tools(self, name: str) -> None:
-        """Withhold the tools of a server that differ from what was frozen, and offer those that do not."""
+        """Withhold a server's tools that differ from their frozen definitions, and offer the others."""
         registry = self._registry
         for tool_id, pinned in self._frozen_by_server().get(name, {}).items():
             if drift := self._drift(pinned):
@@ -192,10 +192,10 @@ class ForeignServers:
                 registry.resume(tool_id)
 
     def _drift(self, pinned: Definition) -> ToolDrift | None:
-        """Return how a tool differs from what was frozen, as far as its server has been listed."""
+        """Return how a tool differs from its frozen definition; None if no difference is known."""
         settings = self._settings.servers.get(pinned.server)
         if settings is None:
-            return ToolDrift(f"belongs to the MCP server {pinned.server}, which the settings do not name")
+            return ToolDrift(f"belongs to the MCP server {pinned.server}, which is not in the settings")
         if not settings.offers(pinned.name):
             return ToolDrift(f"is excluded by the settings of the MCP server {pinned.server}")
         server = self._servers.get(pinned.server)
@@ -205,7 +205,7 @@ class ForeignServers:
 
 
 def compare(pinned: Definition, listed: Mapping[str, Definition]) -> ToolDrift | None:
-    """Return how a frozen tool differs from what its server lists; None if it does not."""
+    """Return how a frozen tool differs from its server's current definition; None if it does not."""
     now = listed.get(pinned.name)
     if now is None:
         other = renamed(pinned.wire, (each.wire for each in listed.values()))

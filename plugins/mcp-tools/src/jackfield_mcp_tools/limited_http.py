@@ -1,4 +1,4 @@
-"""Limits what a server can send over HTTP in one response, and notes what its responses mean for a call."""
+"""Limits the size of a server's HTTP responses, and records what each response means for its call."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ import httpx2
 
 
 class Delivery:
-    """What is known about the request of one call."""
+    """The delivery of one call's request, as far as the host knows."""
 
     delivered = False
-    """True if the server may have received and run it.
+    """True if the server may have received and run the call.
 
-    It has not if there was no connection, if the server did not know the session, or if it refused the
+    False if there was no connection, if the server did not know the session, or if it refused the
     credentials.
     """
     refused: int | None = None
-    """The status of the last response, if that refuses the credentials."""
+    """The HTTP status of the last response, if the server refused the credentials."""
 
 
 _NOT_FOUND = 404
@@ -26,7 +26,7 @@ _REFUSED = (401, 403)
 _SESSION = "mcp-session-id"
 
 DELIVERY: ContextVar[Delivery | None] = ContextVar("delivery", default=None)
-"""The call that a request belongs to; the SDK passes the context of a caller on to its request."""
+"""The delivery of the call that a request belongs to; the SDK sends the request in the caller's context."""
 
 
 class ResponseTooLargeError(httpx2.ReadError):
@@ -36,8 +36,8 @@ class ResponseTooLargeError(httpx2.ReadError):
 def limited_transport(limit: int, connection: Delivery) -> httpx2.AsyncBaseTransport:
     """Return a transport whose JSON responses have at most `limit` bytes.
 
-    `connection` gets what is known about the last request, whichever call it belongs to.
-    Streams of events may last for ever; the SDK limits each of their events.
+    `connection` describes the last request, whichever call it belongs to.
+    Event streams may last forever; the SDK limits the size of each event.
     """
     return _LimitedTransport(limit, connection)
 
@@ -58,7 +58,7 @@ class _LimitedTransport(httpx2.AsyncHTTPTransport):
             self._connection.refused = delivery.refused = None
             raise
         if response.status_code == _NOT_FOUND and _SESSION in request.headers:
-            # The specification's answer to a session that ended, for example because the server restarted.
+            # The status that the specification defines for an ended session, e.g. after a server restart.
             delivery.delivered = False
         # An OAuth client may repeat a refused request with a new token, so the last response counts.
         refused = response.status_code if response.status_code in _REFUSED else None

@@ -1,4 +1,4 @@
-"""Replaces media that a result repeats as base64 by references to the stored files.
+"""Replaces base64 copies of media in a result with references to the stored files.
 
 Many servers send an image both as content and in their structured content. Base64 tells a model nothing, and
 fills its context.
@@ -10,7 +10,7 @@ import re
 from typing import Any
 
 SHORTEST = 64
-"""Shorter texts are kept: they cost little, and may be equal by chance."""
+"""Shorter strings are kept: they cost little, and could match by chance."""
 
 _DATA_URI = re.compile(r"data:[^,]{0,200};base64,")
 _URI_BEFORE = re.compile(r"data:[^,\s\"]{0,200};base64,\Z")
@@ -19,7 +19,7 @@ _STANDARD = str.maketrans("-_", "+/", "=")
 
 
 class MediaReferences:
-    """The media of one result, each with the text that takes the place of its base64."""
+    """The media in one result, each with the reference that replaces its base64."""
 
     def __init__(self) -> None:
         self._references: dict[str, str] = {}
@@ -27,14 +27,14 @@ class MediaReferences:
         self._longest = 0
 
     def add(self, data: str, reference: str) -> None:
-        """Note the base64 of a file in the result."""
+        """Add a file's base64, and the reference that replaces it."""
         if len(data) >= SHORTEST:
             self._references[_canonical(data)] = reference
             self._texts[data] = reference
             self._longest = max(self._longest, len(data))
 
     def replaced(self, value: Any) -> Any:
-        """Return a JSON value with references instead of texts that are a file's base64 or data URI."""
+        """Return a JSON value with each string that is a file's base64 or data URI replaced."""
         if not self._references:
             return value
         if isinstance(value, str):
@@ -46,14 +46,14 @@ class MediaReferences:
         return value
 
     def replaced_within(self, text: str) -> str:
-        """Return a text with references instead of the base64 of files anywhere in it."""
+        """Return a text with every file's base64 replaced, wherever it occurs."""
         for data, reference in self._texts.items():
             *before, last = text.split(data)
             text = "".join(f"{_URI_BEFORE.sub('', each)}{reference}" for each in before) + last
         return text
 
     def _reference(self, text: str) -> str | None:
-        # Line breaks add a character or two to every 64 or 76; the rest is the beginning of a data URI.
+        # Allow for line breaks (one or two characters after every 64 or 76) and the start of a data URI.
         if not SHORTEST <= len(text) <= self._longest * 2 + 256:
             return None
         return self._references.get(_canonical(text))

@@ -1,4 +1,4 @@
-"""Access tokens of a connection, in memory only; a new connection asks for a new one."""
+"""A connection's access tokens, kept only in memory; a new connection requests a new token."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ class MemoryTokens:
         return self._tokens
 
     async def set_tokens(self, tokens: OAuthToken) -> None:
-        """Keep new tokens."""
+        """Store new tokens."""
         self._tokens = tokens
 
     async def get_client_info(self) -> OAuthClientInformationFull | None:
-        """Return what the authorization server knows about this client."""
+        """Return the client information that was stored last."""
         return self._client
 
     async def set_client_info(self, client_info: OAuthClientInformationFull) -> None:
-        """Keep what the authorization server knows about this client."""
+        """Store the client information from the authorization server."""
         self._client = client_info

@@ -1,4 +1,4 @@
-"""Converts the result of a server's tool to a response. Results are untrusted: bounded, and files stored."""
+"""Converts a tool result to a response. Results are untrusted: their size is limited, files are stored."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ MAX_FILES = 16
 MAX_MESSAGE = 1000
 MAX_NAME = 200
 _SHORTEST = 16
-"""Texts and lists are not cut to less than this, so that words such as those of an enumeration stay whole."""
+"""Texts and lists are never cut shorter than this, so that short values, such as enum values, stay whole."""
 FILES_PATH = "/mcp-files"
 
 
 class ResultReader:
-    """Reads results within the limits of one server."""
+    """Converts results within one server's limits."""
 
     def __init__(self, files: StoredFiles, *, max_bytes: int, max_file: int) -> None:
         self._files = files
@@ -117,9 +117,9 @@ class ResultReader:
 
 
 def attached_files(data: Any) -> list[ShownFile]:
-    """Return the stored files to which the data of a response refers."""
+    """Return the stored files that a response's data refers to."""
     listed = data.get("attachments") if isinstance(data, dict) else None
-    # A server's own data may have a member of this name, with anything in it.
+    # A server's own data may have a member with this name and any content.
     return [
         ShownFile(each["id"], f"{FILES_PATH}/{each['id']}", each["bytes"])
         for each in (listed[:MAX_FILES] if isinstance(listed, list) else ())
@@ -128,7 +128,7 @@ def attached_files(data: Any) -> list[ShownFile]:
 
 
 def shortened(value: Any, most: int) -> Any:
-    """Return a JSON value whose texts and lists have at most this many characters and members."""
+    """Return a JSON value with every text and list cut to at most `most` characters or members."""
     if isinstance(value, str):
         return value[:most]
     if isinstance(value, list):

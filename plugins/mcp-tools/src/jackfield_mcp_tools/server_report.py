@@ -1,4 +1,4 @@
-"""Shows the tools of a server to a person: every text, what looks like instructions, and what changed."""
+"""Shows a server's tools to a person: every text, what looks like instructions, and what changed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def report_to_wire(
     listed: Mapping[str, Definition],
     drift: Mapping[str, tuple[str, ...]],
 ) -> dict[str, Any]:
-    """Return the tools of a server as JSON, with their marks and what changed since the build."""
+    """Return a server's tools as JSON, with their marks and their changes since the build."""
     ids = tool_ids(name, listed)
     tools = {
         tool: {
@@ -50,7 +50,7 @@ def print_server(
     listed: Mapping[str, Definition],
     drift: Mapping[str, tuple[str, ...]],
 ) -> None:
-    """Print every tool of a server with its texts, and what a person should see before they are frozen."""
+    """Print a server's tools with their texts, marks and changes, so that a person can review them."""
     echo(click.style(f"{name} ({server.address}), {len(listed)} tools", bold=True))
     for tool, tool_id in sorted(tool_ids(name, listed).items()):
         if not server.offers(tool):

@@ -1,4 +1,4 @@
-"""What a server asks for while it works on a call: answers of the user, and texts of the session's model."""
+"""Requests that a server sends during a call: for answers from the user, and for text from the model."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ if TYPE_CHECKING:
     import mcp_types
 
 MAX_QUESTIONS = 5
-"""How many questions a server may ask the user during one call."""
+"""The maximum number of questions that a server may ask the user during one call."""
 
 MAX_ROUNDS = 10
-"""How often a call is repeated with what its server asked for."""
+"""The maximum number of times that a call is repeated with answers to the server's requests."""
 
 REFUSED = -1
-"""The error code of a request for a text that the user or the host refuses."""
+"""The error code for a sampling request that the user or the host refuses."""
 
 _Answer = TypeVar("_Answer")
 
 
 class CallContext(Protocol):
-    """What a call needs of its `ToolContext`."""
+    """The part of `ToolContext` that a call needs."""
 
     async def progress(self, message: str, *, fraction: float | None = None) -> None:
         """Report progress."""
@@ -55,15 +55,15 @@ class CallContext(Protocol):
 
 
 class RefusedRequestError(Exception):
-    """The host does not do what a server asks for; the message goes to the server."""
+    """The host refuses a server's request; the message goes to the server."""
 
 
 CALL: ContextVar[CallRequests | None] = ContextVar("mcp_call_requests", default=None)
-"""The call whose response carried a request of the server; the HTTP transport of the SDK passes it on."""
+"""The requests of the call whose HTTP response carried a server's request; the SDK passes it on."""
 
 
 class CallRequests:
-    """The requests of a server during one call; they end with the call."""
+    """A server's requests during one call; when the call ends, the open ones are withdrawn."""
 
     def __init__(self, server: str, settings: ServerSettings, ctx: CallContext) -> None:
         self._server = server
@@ -75,7 +75,7 @@ class CallRequests:
         self._ended = False
 
     async def elicit(self, params: mcp_types.ElicitRequestParams) -> mcp_types.ElicitResult:
-        """Put a question to the user; whatever cannot be shown is declined."""
+        """Ask the user a server's question; decline a question that cannot be shown."""
         from mcp_types import ElicitRequestFormParams, ElicitResult
 
         if self._settings.elicitation != "ask":
@@ -96,14 +96,14 @@ class CallRequests:
         return ElicitResult(action="accept", content=dict(given.values))
 
     async def sample(self, params: mcp_types.CreateMessageRequestParams) -> mcp_types.CreateMessageResult:
-        """Return a text of the model, if the settings and the user allow it; raise `RefusedRequestError`."""
+        """Return text from the model; raise `RefusedRequestError` if settings or user do not allow it."""
         try:
             request = self._request(params)
             if self._settings.sampling == "ask":
                 await self._approve(params, request)
             answer = await self._while_running(self._ctx.ask_model(request))
             if answer is None:
-                raise RefusedRequestError("no model answers here now")
+                raise RefusedRequestError("no model is available, or it did not answer")
         except RefusedRequestError as error:
             self._ctx.audit("mcp_sampling_refused", server=self._server, reason=str(error))
             raise
@@ -116,7 +116,7 @@ class CallRequests:
         self._texts += 1
         if self._texts > self._settings.sampling_requests:
             raise RefusedRequestError(
-                f"a call may send at most {self._settings.sampling_requests} such requests"
+                f"a call may send at most {self._settings.sampling_requests} sampling requests"
             )
         try:
             return model_request(params, self._settings)
@@ -127,7 +127,7 @@ class CallRequests:
         text = shown_request(self._server, params, request)
         given = await self._while_running(self._ask_user(text, APPROVAL_SCHEMA))
         if given is None or given.outcome != "submitted" or given.values.get(APPROVAL) is not True:
-            raise RefusedRequestError("the user did not allow it")
+            raise RefusedRequestError("the user did not allow the request")
 
     async def _ask_user(self, text: str, schema: Mapping[str, Any]) -> UserAnswer:
         seconds = self._settings.elicitation_timeout
@@ -136,7 +136,7 @@ class CallRequests:
     async def responses(
         self, requests: Mapping[str, mcp_types.InputRequest] | None
     ) -> dict[str, mcp_types.InputResponse] | None:
-        """Answer what a result asks for, one after the other; None if something is refused."""
+        """Answer the requests in a result, one after the other; return None if one cannot be answered."""
         from mcp_types import CreateMessageRequest, ElicitRequest
 
         if not requests or len(requests) > MAX_QUESTIONS:
@@ -149,20 +149,20 @@ class CallRequests:
                 try:
                     answers[key] = await self.sample(request.params)
                 except RefusedRequestError:
-                    # There is no answer that says so; without one, the call cannot go on.
+                    # The protocol has no answer for a refusal; without an answer, the call cannot continue.
                     return None
             else:
                 return None
         return answers
 
     def end(self) -> None:
-        """Withdraw what is open, because the call has ended."""
+        """Withdraw the open requests, because the call has ended."""
         self._ended = True
         for task in self._waiting:
             task.cancel()
 
     async def _while_running(self, work: Coroutine[Any, Any, _Answer]) -> _Answer | None:
-        """Return what the work returns; None if the call ends first."""
+        """Return the result of `work`; None if the call ends first."""
         if self._ended:
             work.close()
             return None

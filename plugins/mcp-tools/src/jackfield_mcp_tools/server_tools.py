@@ -1,4 +1,4 @@
-"""Lists the tools of all configured servers for a build, and reports what a person should know."""
+"""Lists the tools of all configured servers for a build, and reports what a person should review."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from jackfield_mcp_tools.suspicious_text import marked_texts
 _Result = TypeVar("_Result")
 
 Listed = dict[str, Definition] | ServerError
-"""The definitions of a server by name, or why there are none."""
+"""A server's definitions by name, or the reason why there are none."""
 
 MAX_MARKS = 5
-"""How many marks of one tool a build shows."""
+"""The maximum number of marks that a build shows for one tool."""
 
 
 def read_tools(settings: McpToolsSettings, request: ListingRequest) -> ToolListing:
-    """Return the tools of all servers: those whose origins are kept as they were, all others as they are."""
+    """Return the tools of all servers: from the kept origins if a server has some, else as they are now."""
     kept: dict[str, dict[str, Definition]] = {}
     for pinned in map(from_origin, request.origins):
         kept.setdefault(pinned.server, {})[pinned.name] = pinned
@@ -76,7 +76,7 @@ def read_definitions(servers: Mapping[str, ServerSettings]) -> dict[str, Listed]
 
 
 def run(work: Callable[[], Coroutine[Any, Any, _Result]]) -> _Result:
-    """Run a coroutine to its end, also if this thread has an event loop already."""
+    """Run a coroutine to completion, even if this thread already has an event loop."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:
@@ -92,13 +92,13 @@ async def _read(name: str, server: ServerSettings) -> Listed:
             found = await list_definitions(name, client, server.connect_timeout)
     except ServerError as error:
         return error
-    except Exception as error:  # noqa: BLE001 - the SDK raises what the server and the network cause
+    except Exception as error:  # noqa: BLE001 - the SDK raises many types for server and network failures
         if found is None:
             cause = innermost(error)
             return ServerError(
                 f"its tools cannot be listed: {visible(str(cause))[:300] or type(cause).__name__}"
             )
-    # Whatever happened while the connection was closed, the list is complete.
+    # The list is complete, even if closing the connection failed.
     return found
 
 
@@ -110,7 +110,7 @@ def _names(listed: Listed) -> Iterator[str]:
 def _offered(
     name: str, server: ServerSettings, found: Mapping[str, Definition]
 ) -> Iterator[tuple[Definition, str]]:
-    # The ids of all tools are known first, so that the lists do not change the ids of those they leave.
+    # All tools get their ids first, so that `allow` and `deny` do not change the ids of the offered tools.
     for tool, tool_id in sorted(tool_ids(name, found).items()):
         if server.offers(tool):
             yield found[tool], tool_id

@@ -1,4 +1,4 @@
-"""The settings of the capability `mcp`: the servers, and what the operator decides about their tools."""
+"""The settings of the capability `mcp`: the servers, and the operator's decisions about their tools."""
 
 from __future__ import annotations
 
@@ -63,13 +63,13 @@ Milliseconds = Annotated[int, Ge(1), Unit("milliseconds")]
 class RateLimitSettings:
     """A rate limit, as in schema.json."""
 
-    calls: Annotated[int, Ge(1), Help("Calls in any window.")]
+    calls: Annotated[int, Ge(1), Help("The maximum number of calls in any window.")]
     window_ms: Annotated[Milliseconds, Help("The length of the window.")]
 
 
 @dataclass(frozen=True, slots=True)
 class ToolOverrides:
-    """What the operator decides about a tool: the fields of schema.json that no server may decide."""
+    """The operator's decisions about a tool: the fields of schema.json that no server may set."""
 
     category: Annotated[
         Literal["retrieval", "action", "utility"] | None, Help("As in schema.json.", default="`action`")
@@ -83,20 +83,21 @@ class ToolOverrides:
     ] = None
     idempotent: Annotated[
         bool | None,
-        Help("A call may run twice.", default="false, unless the tool only reads"),
+        Help("A repeated call has no further effect.", default="false, unless the tool only reads"),
     ] = None
     requires_confirmation: Annotated[
         bool | Literal["policy"] | None,
-        Help("A user must approve each call.", default="true, unless the tool only reads"),
+        Help("The user must approve each call.", default="true, unless the tool only reads"),
     ] = None
     allowed_modes: Annotated[
-        tuple[Literal["text", "voice"], ...] | None, Help("The modes that offer it.", default="both")
+        tuple[Literal["text", "voice"], ...] | None, Help("The modes that offer the tool.", default="both")
     ] = None
     latency_budget_ms: Annotated[
         Milliseconds | None, Help("How long a call should take at most.", default="2000")
     ] = None
     timeout_ms: Annotated[
-        Milliseconds | None, Help("When a call is stopped.", default="the server's `timeout`")
+        Milliseconds | None,
+        Help("How long a call may run before it is stopped.", default="the server's `timeout`"),
     ] = None
     rate_limit: Annotated[RateLimitSettings | None, Help("A rate limit.", default="none")] = None
     roles: Annotated[
@@ -108,11 +109,12 @@ class ToolOverrides:
         Help("The text of the confirmation card.", default="generated if it can show every argument"),
     ] = None
     description: Annotated[
-        NonEmpty | None, Help("A text for the model instead of the server's.", default="the server's")
+        NonEmpty | None,
+        Help("The description that the model sees instead of the server's.", default="the server's"),
     ] = None
 
     def over(self, defaults: ToolOverrides) -> ToolOverrides:
-        """Return these overrides, with those of the server where they are not set."""
+        """Return these overrides, with `defaults` for those that are not set."""
         return ToolOverrides(
             **{
                 name: value if (value := getattr(self, name)) is not None else getattr(defaults, name)
@@ -126,7 +128,11 @@ class OAuthSettings:
     """The client credentials with which a host gets its access tokens."""
 
     issuer: Annotated[
-        HttpUrl, Help("The authorization server; the secret is sent to no other, whatever the server says.")
+        HttpUrl,
+        Help(
+            "The authorization server. The secret is never sent to any other server, whatever the MCP server "
+            "says."
+        ),
     ]
     client_id: Annotated[NonEmpty, Help("The client id that the authorization server knows.")]
     client_secret_env: Annotated[
@@ -149,9 +155,7 @@ class ServerSettings:
     url: Annotated[HttpUrl | None, Help("The address of a server over HTTP.", default="none: `command`")] = (
         None
     )
-    folder: Annotated[
-        Path | None, Help("The working directory of `command`.", default="that of the host")
-    ] = None
+    folder: Annotated[Path | None, Help("The working directory of `command`.", default="the host's")] = None
     environment: Annotated[
         Mapping[NonEmpty, str],
         Help("Environment variables of `command` that are not secret.", default="none"),
@@ -179,10 +183,13 @@ class ServerSettings:
     connect_timeout: Annotated[
         Seconds, Le(600), Help("How long to wait for a connection and for the list of tools.")
     ] = 30.0
-    timeout: Annotated[Seconds, Le(3600), Help("When a call is stopped.")] = 60.0
+    timeout: Annotated[Seconds, Le(3600), Help("How long a call may run before it is stopped.")] = 60.0
     refresh: Annotated[
         Seconds,
-        Help("How often the list of tools is read again, besides on every announced change."),
+        Help(
+            "How often the list of tools is read again; it is also read after every change that the server "
+            "announces."
+        ),
     ] = 300.0
     check_every_call: Annotated[
         bool,
@@ -193,29 +200,34 @@ class ServerSettings:
     ] = True
     elicitation: Annotated[
         Literal["refuse", "ask"],
-        Help("What happens if the server has a question for the user: `refuse`, or `ask` with a form."),
+        Help(
+            "How to handle a question that the server has for the user: `refuse`, or `ask` (the user sees a "
+            "form)."
+        ),
     ] = "refuse"
     elicitation_timeout: Annotated[
-        Seconds, Le(3600), Help("How long a question of the server waits for the user; less than `timeout`.")
+        Seconds,
+        Le(3600),
+        Help("How long a question from the server waits for the user; less than `timeout`."),
     ] = 45.0
     sampling: Annotated[
         Literal["refuse", "ask", "allow"],
         Help(
-            "What happens if the server requests a text from the session's model during a call: `refuse`, "
-            "`ask` (the user sees and approves each request), or `allow`."
+            "How to handle a sampling request (the server asks the session's model for text during a call): "
+            "`refuse`, `ask` (the user sees and approves each request), or `allow`."
         ),
     ] = "refuse"
     sampling_requests: Annotated[
-        int, Ge(1), Le(100), Help("The maximum number of texts that the server may ask for during one call.")
+        int, Ge(1), Le(100), Help("The maximum number of sampling requests during one call.")
     ] = 5
     sampling_tokens: Annotated[
-        int, Ge(1), Le(100_000), Unit("tokens"), Help("The maximum length of one such text.")
+        int, Ge(1), Le(100_000), Unit("tokens"), Help("The maximum length of the text for one request.")
     ] = 1000
     sampling_bytes: Annotated[
-        Bytes, Help("The maximum size of the messages of one request; a larger one is refused.")
+        Bytes, Help("The maximum size of a sampling request's messages; a larger request is refused.")
     ] = 16 * 1024
     sampling_timeout: Annotated[
-        Seconds, Le(3600), Help("How long such a request waits for the model; less than `timeout`.")
+        Seconds, Le(3600), Help("How long a sampling request waits for the model; less than `timeout`.")
     ] = 30.0
     max_result: Annotated[Bytes, Help("Maximum size of a result; the rest is cut off.")] = 256 * 1024
     max_message: Annotated[Bytes, Help("Maximum size of one response over HTTP; a larger one fails.")] = (
@@ -253,12 +265,12 @@ class ServerSettings:
         return self.elicitation == "ask" or self.sampling != "refuse"
 
     def offers(self, tool: str) -> bool:
-        """Return whether the lists allow a tool."""
+        """Return whether `allow` and `deny` let a tool be offered."""
         allowed = any(fnmatchcase(tool, pattern) for pattern in self.allow)
         return allowed and not any(fnmatchcase(tool, pattern) for pattern in self.deny)
 
     def overrides(self, tool: str) -> ToolOverrides:
-        """Return what the operator decided about a tool."""
+        """Return the operator's decisions about a tool."""
         return self.tools.get(tool, ToolOverrides()).over(self.defaults)
 
     @property
@@ -269,7 +281,7 @@ class ServerSettings:
         return (*self.pass_env, *self.headers_env.values(), *bearer, *oauth)
 
     def secrets(self) -> dict[str, str]:
-        """Return the values of these variables; raises `SettingsError` with those that are not set."""
+        """Return the values of the secret variables; raises `SettingsError` if some are not set."""
         values = {name: os.environ.get(name, "") for name in self.secret_variables}
         if missing := [name for name, value in values.items() if not value]:
             raise SettingsError(
@@ -278,7 +290,7 @@ class ServerSettings:
         return values
 
     def refusal(self, status: int) -> str:
-        """Return that the server answers with this HTTP status, and which settings to check."""
+        """Return a message with the HTTP status of the server's refusal and the settings to check."""
         to_check = []
         if self.oauth:
             to_check.append(
@@ -295,7 +307,7 @@ class ServerSettings:
 
     @property
     def address(self) -> str:
-        """Where the server is, without arguments or secrets, for messages."""
+        """The server's address for messages, without arguments or secrets."""
         if self.command:
             return Path(self.command[0]).name
         from urllib.parse import urlsplit
@@ -310,7 +322,7 @@ class McpToolsSettings:
 
     servers: Annotated[
         Mapping[ServerName, ServerSettings],
-        Help("The servers, each with a name that its tools start with.", default="none"),
+        Help("The servers by name; the ids of a server's tools start with its name.", default="none"),
     ] = field(default_factory=dict)
     folder: Annotated[Path, Help("The directory for files in results, if `url` is not set.")] = Path(
         "mcp-files"
@@ -332,12 +344,12 @@ class McpToolsSettings:
     )
 
     def unavailable(self) -> str | None:
-        """Return why no tool of a server can be used."""
+        """Return why no MCP tool can be used; None if at least one server is configured."""
         return None if self.servers else "no server is configured in [capabilities.mcp.servers]"
 
 
 def manifest_fields(overrides: ToolOverrides, timeout: float) -> dict[str, Any]:
-    """Return the fields of schema.json that the operator decides, cautious where nothing is set."""
+    """Return the fields of schema.json that the operator decides; unset ones get cautious defaults."""
     category = overrides.category or "action"
     implied = {"retrieval": "read_only", "utility": "none", "action": "writes"}[category]
     effects = overrides.side_effects or implied

@@ -1,7 +1,7 @@
 """Stores the files in results, such as images, where every host can read them.
 
-A file has a random id, which is the right to read it. A JSON file with its properties is written last, so a
-file is complete or does not exist.
+Each file has a random id; anyone who knows the id may read the file. A JSON file with its properties is
+written last, so a file is complete or does not exist.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _MAX_FACTS = 4096
 
 
 class StoredFile(NamedTuple):
-    """A file: its id, the type that it really has, and its size."""
+    """A file: its id, its detected type, and its size."""
 
     id: str
     media_type: str
@@ -37,7 +37,7 @@ class StoredFiles:
         self._max_bytes = settings.max_file
 
     def keep(self, content: bytes) -> StoredFile:
-        """Store a file as what it is, whatever the server calls it; raises `OSError` if that fails."""
+        """Store a file with its detected type, whatever the server says; raises `OSError` on failure."""
         try:
             media_type = inspect(content).media_type
         except NotAnImageError:
@@ -50,7 +50,7 @@ class StoredFiles:
         return kept
 
     def read(self, file_id: str) -> tuple[StoredFile, bytes] | None:
-        """Return a file, or None if there is none; raises `FilesUnavailableError`."""
+        """Return a file, or None if there is none; raises `FilesUnavailableError` if the store fails."""
         if not is_file_id(file_id):
             return None
         try:

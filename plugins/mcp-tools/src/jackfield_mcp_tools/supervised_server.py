@@ -1,7 +1,7 @@
 """Keeps the connection to one server: lists its tools, notices changes, and reconnects.
 
-A task of its own holds the SDK's client, because the SDK cancels that task when a connection fails. The
-supervisor waits for it from outside, and opens the next connection after a pause that doubles.
+A separate task holds the SDK's client, because the SDK cancels that task when a connection fails. The
+supervisor waits for the task to end, and then reconnects after a pause that doubles with every failure.
 """
 
 from __future__ import annotations
@@ -53,14 +53,14 @@ if TYPE_CHECKING:
 _log = logging.getLogger("jackfield.mcp")
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 60.0
-"""The pause before the first and the longest one before later attempts to reconnect, in seconds."""
+"""The pause before the first attempt to reconnect, and the longest pause before a later one, in seconds."""
 
 MIN_RELIST_SECONDS = 0.05
-"""A server that announces changes all the time cannot make the host list its tools more often."""
+"""The minimum pause before the host lists the tools again because the server announced a change."""
 
 
 class ServerState(StrEnum):
-    """The state of a server, which decides if its tools can be called."""
+    """The state of a server, which determines whether its tools can be called."""
 
     CONNECTING = "connecting"
     CONNECTED = "connected"
@@ -69,7 +69,7 @@ class ServerState(StrEnum):
 
 
 class SupervisedServer:
-    """One server; `definitions` are its tools as of the last time that they were listed."""
+    """One server; `definitions` are its tools when they were last listed."""
 
     def __init__(
         self, name: str, settings: ServerSettings, on_listing: Callable[[SupervisedServer], None]
@@ -88,10 +88,10 @@ class SupervisedServer:
         self._current = asyncio.Event()
         self._relist = asyncio.Event()
         self._begun = self._finished = 0
-        """How many times the tools have been listed, and the last time that was completed."""
+        """The number of the last list of tools that was started, and of the last that was completed."""
         self._listed = asyncio.Condition()
         self._awaited = 0
-        """The list for which a call waits."""
+        """The number of the list that the latest call waits for."""
         self._refused = False
         """True if the last connection ended because the server refuses the credentials."""
         self._announced = 0
@@ -99,14 +99,14 @@ class SupervisedServer:
         self._asking: set[CallRequests] = set()
         """The running calls during which the server may ask for something."""
         self._abandoned = False
-        """True if the server may still work on a call of this connection that has ended here."""
+        """True if the server may still be working on a call that the host gave up on this connection."""
 
     def start(self) -> None:
         """Connect in the background."""
         self._supervisor = asyncio.create_task(self._supervise(), name=f"mcp server {self.name}")
 
     async def close(self) -> None:
-        """End the connection, and the program if the server is one."""
+        """End the connection, and the server's program if it has one."""
         if self._supervisor is not None:
             self._supervisor.cancel()
             with suppress(asyncio.CancelledError):
@@ -124,9 +124,9 @@ class SupervisedServer:
             raise NotConnectedError(self.reason or "it does not answer") from None
 
     async def checked(self) -> None:
-        """Wait for a list of the tools that is requested after this moment, or raise `NotConnectedError`.
+        """Wait for a list of the tools that is requested from now on, or raise a `CallError`.
 
-        Calls that arrive while a list is on its way share the next one.
+        Calls that arrive while a list is being read share the next list.
         """
         wanted = self._awaited = self._begun + 1
         self._relist.set()
@@ -149,7 +149,7 @@ class SupervisedServer:
 
         The server may ask the user or the model of `ctx` while the call runs, if the settings allow that.
         """
-        # Without a pause since the last look at the definitions, so that no change comes between.
+        # There is no await since the definitions were checked, so they cannot have changed since.
         client, connection = self._client, self._connection
         if client is None or connection is None:
             raise NotConnectedError(self.reason or "it does not answer")
@@ -158,7 +158,8 @@ class SupervisedServer:
         if self.settings.allows_requests:
             requests = CallRequests(self.name, self.settings, ctx)
             self._asking.add(requests)
-        # A new task copies these, and the SDK passes them to the request over HTTP and to what it answers.
+        # A new task copies these variables; the SDK passes them to the HTTP request, and to the callbacks
+        # that answer the server's requests.
         token, other_token = DELIVERY.set(delivery), CALL.set(requests)
         meta = cast("Any", {IDEMPOTENCY_META: key}) if key else None
         request = partial(
@@ -220,7 +221,7 @@ class SupervisedServer:
         context: Any,  # noqa: ARG002 - the SDK passes it by position or name
         params: mcp_types.ElicitRequestParams,
     ) -> mcp_types.ElicitResult:
-        """Answer a request of the server, on connections on which it can send some."""
+        """Answer the server's question to the user, on connections that let a server send requests."""
         from mcp_types import ElicitResult
 
         requests = self._requests_of_call()
@@ -231,7 +232,7 @@ class SupervisedServer:
         context: Any,  # noqa: ARG002 - as above
         params: mcp_types.CreateMessageRequestParams,
     ) -> mcp_types.CreateMessageResult | mcp_types.ErrorData:
-        """Answer a request for a text of a model, on connections on which the server can send some."""
+        """Answer the server's sampling request, on connections that let a server send requests."""
         from mcp_types import ErrorData
 
         requests = self._requests_of_call()
@@ -243,10 +244,10 @@ class SupervisedServer:
             return ErrorData(code=REFUSED, message=str(error))
 
     def _requests_of_call(self) -> CallRequests | None:
-        """Return the call that a request of the server belongs to; None if that is not certain.
+        """Return the requests of the call that a server's request belongs to; None if that is uncertain.
 
-        Before 2026-07-28, a request over stdio does not say which call it belongs to, so it is not known
-        which user may see it, and whose model may answer it.
+        Before protocol version 2026-07-28, a request over stdio does not say which call it belongs to, so
+        the host cannot always know which user may see it and whose model may answer it.
         """
         requests = CALL.get()
         if requests is None and len(self._asking) == 1 and not self._abandoned:
@@ -276,7 +277,7 @@ class SupervisedServer:
             if self.definitions is not listed_before:
                 pause = FIRST_PAUSE
             _log.warning("MCP server %s is not connected: %s", self.name, self.reason)
-            # Spread, so that many hosts do not return to a restarted server at the same moment.
+            # Random, so that many hosts do not reconnect to a restarted server at the same moment.
             await asyncio.sleep(pause * random.uniform(0.5, 1))  # noqa: S311 - no secret
             pause = min(pause * 2, LONGEST_PAUSE)
 
@@ -355,7 +356,7 @@ class SupervisedServer:
 
 
 async def _in_rounds(request: Callable[..., Awaitable[Any]], requests: CallRequests | None) -> Any:
-    """Send a call, and again with the answers while its result asks for something."""
+    """Send a call, and repeat it with answers as long as its result contains requests."""
     from mcp_types import InputRequiredResult
 
     result = await request(allow_input_required=True)

@@ -1,9 +1,9 @@
-"""Finds text in a definition that may be meant as instructions to a model, by its form.
+"""Detects, by its form, text in a definition that may be intended as instructions to a model.
 
-It marks what hides text (characters that cannot be seen, long gaps, letters of several alphabets in one
-word), what imitates the frame of a prompt (tags, delimiters), what leads elsewhere (addresses, the tools of
-others), and sentences that oblige their reader. It knows no phrases, so it cannot recognise a plain sentence
-that persuades, and it marks harmless text too: a person decides.
+It marks ways of hiding text (invisible characters, long gaps, letters of several alphabets in one word),
+imitations of prompt markup (tags, delimiters), references to other places (addresses, other servers' tools),
+and sentences that tell the reader what to do. It does not match specific phrases, so it cannot recognise
+persuasion in plain language, and it also marks harmless text: a person has to decide.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ _ADDRESS = re.compile(
     r"\b[a-z][a-z0-9+.-]{1,15}://[^\s\"'<>)]+|\b[\w.+-]+@[\w-]+(?:\.[\w-]+)+\b", re.IGNORECASE
 )
 _DIALECT = re.compile(r"https?://json-schema\.org/(?:draft[-/]?[\w-]+/)?schema#?")
-"""The name of a version of JSON Schema, which is no address to go to, and which no model sees."""
+"""The URI of a JSON Schema version. It is an identifier, not a link, and models never see it."""
 _ENCODED = re.compile(
     r"(?<![\w+/=])(?=[A-Za-z0-9+/_-]*[a-z])(?=[A-Za-z0-9+/_-]*[A-Z])[A-Za-z0-9+/_-]{48,}={0,2}"
 )
 _SENTENCE = re.compile(r"(?:[^.!?\n:;]|[.!?:;](?=\S))+[.!?:;]?")
 _WORD = re.compile(r"[^\W\d_]+")
-# Function words of English: a closed class, unlike the verbs of what somebody wants done.
+# English function words: a closed class, unlike the verbs that say what to do.
 _READER = frozenset({"you", "your", "yours", "yourself", "assistant", "model", "agent", "ai", "llm"})
 _OBLIGATION = frozenset({"must", "shall", "should", "ought", "need", "needs", "always", "never", "required"})
 _NEGATION = frozenset({"do", "don"})
@@ -47,7 +47,7 @@ class Mark(NamedTuple):
 
 
 class MarkedText(NamedTuple):
-    """A text of a definition with its marks."""
+    """A text in a definition, with its marks."""
 
     path: str
     text: str
@@ -55,7 +55,7 @@ class MarkedText(NamedTuple):
 
 
 def marked_texts(definition: Mapping[str, Any], foreign_tools: Collection[str]) -> list[MarkedText]:
-    """Return every text of a definition that has marks; `foreign_tools` are the names of others' tools."""
+    """Return every text in a definition that has marks; `foreign_tools` are tools of other origins."""
     names = _tool_names(foreign_tools)
     found = []
     for path, text in _texts(definition, ()):
@@ -97,7 +97,7 @@ def _marks(path: str, text: str, names: re.Pattern[str] | None) -> Iterator[Mark
             yield Mark(path, index, index + 1, f"an invisible character, U+{ord(each):04X}")
     for match in _WORD.finditer(text):
         if len(alphabets := _alphabets(match[0])) > 1:
-            yield Mark(path, *match.span(), f"a word with letters of {' and '.join(sorted(alphabets))}")
+            yield Mark(path, *match.span(), f"a word that mixes {' and '.join(sorted(alphabets))} letters")
     patterns = ((_TAG, "markup"), (_GAP, "a gap that hides what follows"), (_ADDRESS, "an address"),
                 (_ENCODED, "encoded text"), (names, "the name of another tool"))  # fmt: skip
     for pattern, why in patterns:
@@ -111,7 +111,7 @@ def _marks(path: str, text: str, names: re.Pattern[str] | None) -> Iterator[Mark
 
 
 def is_hidden(character: str) -> bool:
-    """Return whether a character is not seen, or changes the order in which others are seen."""
+    """Return whether a character is invisible or changes the display order of other characters."""
     if character in "\n\r\t":
         return False
     category = unicodedata.category(character)
@@ -126,7 +126,7 @@ def _alphabets(word: str) -> set[str]:
 
 
 def _obliges(sentence: str) -> bool:
-    """Return whether a sentence addresses its reader with an obligation, or begins with a prohibition."""
+    """Return whether a sentence imposes an obligation on its reader or begins with a prohibition."""
     words = [word.lower() for word in _WORD.findall(sentence)]
     if len(words) < 3:
         return False

@@ -1,7 +1,7 @@
-"""Questions of a server to the user (elicitation): what may be asked.
+"""Questions from a server to the user (elicitation), and the rules that they must follow.
 
 Only forms are shown. The host builds its own form from the keywords that the protocol defines, says who
-asks, and refuses what it cannot bound or what asks for a secret.
+asks, and refuses questions whose size it cannot limit or that ask for a secret.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class UnsuitableQuestionError(Exception):
 
 
 def form_of(message: str, requested: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
-    """Return the text and the schema that the user sees; raise `UnsuitableQuestionError`."""
+    """Return the text and schema that the user sees; raise `UnsuitableQuestionError` if refused."""
     text = visible(" ".join(message.split()))
     if not text or len(text) > MAX_MESSAGE:
         raise UnsuitableQuestionError(f"its text must have 1 to {MAX_MESSAGE} characters")
@@ -59,7 +59,7 @@ def _texts(field: Mapping[str, Any]) -> str:
 
 
 def _refuse_secrets(*texts: str) -> None:
-    """Refuse what asks for a secret; the protocol forbids servers to ask for one in a form."""
+    """Refuse a question that asks for a secret; the protocol forbids such questions in forms."""
     for text in texts:
         # apiKey, api_key and API-KEY are the same words.
         words = re.sub(r"([a-z0-9])([A-Z])", r"\1 \2", text)
@@ -92,7 +92,7 @@ def _field(name: str, schema: Any) -> dict[str, Any]:
 
 
 def _with_default(field: dict[str, Any], schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a field with the value that the server suggests, if that fits; the user sees it."""
+    """Return a field with the default that the server suggests, if it is valid; the user sees it."""
     value = schema.get("default")
     if value is None or (isinstance(value, str) and visible(value) != value):
         return field
@@ -112,7 +112,7 @@ def _text(schema: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _options(schema: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return a choice between texts, with their titles if there are any; None if the schema is no choice."""
+    """Return a choice between texts, with any titles; None if the schema does not define a choice."""
     titled = schema.get("oneOf") or schema.get("anyOf")
     if titled is None and schema.get("enum") is None:
         return None
