@@ -37,7 +37,7 @@ def load_sdk() -> None:
 
 
 def make_client(settings: GeminiSettings, trusted: ssl.SSLContext | None) -> Client:
-    """Return a client of the Gemini API with this deployment's key, address and certificates."""
+    """Return a client for the Gemini API with this deployment's key, address and certificates."""
     from google.genai import Client
     from google.genai.types import HttpOptions
 

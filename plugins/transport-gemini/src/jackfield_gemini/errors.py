@@ -13,7 +13,7 @@ MAX_DETAIL = 300
 
 
 class ErrorPattern(NamedTuple):
-    """A pattern in the provider's message, and the error that it means."""
+    """A pattern in a provider's message, and the error that it means."""
 
     words: re.Pattern[str]
     code: str

@@ -45,7 +45,7 @@ class GeminiSettings:
         Variable,
         Help(
             f"The environment variable that holds the key. Without this setting, `{OTHER_KEY_VARIABLE}` is "
-            "read if that one is empty."
+            f"read if `{KEY_VARIABLE}` is empty."
         ),
     ] = KEY_VARIABLE
     base_url: Annotated[

@@ -87,7 +87,7 @@ class StreamedAnswer:
 
     @property
     def said(self) -> bool:
-        """True if the user has received text of it."""
+        """True if the user has received some of its text."""
         return any(part.text and not part.thought for part in self._parts)
 
     def content(self, *, whole: bool) -> Content | None:
@@ -240,7 +240,7 @@ class GeminiTextConnection:
         except Exception as error:  # noqa: BLE001 - any failure here is a provider error
             trouble = errors.transport_error(error)
         if self._answer is not answer:
-            return  # It was interrupted as it ended.
+            return  # The answer was interrupted just as it ended.
         self._answer = None
         for event in self._ended(answer, trouble):
             self._events.put_nowait(event)

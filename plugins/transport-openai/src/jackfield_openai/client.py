@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from openai import AsyncOpenAI
 
 _NO_KEY = "none"
-"""The key that is sent to compatible servers without one."""
+"""The placeholder that is sent to a compatible server if no key is set."""
 
 
 class SdkClient:

@@ -62,7 +62,7 @@ class LocalServer(NamedTuple):
 
 
 class _ServerModels(NamedTuple):
-    """The models of a server; `tools` is None if it does not say which of them can call tools."""
+    """The models of a server; `tools` is None if it does not report which of them can call tools."""
 
     product: str
     address: str
@@ -145,7 +145,7 @@ async def _list(client: AsyncClient, address: str) -> _ServerModels | None:
                 if (listed := await describe(client, address, models)) is not None:
                     return listed
     except TimeoutError:
-        _log.info("%s lists models, but does not describe them in time", address)
+        _log.info("%s lists models, but did not describe them in time", address)
     owners = {str(each.get("owned_by")) for each in entries}
     return _ServerModels("vLLM" if owners == {"vllm"} else "a server", address, models, None)
 

@@ -87,12 +87,13 @@ class BrowserOpenAITransport(OpenAITransport):
         return ClientSecret(secret.value, float(secret.expires_at))
 
     async def exchange(self, offer_sdp: str, opening: ConnectionConfig) -> BrowserCall:
-        """Open the call of a browser; the header `Location` contains its id."""
+        """Open a browser's call; the `Location` header contains its id."""
         from openai import OpenAIError
 
         if len(offer_sdp) > _MAX_SDP:
             raise TransportError(
-                "invalid_request_error", f"an offer of {len(offer_sdp)} characters is not a browser's offer"
+                "invalid_request_error",
+                f"an offer of {len(offer_sdp)} characters is too long; the limit is {_MAX_SDP}",
             )
         client = await self._client.get()
         session = browser_session(opening, self._settings, DeclaredTools(opening.declarations))
@@ -137,5 +138,5 @@ def _voice() -> ModuleType:
 def _checked(call_id: str) -> str:
     """Check a call id, which becomes part of a URL."""
     if not _CALL_ID.fullmatch(call_id):
-        raise TransportError("invalid_request_error", "the id of the call is not one of OpenAI's")
+        raise TransportError("invalid_request_error", "the call id does not have OpenAI's format")
     return call_id

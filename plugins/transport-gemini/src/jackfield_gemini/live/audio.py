@@ -23,8 +23,9 @@ class SpeechResampler:
     """Resamples one stream; the result does not depend on how the stream is split."""
 
     def __init__(self) -> None:
-        # The engine for variable rates filters in the time domain: each frame gives a frame, ten milliseconds
-        # late. The other engine costs a third, but collects 30 ms and gives them up to 40 ms late.
+        # The engine for variable rates filters in the time domain: each frame yields a frame, ten
+        # milliseconds late. The other engine costs a third as much, but collects 30 ms and returns them up to
+        # 40 ms late.
         self._filter = soxr.ResampleStream(GIVEN_RATE, WANTED_RATE, 1, dtype="float32", quality="HQ", vr=True)
         self._taken = 0
         self._given = 0
@@ -36,7 +37,7 @@ class SpeechResampler:
         return self._convert(samples)
 
     def flush(self) -> bytes:
-        """Return the rest of the stream, two samples for three; the next samples start a new stream."""
+        """Return the rest of the stream, two samples for every three; the next samples start a new stream."""
         if not self._taken:
             return b""
         due = -(-self._taken * 2 // 3) - self._given

@@ -35,7 +35,7 @@ class LiveCalls:
 
     @property
     def open(self) -> bool:
-        """True if the model waits for a result; a model that got a part of it does not."""
+        """True if the model is waiting for a result; after a part of the result, it no longer is."""
         return bool(self._open.keys() - self._continued)
 
     @property
@@ -50,7 +50,7 @@ class LiveCalls:
             self._shown[key] = asked
 
     def make(self, asked: Iterable[Asked]) -> tuple[ToolCall, ...]:
-        """Return calls that the model waits for; a repeated delivery is returned again."""
+        """Return calls that the model is waiting for; a repeated delivery is returned again."""
         return tuple(self._deliver(each) for each in asked)
 
     def settle(self) -> tuple[ToolCall, ...]:
@@ -78,7 +78,7 @@ class LiveCalls:
             return None
         self._continued.add(call_id)
         name, response = self._names.provider_name(part.tool_id), orjson.loads(part.envelope)
-        # Silent: the model knows it when the user asks, but speaks of the result only.
+        # Silent: the model can use the part if the user asks, but speaks only about the result.
         return {
             "id": call_id,
             "name": name,

@@ -96,7 +96,7 @@ class LiveConnection:
     async def send_results(self, results: Sequence[ToolResult], *, respond: bool = True) -> None:
         """Send tool results; a cancelled call gets no result, but a note if it ran.
 
-        A model that waits for its calls continues in any case; another one can receive a result silently.
+        A model that waits for its calls continues in any case; other models can receive a result silently.
         """
         answers, notes = self._calls.answer(results, respond=respond)
         self._notes += notes
@@ -109,7 +109,7 @@ class LiveConnection:
         await self._send_notes()
 
     async def send_context(self, text: str, *, respond: bool = False) -> None:
-        """Send a note for the model once it neither speaks nor is about to and no calls are open."""
+        """Send a note for the model as soon as it is neither speaking nor about to, and no calls are open."""
         self._notes.append(text)
         self._speak_of_notes = self._speak_of_notes or respond
         await self._send_notes()

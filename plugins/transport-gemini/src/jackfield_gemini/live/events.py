@@ -158,7 +158,7 @@ class LiveEvents:
         self.interrupted_by_host = False
         """True if the host interrupts the model, not the user's voice."""
         self.answer_pending = False
-        """True if the model was asked and has not started to answer."""
+        """True if the model was asked for an answer and has not started it."""
         self.calls = calls
         self.utterances = Utterances()
         self.spoken = SpokenTurns(self.utterances)

@@ -173,7 +173,7 @@ class ChatConnection:
         if reply.finish is None:
             self._fail(reply, TransportError("network", "the answer ended unexpectedly"))
         elif reply.finish == "content_filter":
-            self._fail(reply, TransportError("content_refused", "the answer was cut by the content filter"))
+            self._fail(reply, TransportError("content_refused", "the content filter cut off the answer"))
         elif self._answer_tokens and reply.finish == "length" and (reply.calls or not reply.text):
             # A reasoning model may exhaust the limit before its first word.
             detail = f"the answer reached answer_tokens = {self._answer_tokens} before it could be used"

@@ -20,10 +20,10 @@ class PartialCall:
     id: str | None = None
     index: int | None = None
     extra: Any = None
-    """Data that a compatible server expects back, such as the signature of a thought."""
+    """Data that a compatible server expects back, such as a thought signature."""
 
     def complete(self) -> bool:
-        """True if the arguments are a JSON value, so that they may be complete."""
+        """True if the arguments are valid JSON, and so may be complete."""
         try:
             orjson.loads(self.arguments)
         except orjson.JSONDecodeError:
@@ -104,7 +104,7 @@ Message = dict[str, Any]
 
 @dataclass(slots=True)
 class OpenCall:
-    """A call that waits for its result."""
+    """A call that is waiting for its result."""
 
     wire_id: str
     call_id: str | None
@@ -122,7 +122,7 @@ class History:
         self.messages += [{"role": each.speaker, "content": each.text} for each in opening.history]
         self._waiting: list[Message] = []
         self.open_calls: list[OpenCall] = []
-        """The calls whose results the model waits for."""
+        """The calls whose results the model is waiting for."""
         self._made = 0
 
     def add(self, role: str, text: str) -> None:
@@ -156,7 +156,7 @@ class History:
         self.messages.append({"role": "assistant", "content": reply.text or None, "tool_calls": calls})
 
     def add_results(self, results: Iterable[ToolResult]) -> bool:
-        """Add results of calls; return whether all calls have one now."""
+        """Add call results; return whether every call now has one."""
         if not self.open_calls:
             return False
         by_id = {slot.call_id: slot for slot in self.open_calls if slot.call_id and slot.output is None}
@@ -172,7 +172,7 @@ class History:
         return True
 
     def _slot_without_id(self, result: ToolResult) -> OpenCall | None:
-        """Return the call of a result that no id identifies: the first to the same tool, or the first."""
+        """Return the call for a result without an id: the first to the same tool, or else the first."""
         waiting = [slot for slot in self.open_calls if slot.call_id is None and slot.output is None]
         same_tool = (slot for slot in waiting if slot.tool_id == result.tool_id)
         return next(same_tool, waiting[0] if waiting else None)

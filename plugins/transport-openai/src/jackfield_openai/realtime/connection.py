@@ -109,7 +109,7 @@ class RealtimeConnection:
             await self._request_response(item)
 
     async def speak(self, text: str) -> None:
-        """Speak a filler, unless either side speaks or is about to."""
+        """Speak a filler, unless either side is speaking or about to speak."""
         now = asyncio.get_running_loop().time()
         turns, filler = self._incoming.responses, self._incoming.filler
         if turns.wanted or not turns.is_free(now) or filler.is_active(now):
@@ -264,7 +264,7 @@ class RealtimeConnection:
             self._ready.append(Closed(close_error_code(number, reason), redacted(reason)))
 
     def _late_event_id(self) -> str:
-        """Return an id for a message that the provider may reject because it comes too late."""
+        """Return an id for a message that the provider may reject because it arrives too late."""
         self._numbers += 1
         return late_event_id(self._numbers)
 
@@ -348,7 +348,7 @@ async def _open(
             renew_after = 60 * settings.renew_after_minutes
             incoming = RealtimeEvents(line.tools, limited=bool(opening.answer_tokens))
             language = opening.voice.language
-            # After a redirect, the last one is open.
+            # After a redirect, the last socket is the open one.
             connection = line.kind(opened, sockets[-1], incoming, renew_after=renew_after, language=language)
             try:
                 await connection.begin(session, opening.history)

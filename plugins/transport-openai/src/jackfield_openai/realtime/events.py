@@ -39,7 +39,7 @@ def response_events(
     """Return the events at the end of a response; `finished` are its completed function calls by id.
 
     Calls count only if their item and the whole response are completed: the server reports the arguments even
-    of a cancelled call as done. `limited` says that the deployment limits the length of answers.
+    of a cancelled call as done. `limited` is true if the deployment limits the length of answers.
     """
     events = usage(response)
     status = response.get("status")
@@ -88,7 +88,7 @@ def _failure(response: Mapping[str, Any], *, cut_calls: bool, limited: bool) -> 
         code = error_code(error.get("code"), error.get("type"))
         return ProviderError(code, redacted(error.get("message")))
     if details.get("reason") == "content_filter":
-        return ProviderError("content_refused", "the answer was cut by the content filter")
+        return ProviderError("content_refused", "the content filter cut off the answer")
     if cut_calls and limited:
         # A new connection with a summary would reach the same limit.
         return ProviderError("server_error", "the calls reached the answer_tokens limit")
@@ -194,7 +194,7 @@ class RealtimeEvents:
         return _NO_EVENTS
 
     def _speech_started(self, message: Message) -> tuple[Event, ...]:  # noqa: ARG002
-        """Emit that the user has begun to speak."""
+        """Emit the start of the user's speech."""
         self.responses.speech_started()
         self.filler.stop()
         return (SpeechStarted(),)

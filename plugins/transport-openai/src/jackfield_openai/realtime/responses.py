@@ -74,7 +74,7 @@ class ResponseScheduler:
         return True
 
     def try_cancel_unwanted(self) -> bool:
-        """True if an expected response has started that is to be cancelled."""
+        """True if a response that was to be cancelled has started."""
         if not self._unwanted or self.active is None:
             return False
         self._unwanted = False

@@ -1,8 +1,8 @@
 """The WebSocket of a Realtime session: complete messages take a shortcut past the parser of `websockets`.
 
-The parser consists of nested generators and makes an object of every frame; the SDK takes locks for every
-message that it sends. Both cost more than the audio itself, fifty times a second in each direction. The SDK
-still opens and closes the connection, and `websockets` still handles everything but complete messages.
+The parser consists of nested generators and creates an object for every frame; the SDK acquires locks for
+every message that it sends. Both cost more than the audio itself, fifty times a second in each direction. The
+SDK still opens and closes the connection, and `websockets` still handles everything but complete messages.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class RealtimeWebSocket(ClientConnection):
     """A client's connection; `websockets.connect(create_connection=RealtimeWebSocket)`."""
 
     _head: bytes | None = b""
-    """What arrived of the server's answer to the handshake; None after its end."""
+    """The part of the server's handshake response that has arrived; None once it is complete."""
     _splitter: FrameSplitter | None = None
 
     def data_received(self, data: bytes) -> None:
@@ -49,7 +49,7 @@ class RealtimeWebSocket(ClientConnection):
                 super().data_received(frame)
 
     def _finish_head(self, data: bytes) -> bytes:
-        """Pass the answer to the handshake to the parser; return what follows it."""
+        """Pass the handshake response to the parser; return the bytes that follow it."""
         before = len(self._head or b"")
         head = (self._head or b"") + data
         end = head.find(_HEAD_END)
@@ -75,13 +75,13 @@ class RealtimeWebSocket(ClientConnection):
             await self.drain()
 
     def wake(self) -> None:
-        """Let the one who receives continue with an empty message."""
+        """Wake the receiver with an empty message."""
         if not self.recv_messages.closed:
             self.recv_messages.put(_WAKE)
 
 
 class WakeTimer:
-    """Wakes the receiver of a socket at a time that seldom changes, without a timer for every message."""
+    """Wakes a socket's receiver at a time that seldom changes, without a new timer for every message."""
 
     def __init__(self, socket: RealtimeWebSocket) -> None:
         self._socket = socket
@@ -89,7 +89,7 @@ class WakeTimer:
         self._timer: asyncio.TimerHandle | None = None
 
     def set(self, at: float | None) -> None:
-        """Wake the receiver at this time of the loop's clock."""
+        """Wake the receiver at this time on the loop's clock."""
         if at == self._at:
             return
         self.cancel()
@@ -98,7 +98,7 @@ class WakeTimer:
             self._timer = asyncio.get_running_loop().call_at(at, self._wake)
 
     def cancel(self) -> None:
-        """Do not wake the receiver."""
+        """Cancel the wake-up."""
         if self._timer is not None:
             self._timer.cancel()
         self._timer = self._at = None

@@ -29,7 +29,7 @@ def realtime(tool_id: str, description: str, parameters: Mapping[str, Any]) -> A
 
 
 def strict(tool_id: str, description: str, parameters: Mapping[str, Any]) -> Adapted:
-    """Declare a function for chat completions whose arguments the service forces into the schema.
+    """Declare a function for chat completions whose arguments the service makes conform to the schema.
 
     Where strict mode would reject arguments that the schema accepts, the function is declared without it.
     """

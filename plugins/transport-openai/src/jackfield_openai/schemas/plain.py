@@ -26,7 +26,7 @@ from jackfield_schemas.shapes import (
 
 # The service requires an object at the root, not a combination.
 _NOT_AT_THE_ROOT = {"$ref", "allOf", "anyOf", "oneOf", "not", "enum", "const"}
-# Inlined references can multiply.
+# Inlining references can multiply the size of a schema.
 MAX_NODES = 10_000
 _ONE = {"items", "contains", "propertyNames", "if", "then", "else", "not"}
 _ONE_OR_A_WORD = {"additionalProperties", "unevaluatedProperties", "unevaluatedItems"}

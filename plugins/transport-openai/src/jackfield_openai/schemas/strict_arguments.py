@@ -171,7 +171,7 @@ def _differ(one: dict[str, Any], other: dict[str, Any]) -> bool:
 
 
 def _leaves_out(node: dict[str, Any]) -> bool:
-    """True if a property anywhere inside may be absent; behind a reference that is possible."""
+    """True if a property anywhere inside may be absent; a reference counts as one that may."""
     members = node.get("properties", {}).values()
     inside = [*members, *node.get("anyOf", ()), *([node["items"]] if "items" in node else ())]
     return "$ref" in node or any(map(null_in_front, members)) or any(map(_leaves_out, inside))
