@@ -204,7 +204,7 @@ def test_a_loader_that_lost_its_lease_writes_nothing_more(
         library.write([(None, notes(1))])
         name = url.rpartition("/")[2]
         databases.server.execute("UPDATE jackfield_kb.leases SET until = now()", database=name)
-        with pytest.raises(LibraryError, match="another host may load the same files"):
+        with pytest.raises(LibraryError, match="another host may be loading the same files"):
             library.write([(None, notes(5))])
     assert len(list(library)) == 1
     library.close()
@@ -313,7 +313,7 @@ def test_an_outage_is_a_transient_error_and_local_search_goes_on(tmp_path: Path)
             await asyncio.to_thread(until, lambda: _writes(local))
             await asyncio.to_thread(until, lambda: ids(find(local, "subject60", limit=1)) == ["doc:60"])
             await asyncio.to_thread(until, lambda: ids(find(inside, "subject60", limit=1)) == ["doc:60"])
-            await asyncio.to_thread(until, lambda: any("copied again" in line for line in notices))
+            await asyncio.to_thread(until, lambda: any("resumed" in line for line in notices))
             for library in (local, inside):
                 library.close()
 

@@ -14,10 +14,10 @@ from jackfield_kb.postgres.term_impacts import query_vector, rarity, term_of
 from jackfield_kb.records.rows import in_microseconds
 
 MOST_MATCHES = 10_000
-"""About how many passages the words of a query may match; more frequent words only count for the order."""
+"""About how many passages a query's words may match; more frequent words only affect the order."""
 
 _VISIT = 3
-"""The time to visit a vector in the index, relative to a comparison with one that passes the filter."""
+"""The time to visit a vector in the index, relative to comparing one that passes the filter."""
 
 _TOTALS = """
     SELECT
@@ -30,12 +30,12 @@ _TOTALS = """
 
 
 def index_of(model: str) -> str:
-    """The name of the index of a model's vectors."""
+    """Return the name of the index of a model's vectors."""
     return f"vectors_of_{zlib.crc32(model.encode()):08x}"
 
 
 class QueryTotals(NamedTuple):
-    """What the whole library says about a query."""
+    """Statistics of the whole library for a query."""
 
     passages: int
     complete: bool
@@ -43,10 +43,10 @@ class QueryTotals(NamedTuple):
     """The weight of each word."""
 
     matching: list[int]
-    """The terms that passages have to match: words that are rare enough."""
+    """The terms of which a passage has to contain at least one: the words that are rare enough."""
 
     dimensions: int | None
-    """The dimensions of the model's vectors; None if there are none."""
+    """The number of dimensions of the model's vectors; None if it has no vectors."""
 
     indexed: bool
     """True if the vectors have an index, which is approximate."""
@@ -72,7 +72,7 @@ async def totals(connection: Connection, stems: Sequence[str], model: str) -> Qu
 
 
 def _rare(counts: Mapping[int, int]) -> list[int]:
-    """The rarest words, at least one, that together match few enough passages to score them all."""
+    """Return the rarest words, at least one, that together match few enough passages to score them all."""
     found: list[int] = []
     matched = 0
     for term, count in sorted(counts.items(), key=lambda each: each[1]):
@@ -133,7 +133,7 @@ class CandidateQuery:
         """Return whether comparing all vectors that pass the filter is faster than the index.
 
         The narrower the filter is, the more vectors the index visits until enough of them pass. The server's
-        statistics say about how many pass.
+        statistics estimate how many pass.
         """
         if not self._values:
             return False
@@ -174,7 +174,7 @@ class CandidateQuery:
             WITH c AS ({" UNION ".join(f"({part})" for part in parts)})
             SELECT c.number, c.ordinal, coalesce(-(p.impacts <#> {query}), 0), {vector}
             FROM c LEFT JOIN passages p ON p.number = c.number AND p.ordinal = c.ordinal {join}
-        """  # noqa: S608 - built from constants and the places of parameters
+        """  # noqa: S608 - built from constants and parameter placeholders
         rows = await connection.fetch(statement, *self._values)
         del self._values[kept:]
         return [Candidate(*row) for row in rows]
@@ -187,7 +187,7 @@ class CandidateQuery:
         )
 
     def _by_meaning(self, model: str, asked: str, dimensions: int | None, *, exact: bool) -> str:
-        # An order that is not the operator alone cannot use the index.
+        # The index is used only if the order is the operator alone.
         distance = f"vector::halfvec({dimensions}) <=> {asked}"
         order = f"({distance}) + 0" if exact else distance
         return (

@@ -1,7 +1,7 @@
 """Connections to PostgreSQL, for code that runs on threads.
 
-asyncpg needs an event loop, and a library is used from several threads. One thread runs the loop, and `run`
-waits there for the result of a coroutine. The tables are created at the first use.
+asyncpg needs an event loop, and a library is used from several threads. One thread runs the loop; `run`
+starts a coroutine there and waits for its result. The tables are created on first use.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _UNAVAILABLE = (
     asyncpg.CrashShutdownError,
     asyncpg.QueryCanceledError,
 )
-"""The database cannot be used at the moment; the same statement may succeed later."""
+"""Errors of a database that cannot be used at the moment; the same statement may succeed later."""
 
 
 class _Session(asyncpg.Connection):
@@ -83,7 +83,7 @@ class SessionPool:
         self._closed = False
 
     def run(self, work: Work[T], access: Access) -> T:
-        """Run statements in one transaction that sees the records of an access only."""
+        """Run statements in one transaction, which sees only the records that the access allows."""
 
         async def within() -> T:
             pool = await self._opened()
@@ -129,7 +129,7 @@ class SessionPool:
             self.query(lambda connection: connection.execute("SELECT pg_notify($1, '')", CHANNEL))
 
     def listen(self, changed: Callable[[], None]) -> Future[Any]:
-        """Call a function after each announced change and reconnection, until the result is cancelled."""
+        """Call a function after each announced change and each connection, until the future is cancelled."""
 
         async def connect() -> asyncpg.Connection[Any]:
             await self._opened()
@@ -139,7 +139,7 @@ class SessionPool:
             connect,
             CHANNEL,
             notified=lambda _payload: changed(),
-            # Notifications that came while no session listened are lost.
+            # Notifications are lost while no session is listening.
             connected=changed,
             retry_on=(LibraryError,),
             retry_seconds=_RECONNECT,
@@ -162,7 +162,7 @@ class SessionPool:
 
     @contextmanager
     def reported(self) -> Iterator[None]:
-        """Turn errors of the database into `LibraryError`, without secrets."""
+        """Turn database errors into `LibraryError`, without secrets."""
         try:
             yield
         except CancelledError:
@@ -203,14 +203,14 @@ class SessionPool:
             return self._pool
 
     async def _narrow(self, connection: Connection, access: Access) -> None:
-        """Make row-level security apply the access in this transaction."""
+        """Make row-level security enforce the access in this transaction."""
         scopes = access.scopes(None)
         if scopes is None:
             await connection.fetchval(
                 "SELECT set_config('jackfield_kb.scopes', $1::text[]::text, true)", [schema.ALL]
             )
             return
-        # Row-level security does not apply to superusers, so their session takes another role.
+        # Row-level security does not apply to superusers, so their session switches to another role.
         role = schema.READER if self._bypasses else "none"
         await connection.fetchval(
             "SELECT set_config('jackfield_kb.scopes', $1::text[]::text, true), set_config('role', $2, true)",

@@ -42,12 +42,12 @@ _STORE = """
 
 
 def encoded(vector: Vectors) -> bytes:
-    """A vector in pgvector's binary form for half precision."""
+    """Return a vector in pgvector's binary format for half precision."""
     return _HEADER.pack(len(vector), 0) + vector.astype(">f2").tobytes()
 
 
 def decoded(rows: Sequence[bytes]) -> Vectors:
-    """Vectors from pgvector's binary form."""
+    """Return vectors from pgvector's binary format."""
     if not rows:
         return np.empty((0, 0), np.float32)
     data = np.frombuffer(b"".join(row[_HEADER.size :] for row in rows), ">f2")
@@ -55,7 +55,7 @@ def decoded(rows: Sequence[bytes]) -> Vectors:
 
 
 async def stored_vectors(connection: Connection, model: str, numbers: Sequence[int]) -> dict[int, Vectors]:
-    """The vectors of records, a row for each passage, up to the first record that has none yet."""
+    """Return the vectors of records, one row per passage, up to the first record that has none yet."""
     reached = await reach(connection, model)
     rows = await connection.fetch(
         "SELECT number, vector FROM vectors WHERE model = $1 AND number = ANY ($2) ORDER BY number, ordinal",
@@ -65,13 +65,13 @@ async def stored_vectors(connection: Connection, model: str, numbers: Sequence[i
     found = {
         number: decoded([vector for _, vector in group]) for number, group in groupby(rows, itemgetter(0))
     }
-    # A record between others has none if it was removed a moment ago; its removal follows.
+    # A record between others has none if it was just removed; the next changes contain its removal.
     missing = next((place for place, number in enumerate(numbers) if number not in found), len(numbers))
     return {number: found[number] for number in numbers[:missing]}
 
 
 async def reach(connection: Connection, model: str) -> int:
-    """The record number up to which there are vectors of a model."""
+    """Return the record number up to which records have vectors of a model."""
     found = await connection.fetchval("SELECT number FROM models WHERE model = $1", model)
     return int(found or 0)
 
@@ -83,14 +83,14 @@ class Embeddings:
         self._records = records
         self._embedder = embedder
 
-    def lacks(self, *, rebuild: bool = False) -> int:  # noqa: ARG002 - vectors are never computed again
-        """The number of records without vectors."""
+    def lacks(self, *, rebuild: bool = False) -> int:  # noqa: ARG002 - vectors are never recomputed
+        """Return the number of records without vectors."""
         return self._records.count_after(self._reach())
 
     def refresh(self, count: Callable[[int], None], *, rebuild: bool = False, wait: bool = True) -> bool:  # noqa: ARG002
         """Compute and store the missing vectors; only one host does so at a time.
 
-        With `wait`, this waits for another host that does so; without, it returns False.
+        With `wait`, this waits until another host has finished; without it, this returns False.
         """
         name = f"embed:{self._embedder.model}"
         while self.lacks():
@@ -129,14 +129,14 @@ class Embeddings:
             ]
 
         async def work(connection: Connection) -> None:
-            # The head is locked first, as by a writer, so that no record of the batch is removed meanwhile.
+            # Locks the head first, as a writer does, so that no record of the batch is removed meanwhile.
             await connection.fetch("SELECT FROM head FOR UPDATE")
             await self._records.leases.check(connection)
             known = await connection.fetchval(_ADVANCE, model, dimensions, batch[-1].number)
             if known != dimensions:
                 raise EmbeddingFailedError(
                     f"the model {model} returns vectors of {dimensions} dimensions, but the stored ones have "
-                    f"{known}; give the other model another name"
+                    f"{known}; give one of the two models a different name"
                 )
             await connection.executemany(_STORE, rows)
 
@@ -147,14 +147,14 @@ class Embeddings:
 
 
 _WORTH_IT = 5_000
-"""With fewer vectors, comparing them all is fast."""
+"""With fewer vectors than this, comparing all of them is fast."""
 
 
 class IndexedEmbeddings(Embeddings):
-    """Also builds an index of many vectors, for the search inside PostgreSQL."""
+    """Also builds an index once there are many vectors, for the search inside PostgreSQL."""
 
     def refresh(self, count: Callable[[int], None], *, rebuild: bool = False, wait: bool = True) -> bool:
-        """Compute and store the missing vectors, and index them if they are many and have no index yet."""
+        """Compute and store the missing vectors; index all vectors if there are many and no index exists."""
         done = super().refresh(count, rebuild=rebuild, wait=wait)
         if done and self._records.database.query(self._needs_index):
             with self._records.leases.held([f"index:{index_of(self._embedder.model)}"]) as other:
@@ -172,14 +172,14 @@ class IndexedEmbeddings(Embeddings):
         return bool(await connection.fetchval(some, self._embedder.model, _WORTH_IT) == _WORTH_IT)
 
     async def _build_index(self, connection: Connection) -> None:
-        # An interrupted build leaves an index that is not valid.
+        # An interrupted build leaves an invalid index behind.
         await connection.execute(f"DROP INDEX IF EXISTS {index_of(self._embedder.model)}")
         statement = await connection.fetchval(_INDEX, index_of(self._embedder.model), self._embedder.model)
         await connection.execute(statement, timeout=_BUILD)
 
 
 _BUILD = 24 * 3_600.0
-"""How many seconds the index of the vectors may take."""
+"""How many seconds it may take to build the index of the vectors."""
 
 _INDEX = """
     SELECT format(

@@ -1,4 +1,4 @@
-"""A thread that updates what a host keeps whenever another host changes something."""
+"""A thread that catches up whenever another host changes something."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from jackfield_kb.index_worker import UpkeepStoppedError
 from jackfield_kb.postgres.database import SessionPool
 
 POLL = 1.0
-"""Seconds between two looks if nothing was announced, because an announcement can be lost."""
+"""Seconds between two polls if no change is announced, because an announcement can be lost."""
 
 
 class Follower:
@@ -33,12 +33,12 @@ class Follower:
         self._thread = threading.Thread(target=self._run, name="jackfield-kb-follower", daemon=True)
 
     def start(self) -> None:
-        """Start to follow."""
+        """Start following changes."""
         self._listening = self._database.listen(self._changed.set)
         self._thread.start()
 
     def close(self) -> None:
-        """Stop, and wait for the end of the current step."""
+        """Stop, and wait until the current step has ended."""
         self._closing = True
         self._changed.set()
         if self._listening is not None:
@@ -59,7 +59,7 @@ class Follower:
                 failing = True
             else:
                 if failing:
-                    self._notice("the records are being copied again")
+                    self._notice("copying of the records has resumed")
                 failing = False
             self._changed.wait(POLL)
             self._changed.clear()

@@ -1,8 +1,8 @@
-"""Leases: one loader at a time for a file or folder, and one host at a time that embeds or indexes.
+"""Leases: only one loader at a time loads a file or folder, and only one host at a time embeds or indexes.
 
 A holder renews its lease until it is done. The lease of a dead holder expires. Every write of a holder checks
 its lease in the same transaction, so a holder that was cut off for too long cannot interfere with its
-successor. The server's clock decides.
+successor. Leases expire by the server's clock.
 """
 
 from __future__ import annotations
@@ -63,9 +63,9 @@ class Leases:
 
     @contextmanager
     def held(self, names: Sequence[str], *, wait: float = 0.0) -> Iterator[Held | None]:
-        """Hold a lease for each name, or yield the holder of one of them; a folder includes what is below it.
+        """Hold a lease for each name and yield None, or yield the lease that another process holds.
 
-        `wait` says how long to wait for the current holder.
+        A folder includes everything below it. `wait` is how many seconds to wait for the current holder.
         """
         token, names = uuid.uuid4().hex, sorted(set(names))
         held = self._acquired(names, token, wait)
@@ -98,8 +98,8 @@ class Leases:
         )
         if count != sum(expected.values()):
             raise LibraryError(
-                "the connection to the database was lost for so long that another host may load the same "
-                "files; nothing more was written, so run the command again"
+                "the connection to the database was lost for so long that another host may be loading the "
+                "same files; nothing more was written, so run the command again"
             )
 
     def any(self) -> bool:

@@ -1,4 +1,4 @@
-"""The words of passages in PostgreSQL, which a search inside PostgreSQL needs; it follows the records."""
+"""The words of passages in PostgreSQL, for the search inside PostgreSQL; the tables follow the records."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _COUNT = """
 
 
 async def remove(connection: Connection, numbers: Sequence[int]) -> None:
-    """Remove the passages of records, and what they add to the totals."""
+    """Remove the passages of records, and subtract them from the totals."""
     await connection.execute(_REMOVE, numbers)
 
 
@@ -51,17 +51,17 @@ class PassageTable:
         self._records = records
 
     def lacks(self, *, rebuild: bool = False) -> int:
-        """The number of records without passages; all of them for a rebuild."""
+        """Return the number of records without passages; all of them for a rebuild."""
         return self._records.count_after(0 if rebuild else self.reach())
 
     def reach(self) -> int:
-        """The record number up to which there are passages."""
+        """Return the record number up to which records have passages."""
         return int(
             self._records.database.query(lambda connection: connection.fetchval("SELECT number FROM totals"))
         )
 
     def refresh(self, count: Callable[[int], None], *, rebuild: bool = False, wait: bool = True) -> bool:
-        """Add the missing passages, or replace all; only one host does so at a time."""
+        """Add the missing passages, or replace all passages; only one host does so at a time."""
         while rebuild or self.lacks():
             with self._records.leases.held(["passages"]) as other:
                 if other is None:
@@ -95,7 +95,7 @@ class PassageTable:
         )
 
     async def _add(self, connection: Connection, batch: Sequence[Numbered], found: Sequence[Passage]) -> None:
-        # The head is locked first, as by a writer, so that no record of the batch is removed meanwhile.
+        # Locks the head first, as a writer does, so that no record of the batch is removed meanwhile.
         await connection.fetch("SELECT FROM head FOR UPDATE")
         await self._records.leases.check(connection)
         numbers = [item.number for item in batch]

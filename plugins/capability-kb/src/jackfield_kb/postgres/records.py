@@ -47,7 +47,7 @@ _VISIBLE = "($2::text[] IS NULL OR scope = ANY ($2))"
 
 
 class StoredRow(NamedTuple):
-    """A record as it is stored, for a copy of the records."""
+    """A record as stored in the database, for a copy of the records."""
 
     number: int
     digest: bytes
@@ -71,7 +71,7 @@ class PostgresRecords:
 
     @property
     def place(self) -> str:
-        """Where the records are, without secrets."""
+        """The location of the records, without secrets."""
         return self.database.place
 
     def write(self, put: Sequence[SourceRecords], drop: Iterable[str]) -> None:
@@ -111,9 +111,9 @@ class PostgresRecords:
 
     @contextmanager
     def loading(self, uris: Sequence[str]) -> Iterator[None]:
-        """Keep other loaders away from these files and folders; raises `LibraryError` if one is at work.
+        """Lock these files and folders for one loader; raises `LibraryError` if another is loading them.
 
-        A loader that died is not at work: this waits until its lease has expired.
+        A loader that died does not count: this waits until its lease has expired.
         """
         names = [f"load:{uri.rstrip('/')}" for uri in uris]
         with self.leases.held(names, wait=1.5 * self.leases.seconds) as other:
@@ -125,15 +125,15 @@ class PostgresRecords:
             yield
 
     def head(self) -> Head:
-        """The identity of the library, and its position."""
+        """Return the identity of the library, and its position."""
         return self.database.query(_head)
 
     def position(self) -> Position:
-        """The current position."""
+        """Return the current position."""
         return self.head().position
 
     def changes(self, since: Position) -> Changes:
-        """The current position, and what was removed since an earlier one."""
+        """Return the current position, and the records that were removed since an earlier one."""
 
         async def work(connection: Connection) -> Changes:
             # A removal after this position has a later step, so nothing is missed.
@@ -150,20 +150,20 @@ class PostgresRecords:
         return self.database.query(work)
 
     def rows_after(self, number: int, most: int) -> list[StoredRow]:
-        """The next records above a number as they are stored; fewer if they are long."""
+        """Return the next records above a number, as stored; fewer than `most` if they are long."""
         rows = self.database.run(lambda connection: connection.fetch(_AFTER, number, most), EVERYTHING)
         return [StoredRow(row[0], row[1], tuple(row)[2:]) for row in rows]
 
     def after(self, number: int, most: int) -> list[Numbered]:
-        """The next records above a number; fewer if they are long."""
+        """Return the next records above a number; fewer than `most` if they are long."""
         return [Numbered(each.number, from_row(each.row)) for each in self.rows_after(number, most)]
 
     def count_after(self, number: int) -> int:
-        """The number of records above a number."""
+        """Return the number of records above a number."""
         return int(self._value("SELECT count(*) FROM records WHERE number > $1", number))
 
     def vectors(self, model: str, items: Sequence[Numbered]) -> dict[int, PassageVectors]:
-        """The stored vectors of records by number, up to the first record that has none yet."""
+        """Return the stored vectors of records by number, up to the first record that has none yet."""
         from jackfield_kb.postgres.embeddings import stored_vectors
 
         return self.database.query(
@@ -171,24 +171,24 @@ class PostgresRecords:
         )
 
     def by_ids(self, ids: Sequence[str], access: Access) -> list[Record]:
-        """Records by id in the given order, each once, without unknown ids and those the user may not see."""
-        # PostgreSQL stores no zero bytes, so no record has an id with one.
+        """Return the records that the user may see, by id, in the given order, each once."""
+        # PostgreSQL cannot store zero bytes, so no record has an id with one.
         asked = [id_ for id_ in dict.fromkeys(ids) if "\0" not in id_]
         rows = self._visible("id", asked, access)
         found = {row["id"]: from_row(tuple(row)[1:]) for row in rows}
         return [found[id_] for id_ in asked if id_ in found]
 
     def by_numbers(self, numbers: Sequence[int], access: Access) -> dict[int, Record]:
-        """Existing records by number, as far as the user may see them."""
+        """Return the existing records that the user may see, by number."""
         return {row["number"]: from_row(tuple(row)[1:]) for row in self._visible("number", numbers, access)}
 
     def page(self, after_id: str, most: int) -> list[Record]:
-        """The next records by id."""
+        """Return the next records, ordered by id."""
         statement = f"SELECT {COLUMNS} FROM records WHERE id > $1 ORDER BY id LIMIT $2"  # noqa: S608
         return [from_row(tuple(row)) for row in self._rows(statement, after_id, most)]
 
     def sources(self, collection: str | None) -> list[Source]:
-        """The sources of a collection, or all, by URI."""
+        """Return the sources of a collection, or all sources, ordered by URI."""
         rows = self._rows(
             "SELECT uri, digest, collection FROM sources "
             "WHERE $1::text IS NULL OR collection = $1 ORDER BY uri",
@@ -197,7 +197,7 @@ class PostgresRecords:
         return [Source(*row) for row in rows]
 
     def holders(self, ids: Iterable[str]) -> dict[str, SourceAndOwner]:
-        """The source and owner of each existing record."""
+        """Return the source and owner of each existing record."""
         rows = self._rows(
             "SELECT id, source, owner, coalesce(host = $2, true) AS is_local "
             "FROM records LEFT JOIN sources ON uri = source WHERE id = ANY ($1)",
@@ -207,12 +207,12 @@ class PostgresRecords:
         return {id_: SourceAndOwner(uri or NOWHERE, owner, is_local) for id_, uri, owner, is_local in rows}
 
     def counts(self) -> dict[tuple[str, str], int]:
-        """The number of records by namespace and type."""
+        """Return the number of records by namespace and type."""
         rows = self._rows("SELECT namespace, type, count(*) FROM records GROUP BY namespace, type")
         return {(namespace, type_): count for namespace, type_, count in rows}
 
     def bytes(self) -> int:
-        """The size of the tables of the records."""
+        """Return the size of the record tables."""
         return int(
             self._value("SELECT pg_total_relation_size('records') + pg_total_relation_size('removed')")
         )
@@ -222,7 +222,7 @@ class PostgresRecords:
         self.database.close()
 
     def _visible(self, column: str, values: Sequence[Any], access: Access) -> list[Any]:
-        """Rows that the user may see; row-level security alone would be enough."""
+        """Return the rows that the user may see; row-level security alone would be enough."""
         scopes = access.scopes(None)
         statement = (
             f"SELECT number, {COLUMNS} FROM records "  # noqa: S608
@@ -260,7 +260,7 @@ class _Prepared(NamedTuple):
 def _prepared(source: Source | None, record: Record) -> _Prepared:
     row = to_row(record)
     moment = None if record.last_updated is None else in_microseconds(record.last_updated)
-    # PostgreSQL stores no zero bytes in text; they mean nothing there.
+    # PostgreSQL cannot store zero bytes in text, where they have no meaning anyway.
     stored = tuple(value.replace("\0", "\ufffd") if isinstance(value, str) else value for value in row)
     facets = [*(f"scope:{scope}" for scope in scopes_of(record)), f"type:{record.type}"]
     facets += [f"tag:{tag}" for tag in dict.fromkeys(record.tags)]
@@ -269,7 +269,7 @@ def _prepared(source: Source | None, record: Record) -> _Prepared:
 
 
 class _Writer:
-    """One transaction that writes records; it holds the row of `head`."""
+    """One transaction that writes records; it locks the row of `head`."""
 
     def __init__(self, connection: Connection, position: Position) -> None:
         self._connection = connection

@@ -1,7 +1,7 @@
 """A copy of the records on this machine, which follows those in PostgreSQL.
 
 The local indexes are built from the copy, and searches read their records from it. Searches therefore need no
-connection, and go on while the database cannot be reached. Records have the same numbers as in PostgreSQL.
+connection, and work while the database cannot be reached. Records have the same numbers as in PostgreSQL.
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ class Replica:
 
     @property
     def complete(self) -> bool:
-        """True if the copy has ever had all records."""
+        """True once the copy has had all records."""
         if not self._complete:
             self._complete = bool(self._followed("complete"))
         return self._complete
 
     def _followed(self, column: str) -> Any:
-        """Read what the copy is of; None for a new copy."""
+        """Read a column about the copied library; None for a new copy."""
         if not self._prepared:
             with self._records.database.writing() as db:
                 db.execute(_FOLLOWED)
@@ -60,7 +60,7 @@ class Replica:
     def pull(self, most: int, *, wait: bool = False) -> bool:
         """Copy up to `most` changed records; returns whether there are more.
 
-        Only one process of this machine copies at a time. Without `wait`, the others return False.
+        Only one process on this machine copies at a time. Without `wait`, the others return False.
         """
         with locked(self._lock, wait=wait) as mine:
             if not mine:
@@ -81,11 +81,11 @@ class Replica:
             return True
 
     def lacks(self) -> int:
-        """The number of records to copy."""
+        """Return the number of records to copy."""
         return self._primary.count_after(self._records.position().number)
 
     def _identify(self, head: Head) -> None:
-        """Discard the copy if it is of another library, or of a later state than the present one."""
+        """Discard the copy if it is of another library, or is ahead of the database."""
         known = self._followed("library")
         mine = self._records.position()
         if known == head.library and mine.number <= head.position.number and mine.step <= head.position.step:
@@ -106,7 +106,7 @@ class Replica:
                 db.execute("DELETE FROM records WHERE number = ?", (gone,))
                 db.execute("INSERT INTO removed (step, number) VALUES (?, ?)", (step, gone))
             for each in rows:
-                # The removal of its predecessor may follow with the next changes.
+                # The removal of the id's previous record may only come with the next changes.
                 db.execute("DELETE FROM records WHERE id = ?", (each.row[0],))
                 db.execute(_INSERT, (each.number, each.digest, *each.row))
             _set_position(db, Position(number, target.step))
@@ -116,35 +116,35 @@ class Replica:
     # The log that the local indexes follow
 
     def position(self) -> Position:
-        """The position of the copy."""
+        """Return the position of the copy."""
         return self._records.position()
 
     def changes(self, since: Position) -> Changes:
-        """The position of the copy, and what was removed since an earlier one."""
+        """Return the position of the copy, and the records that were removed since an earlier one."""
         return self._records.changes(since)
 
     def after(self, number: int, most: int) -> list[Numbered]:
-        """The next records above a number; fewer if they are long."""
+        """Return the next records above a number; fewer than `most` if they are long."""
         return self._records.after(number, most)
 
     def count_after(self, number: int) -> int:
-        """The number of records above a number."""
+        """Return the number of records above a number."""
         return self._records.count_after(number)
 
     def vectors(self, model: str, items: Sequence[Numbered]) -> dict[int, PassageVectors]:
-        """The vectors that are stored in PostgreSQL, up to the first record that has none yet."""
+        """Return the vectors that are stored in PostgreSQL, up to the first record that has none yet."""
         return self._primary.vectors(model, items)
 
     def by_numbers(self, numbers: Sequence[int], access: Access) -> dict[int, Record]:
-        """Existing records by number, as far as the user may see them."""
+        """Return the existing records that the user may see, by number."""
         return self._records.by_numbers(numbers, access)
 
     def by_ids(self, ids: Sequence[str], access: Access) -> list[Record]:
-        """Records by id in the given order, as far as the user may see them."""
+        """Return the records that the user may see, by id, in the given order."""
         return self._records.by_ids(ids, access)
 
     def bytes(self) -> int:
-        """The size of the copy on disk."""
+        """Return the size of the copy on disk."""
         return self._records.bytes()
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""Search on this machine in records that are in PostgreSQL."""
+"""Search on this machine over records in PostgreSQL."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _AT_ONCE = 20_000
 """The number of records copied before they are indexed, so that a new host soon has something to search."""
 
 _TELL = 10.0
-"""Seconds between two lines about the progress."""
+"""Seconds between two progress messages in the log."""
 
 _log = logging.getLogger("jackfield.kb")
 
@@ -70,7 +70,7 @@ class ReplicaSearch:
         self._local.indexes.upkeep.refresh(progress, rebuild=rebuild, before=before)
 
     def follow(self) -> None:
-        """Start to follow the records in the background."""
+        """Start following the records in the background."""
         self._follower.start()
 
     def warm(self) -> None:
@@ -113,7 +113,7 @@ class ReplicaSearch:
             )
 
     def _embeddings_of(self) -> Indexer | None:
-        """What computes vectors; created at its first use, because it imports numpy."""
+        """Return the indexer of vectors; it is created on first use, because it imports numpy."""
         if self._embeddings is None and self._embedder is not None:
             from jackfield_kb.postgres.embeddings import Embeddings
 

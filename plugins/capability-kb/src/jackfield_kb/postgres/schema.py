@@ -1,7 +1,7 @@
 """Tables, row-level security and migrations, in the PostgreSQL schema `jackfield_kb`.
 
-The first host of a new version migrates under a lock while hosts of the version before still run. A host
-refuses tables of a later version.
+The first host of a new version migrates the tables under a lock, while hosts of the previous version are
+still running. A host refuses tables of a later version.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Connection: TypeAlias = "asyncpg.Connection[Any] | asyncpg.pool.PoolConnectionPr
 
 SCHEMA = "jackfield_kb"
 READER = "jackfield_kb_reader"
-"""The role of searches in a session whose user bypasses row-level security."""
+"""The role that searches use if the session's user bypasses row-level security."""
 
 ALL = "*"
 """Stands for all scopes in `jackfield_kb.scopes`; no record has this scope."""
@@ -210,7 +210,7 @@ async def _place_of_pgvector(connection: Connection) -> str:
 
 
 async def prepare_session(connection: Connection) -> None:
-    """Configure a session of the pool; vectors are exchanged in their binary form."""
+    """Configure a session of the pool; vectors are exchanged in binary format."""
     place = await _place_of_pgvector(connection)
     await connection.execute(
         f"""

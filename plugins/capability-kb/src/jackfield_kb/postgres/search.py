@@ -1,7 +1,7 @@
-"""Search inside PostgreSQL: no files on this machine, and what is written is found by all hosts at once.
+"""Search inside PostgreSQL: it needs no files on this machine, and all hosts find a new record at once.
 
-A candidate search reads tables that hold no text. Row-level security guards the records, so whatever the
-candidates are, a user gets no record of another user.
+The search for candidates reads tables without text. Row-level security guards the records, so whatever the
+candidates are, a user never gets another user's personal records.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 _SAMPLE = 256
 _SAMPLE_SECONDS = 30.0
-"""How long a sample of the vectors is used; the average similarity hardly changes."""
+"""How many seconds a sample of the vectors is used; the average similarity hardly changes."""
 
 
 class PostgresSearch:
@@ -107,7 +107,7 @@ class PostgresSearch:
         yield from (RankedRecord(*each) for each in candidates.ranked())
 
     def _sampled(self) -> Vector:
-        """A sample of all vectors, to estimate the average similarity of a query."""
+        """Return a sample of all vectors, to estimate the average similarity of a query."""
         if self._sample is None or time.monotonic() - self._sample[0] > _SAMPLE_SECONDS:
             from jackfield_kb.postgres.embeddings import decoded
 
@@ -121,15 +121,15 @@ class PostgresSearch:
         return self._sample[1]
 
     def get(self, ids: Sequence[str], access: Access) -> list[Record]:
-        """Return records by id in the given order, as far as the user may see them."""
+        """Return the records that the user may see, by id, in the given order."""
         return self._records.by_ids(ids, access)
 
     def refresh(self, progress: Progress | None, *, rebuild: bool = False) -> None:
-        """Fill the tables with what is missing, or replace the words of all passages."""
+        """Add the missing words and vectors to the tables, or replace the words of all passages."""
         self._upkeep.refresh(progress, rebuild=rebuild)
 
     def follow(self) -> None:
-        """Fill the tables for records that another host wrote, unless that host does so."""
+        """Index the records of other hosts in the background, unless those hosts do so."""
         self._follower.start()
 
     def warm(self) -> None:
@@ -168,7 +168,7 @@ class PostgresSearch:
         return [self._passages] if embeddings is None else [self._passages, embeddings]
 
     def _embeddings_of(self) -> Indexer | None:
-        """What computes vectors; created at its first use, because it imports numpy."""
+        """Return the indexer of vectors; it is created on first use, because it imports numpy."""
         if self._embeddings is None and self._embedder is not None:
             from jackfield_kb.postgres.embeddings import IndexedEmbeddings
 

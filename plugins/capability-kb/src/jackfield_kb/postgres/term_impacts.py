@@ -1,9 +1,9 @@
 """BM25 as an inner product of sparse vectors, which pgvector can compute.
 
-PostgreSQL's own ranking knows neither the rarity of words nor the length of a text. The share of BM25 that
-depends only on the passage, its *impacts*, is a sparse vector with a dimension for each word. The rarity of
-the query's words is another one. Their inner product is BM25, as in the full-text index on disk: k1 is 1.2,
-b is 0.75, and a word in the title counts half as much again.
+PostgreSQL's own ranking considers neither the rarity of words nor the average length of texts. The share of
+BM25 that depends only on the passage, its *impacts*, is a sparse vector with a dimension for each word. The
+rarities of the query's words form another one. Their inner product is BM25, as in the full-text index on
+disk: k1 is 1.2, b is 0.75, and a word in the title counts half as much again.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from jackfield_kb.fulltext.index import stems
 from jackfield_kb.records.interface import Numbered
 
 DIMENSIONS = 1_000_000_000
-"""The maximum of pgvector; a word's dimension is a hash."""
+"""pgvector's maximum; a word's dimension is its hash."""
 
 _MOST_TERMS = 16_000
-"""The maximum number of words of a sparse vector in pgvector."""
+"""The maximum number of words in a sparse vector in pgvector."""
 
 _K1, _B, _TITLE = 1.2, 0.75, 0.5
 
@@ -45,12 +45,12 @@ class Averages(NamedTuple):
 
 
 def term_of(stem: str) -> int:
-    """The dimension of a word."""
+    """Return the dimension of a word."""
     return zlib.crc32(stem.encode()) % DIMENSIONS
 
 
 def passages_of(item: Numbered) -> Iterator[Passage]:
-    """Yield the passages of a record; title and tags belong to each of them."""
+    """Yield the passages of a record, each with the record's title and tags."""
     record = item.record
     title = _counted(record.title)
     heading = "\n".join((record.title, *record.tags))
@@ -66,7 +66,7 @@ def _counted(text: str) -> Counter[int]:
 
 
 def impacts(passage: Passage, averages: Averages) -> bytes:
-    """The share of BM25 that a passage contributes for each of its words, as a sparse vector."""
+    """Return the share of BM25 that a passage contributes for each of its words, as a sparse vector."""
     words = _Field(passage.words, averages.words)
     title = _Field(passage.title, averages.title)
     return sparse({term: words.impact(term) + _TITLE * title.impact(term) for term in passage.words})
@@ -83,17 +83,17 @@ class _Field:
 
 
 def rarity(passages: int, total: int) -> float:
-    """The weight of a word that occurs in this many of all passages."""
+    """Return the weight of a word that occurs in `passages` of `total` passages."""
     return math.log(1 + (max(total - passages, 0) + 0.5) / (passages + 0.5))
 
 
 def ideal(query: Sequence[str], weights: Mapping[str, float]) -> float:
-    """The highest possible score: every word in title and text, any number of times."""
+    """Return the highest possible score, as if title and text contained every word arbitrarily often."""
     return sum(weights[stem] for stem in query) * (_K1 + 1) * (1 + _TITLE)
 
 
 def sparse(values: Mapping[int, float]) -> bytes:
-    """A sparse vector in pgvector's binary form."""
+    """Return a sparse vector in pgvector's binary format."""
     terms = sorted(term for term, value in values.items() if value)
     return struct.pack(
         f">iii{len(terms)}i{len(terms)}f",
@@ -106,7 +106,7 @@ def sparse(values: Mapping[int, float]) -> bytes:
 
 
 def query_vector(query: Iterable[str], weights: Mapping[str, float]) -> bytes:
-    """The weights of a query's words as a sparse vector; a repeated word counts again."""
+    """Return the weights of a query's words as a sparse vector; a repeated word counts again."""
     values: dict[int, float] = {}
     for stem in query:
         values[term_of(stem)] = values.get(term_of(stem), 0.0) + weights[stem]

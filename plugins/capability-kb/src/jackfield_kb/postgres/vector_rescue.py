@@ -1,4 +1,4 @@
-"""Computes vectors that a loader left behind; one of all hosts does it."""
+"""Computes the vectors that a loader failed to compute; only one host does so at a time."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from jackfield_kb.index_worker import Indexer
 from jackfield_kb.postgres.leases import Leases
 
 GRACE = 15.0
-"""How long vectors may be missing before a host that serves computes them; usually the loader does."""
+"""How many seconds vectors may be missing before a host computes them; usually the loader does."""
 
 
 class VectorRescue:
-    """Computes vectors that a loader left behind, for example because it was killed."""
+    """Computes the vectors that a loader failed to compute, for example because it was killed."""
 
     def __init__(self, embeddings: Indexer, leases: Leases, grace: float = GRACE) -> None:
         self._embeddings = embeddings
@@ -22,7 +22,7 @@ class VectorRescue:
         self._since: float | None = None
 
     def look(self, count: Callable[[int], None]) -> None:
-        """Compute the missing vectors if no host has done so for a while, and none is loading."""
+        """Compute the missing vectors if no host has done so for a while, and no host is loading."""
         if not self._embeddings.lacks(rebuild=False) or self._leases.any():
             self._since = None
         elif self._since is None:

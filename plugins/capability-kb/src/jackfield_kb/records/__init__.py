@@ -1,1 +1,1 @@
-"""Records, the source that both indexes are built from: in a SQLite file, or in PostgreSQL."""
+"""Records in a SQLite file or in PostgreSQL, from which both indexes are built."""

@@ -51,7 +51,7 @@ class RecordDatabase:
                     db.execute("ROLLBACK")
 
     def close(self) -> None:
-        """Close idle connections; used ones are closed when they are returned."""
+        """Close idle connections; connections in use are closed when they are returned."""
         with self._lock:
             self._closed = True
             while self._idle:

@@ -1,4 +1,4 @@
-"""What a database of records offers: to the loader, to the indexes that follow it, and to searches."""
+"""The interface of a record database for the loader, for the indexes that follow it, and for searches."""
 
 from __future__ import annotations
 
@@ -68,36 +68,36 @@ class Changes(NamedTuple):
 class RecordLog(Protocol):
     """Records in the order of their numbers, which an index follows.
 
-    A record that changes gets a new number, and numbers are never used again: what an index knows under a
-    number stays true, and "everything above the highest number it knows" is what it lacks.
+    A record that changes gets a new number, and numbers are never reused. What an index stores under a number
+    therefore stays true, and the records that it lacks are those above its highest number.
     """
 
     def position(self) -> Position:
-        """The current position."""
+        """Return the current position."""
 
     def changes(self, since: Position) -> Changes:
-        """The current position, and what was removed since an earlier one."""
+        """Return the current position, and the records that were removed since an earlier one."""
 
     def after(self, number: int, most: int) -> list[Numbered]:
-        """The next records above a number; fewer if they are long."""
+        """Return the next records above a number; fewer than `most` if they are long."""
 
     def count_after(self, number: int) -> int:
-        """The number of records above a number."""
+        """Return the number of records above a number."""
 
     def vectors(self, model: str, items: Sequence[Numbered]) -> Mapping[int, PassageVectors] | None:
-        """The stored vectors of records by number, a row for each passage; None if the index has to embed.
+        """Return the stored vectors by record number, one row per passage; None if the index has to embed.
 
-        A record that is missing in the result has no vectors yet; they are stored in the order of numbers.
+        A record missing from the result has no vectors yet; vectors are stored in the order of numbers.
         """
 
     def by_numbers(self, numbers: Sequence[int], access: Access) -> dict[int, Record]:
-        """Existing records by number, as far as the user may see them."""
+        """Return the existing records that the user may see, by number."""
 
     def by_ids(self, ids: Sequence[str], access: Access) -> list[Record]:
-        """Records by id in the given order, each once, without unknown ids and those the user may not see."""
+        """Return the records that the user may see, by id, in the given order, each once."""
 
     def bytes(self) -> int:
-        """The size on disk."""
+        """Return the size on disk."""
 
     def close(self) -> None:
         """Close files and connections."""
@@ -108,7 +108,7 @@ class Records(RecordLog, Protocol):
 
     @property
     def place(self) -> str:
-        """Where the records are, without secrets."""
+        """The location of the records, without secrets."""
 
     def write(self, put: Sequence[SourceRecords], drop: Iterable[str]) -> None:
         """Drop sources and replace the records of others, in one transaction."""
@@ -117,16 +117,16 @@ class Records(RecordLog, Protocol):
         """Remove records by id."""
 
     def sources(self, collection: str | None) -> list[Source]:
-        """The sources of a collection, or all, by URI."""
+        """Return the sources of a collection, or all sources, ordered by URI."""
 
     def holders(self, ids: Iterable[str]) -> dict[str, SourceAndOwner]:
-        """The source and owner of each existing record."""
+        """Return the source and owner of each existing record."""
 
     def page(self, after_id: str, most: int) -> list[Record]:
-        """The next records by id."""
+        """Return the next records, ordered by id."""
 
     def counts(self) -> dict[tuple[str, str], int]:
-        """The number of records by namespace and type."""
+        """Return the number of records by namespace and type."""
 
     def loading(self, uris: Sequence[str]) -> AbstractContextManager[None]:
-        """Keep other loaders away from these files and folders; raises `LibraryError` if one is at work."""
+        """Lock these files and folders for one loader; raises `LibraryError` if another is loading them."""

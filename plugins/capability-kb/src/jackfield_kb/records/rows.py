@@ -1,4 +1,4 @@
-"""Records as rows of a database: validation, conversion and a digest that shows changes."""
+"""Records as database rows: validation, conversion and a digest that shows changes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _MOST_ID, _MOST_TITLE, _MOST_TAGS, _MOST_TAG = 500, 2_000, 200, 200
 
 
 def to_row(record: Record) -> tuple[Any, ...]:
-    """The values for `COLUMNS`; raises `RecordError` for an invalid record."""
+    """Return the values for `COLUMNS`; raises `RecordError` for an invalid record."""
     _check(record)
     moment = record.last_updated
     try:
@@ -66,12 +66,12 @@ def _check(record: Record) -> None:
 
 
 def digest(row: Sequence[Any]) -> bytes:
-    """A hash that changes with the record."""
+    """Return a hash that changes whenever the record does."""
     return hashlib.blake2b(json.dumps(row, ensure_ascii=False).encode(), digest_size=16).digest()
 
 
 def from_row(row: Sequence[Any]) -> Record:
-    """The record of a row of `COLUMNS`."""
+    """Return the record from a row of `COLUMNS`."""
     id_, type_, namespace, owner, title, text, tags, url, source_type, last_updated, metadata = row
     return Record(
         id=id_,
@@ -89,12 +89,12 @@ def from_row(row: Sequence[Any]) -> Record:
 
 
 def in_utc(moment: datetime) -> datetime:
-    """Convert a time to UTC; the default zone is UTC."""
+    """Convert a time to UTC; a time without a zone is taken as UTC."""
     return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
 
 
 def in_microseconds(moment: datetime) -> int:
-    """A time as microseconds since 1970, as the indexes store it."""
+    """Return a time as microseconds since 1970, as the indexes store it."""
     apart = in_utc(moment) - datetime(1970, 1, 1, tzinfo=UTC)
     return (apart.days * 86_400 + apart.seconds) * 1_000_000 + apart.microseconds
 

@@ -38,7 +38,7 @@ class SqliteRecords:
 
     @property
     def place(self) -> str:
-        """Where the records are."""
+        """The location of the records."""
         return str(self.database.path)
 
     def write(self, put: Sequence[SourceRecords], drop: Iterable[str]) -> None:
@@ -65,23 +65,23 @@ class SqliteRecords:
             remove(db, [number for number in numbers if number is not None])
 
     def loading(self, uris: Sequence[str]) -> AbstractContextManager[None]:  # noqa: ARG002
-        """Do nothing: SQLite's own lock orders the writers of one machine."""
+        """Do nothing: SQLite's own lock orders the writers on one machine."""
         return nullcontext()
 
     def position(self) -> Position:
-        """The current position."""
+        """Return the current position."""
         with self.database.reading() as db:
             return _position(db)
 
     def changes(self, since: Position) -> Changes:
-        """The current position, and what was removed since an earlier one."""
+        """Return the current position, and the records that were removed since an earlier one."""
         with self.database.reading() as db:
             rows: Iterable[Any] = db.execute("SELECT number FROM removed WHERE step > ?", (since.step,))
             removed = [number for (number,) in rows] if since.number else []
             return Changes(_position(db), removed)
 
     def after(self, number: int, most: int) -> list[Numbered]:
-        """The next records above a number; fewer if they are long."""
+        """Return the next records above a number; fewer than `most` if they are long."""
         found: list[Numbered] = []
         characters = 0
         with self.database.reading() as db:
@@ -97,7 +97,7 @@ class SqliteRecords:
         return found
 
     def count_after(self, number: int) -> int:
-        """The number of records above a number."""
+        """Return the number of records above a number."""
         with self.database.reading() as db:
             count: Any = db.execute("SELECT count(*) FROM records WHERE number > ?", (number,)).get
         return int(count)
@@ -107,7 +107,7 @@ class SqliteRecords:
         return
 
     def by_ids(self, ids: Sequence[str], access: Access) -> list[Record]:
-        """Records by id in the given order, each once, without unknown ids and those the user may not see."""
+        """Return the records that the user may see, by id, in the given order, each once."""
         condition, values = _visible(access)
         statement = f"SELECT {COLUMNS} FROM records WHERE id = ?{condition}"  # noqa: S608
         with self.database.reading() as db:
@@ -115,7 +115,7 @@ class SqliteRecords:
         return [from_row(row) for row in found if row is not None]
 
     def by_numbers(self, numbers: Sequence[int], access: Access) -> dict[int, Record]:
-        """Existing records by number, as far as the user may see them."""
+        """Return the existing records that the user may see, by number."""
         places = ", ".join("?" * len(numbers))
         condition, values = _visible(access)
         with self.database.reading() as db:
@@ -126,7 +126,7 @@ class SqliteRecords:
             return {row[0]: from_row(row[1:]) for row in rows}
 
     def page(self, after_id: str, most: int) -> list[Record]:
-        """The next records by id."""
+        """Return the next records, ordered by id."""
         with self.database.reading() as db:
             rows = db.execute(
                 f"SELECT {COLUMNS} FROM records WHERE id > ? ORDER BY id LIMIT ?",  # noqa: S608
@@ -135,7 +135,7 @@ class SqliteRecords:
             return [from_row(row) for row in rows]
 
     def sources(self, collection: str | None) -> list[Source]:
-        """The sources of a collection, or all, by URI."""
+        """Return the sources of a collection, or all sources, ordered by URI."""
         with self.database.reading() as db:
             rows = db.execute(
                 "SELECT uri, digest, collection FROM sources WHERE ? IS NULL OR collection = ? ORDER BY uri",
@@ -144,7 +144,7 @@ class SqliteRecords:
             return [Source(*row) for row in rows]
 
     def holders(self, ids: Iterable[str]) -> dict[str, SourceAndOwner]:
-        """The source and owner of each existing record."""
+        """Return the source and owner of each existing record."""
         found = {}
         with self.database.reading() as db:
             for id_ in ids:
@@ -153,13 +153,13 @@ class SqliteRecords:
         return found
 
     def counts(self) -> dict[tuple[str, str], int]:
-        """The number of records by namespace and type."""
+        """Return the number of records by namespace and type."""
         with self.database.reading() as db:
             rows = db.execute("SELECT namespace, type, count(*) FROM records GROUP BY namespace, type")
             return {(namespace, type_): count for namespace, type_, count in rows}
 
     def bytes(self) -> int:
-        """The size of the file and its log."""
+        """Return the size of the file and its log."""
         path, total = self.database.path, 0
         for each in path.parent.glob(f"{path.name}*"):
             # SQLite deletes its journal at the end of a transaction.
@@ -180,12 +180,12 @@ def remove(db: apsw.Connection, numbers: Iterable[int]) -> None:
 
 
 def _visible(access: Access) -> tuple[str, tuple[str | None, ...]]:
-    """The condition for the records that a user may see, and its values."""
+    """Return the condition for the records that a user may see, and its values."""
     if access.unlimited:
         return "", ()
     shared = sorted(access.shared)
     places = ", ".join("?" * len(shared))
-    # A comparison with NULL is never true, so that nobody owns no personal record.
+    # A comparison with NULL is never true, so without an owner no personal record is visible.
     return (
         f" AND (namespace <> '{PERSONAL}' AND namespace IN ({places})"
         f" OR namespace = '{PERSONAL}' AND owner = ?)",
