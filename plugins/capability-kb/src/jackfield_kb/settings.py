@@ -81,7 +81,8 @@ class KnowledgeSettings:
     api_key_env: Annotated[
         EnvironmentVariable | None,
         Help(
-            "The environment variable that holds the key. Required for OpenAI itself, or if this is set.",
+            "The environment variable that holds the key. A key is required for OpenAI itself, or if this "
+            "setting is used.",
             default="`OPENAI_API_KEY`",
         ),
     ] = None
@@ -184,7 +185,7 @@ class KnowledgeSettings:
 
 
 def open_library(settings: KnowledgeSettings, notice: Callable[[str], None] | None = None) -> Library:
-    """The library that the settings name."""
+    """Open the library that the settings describe."""
     from jackfield_kb.library import Library, log
 
     embedder = settings.embedder()
@@ -203,7 +204,7 @@ def open_library(settings: KnowledgeSettings, notice: Callable[[str], None] | No
 def _shared_library(
     settings: KnowledgeSettings, url: str, embedder: EmbeddingModel | None, notice: Callable[[str], None]
 ) -> Library:
-    """A library with its records in PostgreSQL."""
+    """Open a library with its records in PostgreSQL."""
     for name in ("asyncpg", "jackfield_postgres"):
         if find_spec(name) is None:
             raise SettingsError(

@@ -96,7 +96,10 @@ def _load(settings: Settings, paths: list[Path], plan: Any, *, as_json: bool) ->
 
 
 def _moment(of_day: time) -> Callable[[click.Context, click.Parameter, str | None], datetime | None]:
-    """Return a click callback that parses a time; a date gets this time of day. The default zone is UTC."""
+    """Return a click callback that parses a time.
+
+    A date without a time gets this time of day. The default time zone is UTC.
+    """
 
     def read(ctx: click.Context, param: click.Parameter, value: str | None) -> datetime | None:
         if value is None:

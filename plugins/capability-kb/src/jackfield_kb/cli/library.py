@@ -55,7 +55,7 @@ def _notice(line: str) -> None:
 
 @contextmanager
 def opened(settings: Settings) -> Iterator[Library]:
-    """Open the library; a fault in it or in a setting ends the command without a traceback."""
+    """Open the library; a library error or an invalid setting ends the command without a traceback."""
     from jackfield_kb.errors import LibraryError
     from jackfield_kb.settings import PLACE, KnowledgeSettings, open_library
 
@@ -71,11 +71,11 @@ def opened(settings: Settings) -> Iterator[Library]:
 
 
 def whole(library: Library, *, as_json: bool) -> None:
-    """Rebuild a missing index now, because a single search cannot wait for the background."""
+    """Rebuild a missing index now, because a single search cannot wait for a background rebuild."""
     states = library.stats().indexes
     missing = [name for name, state in states.items() if state == "missing"]
     if library.is_shared and any("behind" in state for state in states.values()):
-        # No process on this machine may have followed what other hosts loaded.
+        # Perhaps no process on this machine has followed what other hosts loaded.
         library.refresh()
         return
     if not missing:

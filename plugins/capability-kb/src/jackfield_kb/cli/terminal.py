@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def plain(text: str) -> str:
-    """Remove control characters except line ends, because documents are untrusted."""
+    """Replace control characters except line ends with spaces, because documents are untrusted."""
     return "".join(
         character if character == "\n" or unicodedata.category(character) not in ("Cc", "Cf", "Cs") else " "
         for character in text
@@ -26,7 +26,7 @@ def plain(text: str) -> str:
 
 
 def count(number: int, noun: str) -> str:
-    """A number with its noun, singular or plural."""
+    """Return a number with its noun, singular or plural."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
@@ -49,7 +49,7 @@ class NoProgress:
 
 
 class LineProgress(NoProgress):
-    """Prints a line for each batch that is on disk."""
+    """Prints a line for each saved batch."""
 
     def __init__(self) -> None:
         self._said = ""

@@ -1,8 +1,8 @@
 """Writes loaded records in batches, and resolves conflicts between files that claim the same id.
 
-The file that has an id keeps it, unless the file no longer exists. A generated id is replaced by another one;
-a stated id is rejected, and the message names both files. A personal record stays personal until a document
-or an option says otherwise.
+The file that already has an id keeps it, unless that file no longer exists. Another file with the same id
+gets a different one if its id is generated; a stated id is rejected, and the message names both files. A
+personal record stays personal until a document or an option says otherwise.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from jackfield_kb.loader.file_reader import FileReader
 from jackfield_kb.records.interface import SourceAndOwner
 
 UNFINISHED = "unfinished:"
-"""Prefix of the digest of a file with problems, so that the next load reads it again."""
+"""Digest prefix of a file with problems, so that the next load reads the file again."""
 
 
 @dataclass(slots=True)
@@ -33,7 +33,7 @@ class PendingRecords:
     made: list[LoadedRecord]
 
     def other_id(self, made: LoadedRecord) -> str:
-        """The alternative for a generated id that is taken."""
+        """Return the alternative to a generated id that is taken."""
         return f"{made.record.id}-{slugs.mark(self.source.uri)}"
 
 
@@ -81,18 +81,18 @@ class IdClaims:
         return made
 
     def _is_gone(self, id_: str, uri: str) -> bool:
-        """Return whether the file of a rival is gone; a file of another machine cannot be checked."""
+        """Return whether a rival's file is gone; a file on another machine counts as existing."""
         known = self.holders.get(id_)
         file = file_of(uri)
         return file is not None and not file.exists() and (known is None or known.is_local)
 
     def _exposed(self, made: LoadedRecord) -> str | None:
-        """The owner of a personal record that would become shared without an explicit namespace."""
+        """Return the owner of a personal record that would become shared without an explicit namespace."""
         known = self.holders.get(made.record.id)
         return known.owner if known and not made.given_namespace else None
 
     def _rival(self, id_: str, uri: str) -> str | None:
-        """Another source that has the id; None if that source is dropped or rewritten in this batch."""
+        """Return another source that has the id; None if this batch drops or rewrites that source."""
         known = self.holders.get(id_)
         holder = self._taken.get(id_) or (known and known.uri)
         if holder is None or holder == uri:
@@ -109,7 +109,7 @@ def _refuse(part: PendingRecords, made: LoadedRecord, what: str, remedy: str) ->
 
 
 def file_of(uri: str) -> Path | None:
-    """The path of a source URI; None for records without a file."""
+    """Return the path of a source URI; None for records without a file."""
     parts = urlsplit(uri)
     return Path(unquote(parts.path, errors="surrogateescape")) if parts.scheme == "file" else None
 

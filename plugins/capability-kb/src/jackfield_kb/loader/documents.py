@@ -63,7 +63,7 @@ class Document:
     """The content as a stream."""
 
     def text(self, declared: str | None = None) -> str:
-        """Decode the content by its byte order mark, as UTF-8 or in the declared encoding."""
+        """Decode the content by its byte order mark, or else as UTF-8 or in the declared encoding."""
         data = self.data.read()
         encoding = next((name for bom, name in _BOMS if data.startswith(bom)), None)
         for candidate in (encoding,) if encoding else ("utf-8", declared):
@@ -96,7 +96,7 @@ def _without_nul(text: str) -> str:
 
 
 def not_utf8(path: Path, line: int | None = None) -> UnreadableFileError:
-    """The error for text in an unknown encoding."""
+    """Return the error for text in an unknown encoding."""
     return UnreadableFileError(
         "it is not in UTF-8",
         f"save it as UTF-8, e.g. `iconv -f WINDOWS-1252 -t UTF-8 {in_a_command(path)} -o new.txt`",
@@ -106,7 +106,7 @@ def not_utf8(path: Path, line: int | None = None) -> UnreadableFileError:
 
 @contextmanager
 def opened(path: Path, limit: int) -> Iterator[Document]:
-    """Open a regular file of at most `limit` bytes; a link is rejected."""
+    """Open a regular file of at most `limit` bytes; links are rejected."""
     try:
         # O_NONBLOCK, because opening a pipe would wait for a writer.
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)

@@ -38,7 +38,7 @@ class RecordDraft:
     """The result of a format reader: stated fields, and guesses for the others."""
 
     stated: Mapping[str, Any] = field(default_factory=dict)
-    """Stated fields, by the names of `FIELDS` or any other name."""
+    """The stated fields by name; names outside `FIELDS` are allowed."""
 
     title: str = ""
     text: str = ""
@@ -107,7 +107,7 @@ def make(draft: RecordDraft, options: LoadOptions, stem: str, modified: datetime
 
 
 def _kind(stated: Mapping[str, Any], draft: RecordDraft, options: LoadOptions) -> tuple[str, str | None]:
-    """The type and the stated id; a stated id can determine the type."""
+    """Return the type and the stated id; a stated id can determine the type."""
     id_ = _words("id", stated.get("id"))
     head, colon, _ = (id_ or "").partition(":")
     type_ = _words("type", stated.get("type"))
@@ -190,7 +190,7 @@ def _plain(value: Any, depth: int = 0) -> Any:
 
 
 def _words(name: str, value: Any) -> str | None:
-    """A stated text; numbers are accepted, because YAML parses `id: 12` as a number."""
+    """Return a stated value as text; numbers are accepted, because YAML parses `id: 12` as a number."""
     if value is None or value == "":
         return None
     if isinstance(value, str):
@@ -201,13 +201,13 @@ def _words(name: str, value: Any) -> str | None:
 
 
 def _said(name: str, stated: Mapping[str, Any], otherwise: str) -> str:
-    """The stated text, even if it is empty, or else the default."""
+    """Return the stated text, even if it is empty, or else the default."""
     value = stated.get(name)
     return value if isinstance(value, str) else _words(name, value) or otherwise
 
 
 def _tags(value: Any) -> tuple[str, ...]:
-    """Parse tags from a list or from one text with commas."""
+    """Parse tags from a list or a comma-separated text."""
     if value is None:
         return ()
     if isinstance(value, str):
@@ -228,7 +228,7 @@ def _url(value: Any) -> str | None:
 
 
 def _moment(value: Any) -> datetime | None:
-    """Parse a stated time; the default zone is UTC, and a date is the start of its day."""
+    """Parse a stated time; the default time zone is UTC, and a date alone means the start of that day."""
     if isinstance(value, str) and value:
         try:
             value = datetime.fromisoformat(value.strip())
@@ -255,7 +255,7 @@ def _first_words(text: str) -> str:
 
 
 def as_json(record: Record) -> dict[str, Any]:
-    """Return a record as JSON values with every field, so that loading it guesses nothing."""
+    """Return a record as JSON values with every field, so that loading it involves no guesses."""
     fields = {name: getattr(record, name) for name in FIELDS}
     moment = record.last_updated
     return fields | {

@@ -37,7 +37,7 @@ class FileReader:
     _unreported: int = 0
 
     def digest(self) -> str:
-        """A hash of the content and the options."""
+        """Return a hash of the content and the options."""
         digest = hashlib.sha256(
             repr((_READER, self.options, self._stem())).encode("utf-8", "surrogateescape")
         )
@@ -47,7 +47,7 @@ class FileReader:
         return digest.hexdigest()
 
     def parts(self) -> Iterator[list[LoadedRecord]]:
-        """Yield the records in lists of `PART`; unreadable entries become problems."""
+        """Yield the records in lists of up to `PART`; unreadable entries become problems."""
         part: list[LoadedRecord] = []
         for made in self._records():
             self.records += 1
@@ -58,7 +58,7 @@ class FileReader:
         yield part
 
     def reported(self) -> list[Problem]:
-        """The reported problems, and the number of further ones."""
+        """Return the collected problems, and one that counts the problems above the limit."""
         if not self._unreported:
             return self.problems
         more = f"{self._unreported} more entries like these"
@@ -73,7 +73,7 @@ class FileReader:
                     yield made
         except UnreadableFileError as error:
             self._tell(error)
-        except Exception as error:  # noqa: BLE001 - parsers raise anything for malformed files
+        except Exception as error:  # noqa: BLE001 - parsers may raise anything for malformed files
             why = " ".join(f"{type(error).__name__}: {error}".split())[:160]
             self._tell(
                 UnreadableFileError(

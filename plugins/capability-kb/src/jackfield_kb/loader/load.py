@@ -81,10 +81,10 @@ class Listener(Protocol):
     """Receives the progress of a load."""
 
     def progressed(self, summary: LoadSummary) -> None:
-        """More files are loaded and saved."""
+        """Called after more files were loaded and saved."""
 
     def indexed(self, done: int, total: int) -> None:
-        """More records are indexed."""
+        """Called after more records were indexed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +194,7 @@ class LoadRun:
     def _read(self, reading: FileReader, digest: str, known: dict[str, Source]) -> None:
         """Add the parts of a file to the batch; the file's own source comes last and marks it as complete."""
         file = reading.found
-        # In a changed file records may have moved between parts, so its parts are written together.
+        # In a changed file, records may have moved between parts, so its parts are written together.
         apart = all(source.digest == digest for source in known.values())
         last: list[LoadedRecord] = []
         uris: list[str] = []

@@ -18,10 +18,10 @@ class ScannedFile:
     """A file with a supported format."""
 
     path: Path
-    """The absolute path without links."""
+    """The absolute path with links resolved."""
 
     shown: str
-    """The path for messages, relative to what the user named."""
+    """The path for messages, which begins as the user wrote it."""
 
     named: Path
     """The path that the user named: the file itself or a parent folder."""
@@ -30,7 +30,7 @@ class ScannedFile:
 
     @property
     def uri(self) -> str:
-        """The URI of its source."""
+        """The URI of the file's source."""
         return self.path.as_uri()
 
     @property

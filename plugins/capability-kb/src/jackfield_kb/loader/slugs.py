@@ -13,35 +13,35 @@ _LONGEST = 200
 
 
 def slug(text: str) -> str:
-    """Lower-case letters and digits of any script, joined by hyphens."""
+    """Return the words of a text in lower case, in any script, joined by hyphens."""
     folded = unicodedata.normalize("NFKC", text).casefold()
     return re.sub(r"[\W_]+", "-", folded).strip("-")[:_LONGEST].strip("-")
 
 
 def path_slug(relative: PurePath) -> str:
-    """The slug of a relative path without its suffix: `handbook/holiday-policy`."""
+    """Return the slug of a relative path without its suffix: `handbook/holiday-policy`."""
     parts = [slug(part) for part in relative.with_suffix("").parts]
     return "/".join(part or mark(str(relative)) for part in parts)[-_LONGEST:].strip("/")
 
 
 def mark(text: str) -> str:
-    """A short stable hash of a text."""
+    """Return a short stable hash of a text."""
     return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:8]
 
 
 def spoken(stem: str) -> str:
-    """A title from a slug: `handbook/holiday-policy` becomes `Holiday policy`."""
+    """Return a title from a slug: `handbook/holiday-policy` becomes `Holiday policy`."""
     words = stem.rpartition("/")[2].replace("-", " ").strip()
     return words[:1].upper() + words[1:]
 
 
 def legible(path: PurePath) -> str:
-    """A path for messages; invalid UTF-8 is replaced."""
+    """Return a path for messages; invalid UTF-8 is replaced."""
     return str(path).encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
 def in_a_command(path: PurePath) -> str:
-    """The name of a file, quoted for a shell."""
+    """Return the name of a file, quoted for a shell."""
     return quote(legible(PurePath(path.name)))
 
 
@@ -50,7 +50,7 @@ _LINKEDIN = "linkedin.com"
 
 
 def is_safe(url: str) -> bool:
-    """Return whether a link can only open a web page or a mail."""
+    """Return whether a link can only open a web page or an e-mail."""
     try:
         parts = urlsplit(url)
     except ValueError:
@@ -61,7 +61,7 @@ def is_safe(url: str) -> bool:
 
 
 def linkedin(text: str) -> str | None:
-    """Normalize a LinkedIn address; None for any other text."""
+    """Return a LinkedIn address with its scheme; None for any other text."""
     text = text.strip()
     url = text if "://" in text else f"https://{text}"
     try:

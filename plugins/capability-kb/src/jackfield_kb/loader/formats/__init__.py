@@ -1,6 +1,6 @@
 """File formats by suffix.
 
-A reader takes a document and yields drafts. For an entry that it cannot read it yields an
+A reader takes a document and yields drafts. For an entry that it cannot read, it yields an
 `UnreadableFileError`, so that the other entries are still loaded; it raises one if nothing more can be read.
 """
 
@@ -58,5 +58,5 @@ SUFFIXES = tuple(_BY_SUFFIX)
 
 
 def format_of(path: Path) -> FileFormat | None:
-    """The format of a file by its suffix."""
+    """Return the format of a file by its suffix."""
     return _BY_SUFFIX.get(path.suffix.lower())

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 _MOST_UNPACKED = 256_000_000
 _MOST_XML = 64_000_000
-"""The size limit of the XML, which needs many times its size in memory; 1,000 pages have about a third."""
+"""The size limit of the XML, which needs many times that in memory; 1,000 pages have about a third of it."""
 
 _MOST_ENTRIES = 10_000
 
@@ -59,7 +59,7 @@ def _refuse_bombs(document: Document) -> None:
             entries = archive.infolist()
     except zipfile.BadZipFile:
         raise _broken() from None
-    # An entry is never unpacked beyond its declared size, so the sum of the declared sizes is a bound.
+    # An entry is never unpacked beyond its declared size, so the sum of the declared sizes is an upper bound.
     unpacked = sum(entry.file_size for entry in entries)
     xml = sum(entry.file_size for entry in entries if entry.filename.lower().endswith((".xml", ".rels")))
     if len(entries) > _MOST_ENTRIES or unpacked > _MOST_UNPACKED or xml > _MOST_XML:

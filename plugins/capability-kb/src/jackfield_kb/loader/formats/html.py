@@ -1,7 +1,7 @@
 """HTML: the main content of a page, without navigation, scripts and forms.
 
 The content is selected by elements, not by heuristics: pages of a knowledge base are short, and extraction
-tools made for news take short pages for boilerplate.
+tools made for news mistake short pages for boilerplate.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def _parsed(document: Document) -> Any:
 
 
 def _main(page: Any) -> Any:
-    """The main element, if there is exactly one."""
+    """Return the main element if there is exactly one, otherwise the page."""
     for candidates in (page.xpath("//main|//*[@role='main']"), page.xpath("//article")):
         if len(candidates) == 1 and candidates[0].text_content().strip():
             return candidates[0]
@@ -103,7 +103,7 @@ def _updated(page: Any) -> datetime | None:
 
 
 def _text(root: Any) -> str:
-    """The text as shown: paragraphs for blocks, lines for list items and rows, `|` between cells."""
+    """Return the text as shown: paragraphs for blocks, lines for list items and rows, `|` between cells."""
     body = root.find("body")
     pieces: list[str] = []
     for event, node in _steps(root if body is None else body):

@@ -16,7 +16,7 @@ _LONGEST_HEAD = 64_000
 
 
 def read(document: Document) -> Iterator[RecordDraft]:
-    """Yield one record; its title is stated, the first heading or the file name."""
+    """Yield one record; its title is the stated one, the first heading or the file name."""
     source = document.text()
     stated, text = _front_matter(source)
     text = text.strip()
@@ -32,7 +32,7 @@ def _front_matter(source: str) -> tuple[dict[str, Any], str]:
     import yaml
 
     try:
-        stated = yaml.load(head[1], _loader())  # noqa: S506 - a safe loader that refuses more
+        stated = yaml.load(head[1], _loader())  # noqa: S506 - a safe loader with further restrictions
     except yaml.YAMLError as error:
         raise _broken(error) from None
     except (ValueError, RecursionError) as error:
@@ -74,7 +74,7 @@ def _broken(error: Any) -> UnreadableFileError:
 
 
 def _heading(text: str) -> str:
-    """The first heading; parsed, because a `#` in a code block is not one."""
+    """Return the first heading; the text is parsed, because a `#` in a code block is not a heading."""
     from markdown_it import MarkdownIt
 
     tokens = MarkdownIt().parse(text[:20_000])

@@ -19,7 +19,7 @@ _FILE_ENDINGS = (".doc", ".docx", ".pdf", ".indd", ".odt", ".ppt", ".pptx", ".te
 
 
 def read(document: Document) -> Iterator[RecordDraft]:
-    """Yield one record; pages without text are noted."""
+    """Yield one record; its note lists the pages without text."""
     # pypdf logs repairs, which are not useful here.
     logging.getLogger("pypdf").setLevel(logging.CRITICAL)
     reader = _opened(document)
@@ -67,7 +67,7 @@ def _opened(document: Document) -> PdfReader:
 
 
 def _title(reader: PdfReader) -> str:
-    """The title property, unless it is a file name."""
+    """Return the title property, unless it is a file name."""
     title = " ".join(str((reader.metadata and reader.metadata.title) or "").split())
     return "" if title.lower().endswith(_FILE_ENDINGS) or title.lower() == "untitled" else title
 

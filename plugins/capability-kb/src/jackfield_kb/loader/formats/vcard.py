@@ -67,7 +67,7 @@ class _Card:
         self._lines = list(component.getChildren())
 
     def all(self, *names: str) -> list[str]:
-        """The values of some properties, each once; list properties give their members."""
+        """Return the values of some properties, each once; a list contributes its members."""
         words: list[str] = []
         for line in self._lines:
             if line.name in names and not isinstance(line.value, bytes):
@@ -76,30 +76,30 @@ class _Card:
         return list(dict.fromkeys(word for word in words if word))
 
     def first(self, name: str) -> str:
-        """The first value of a property."""
+        """Return the first value of a property."""
         return next(iter(self.all(name)), "")
 
     def spoken_name(self) -> str:
-        """The given and family name of the structured name."""
+        """Return the given and family name of the structured name."""
         name = next((line.value for line in self._lines if line.name == "N"), None)
         parts = (getattr(name, part, "") for part in ("given", "family"))
         return " ".join(part for part in parts if isinstance(part, str) and part)
 
     def notes(self) -> str:
-        """The notes of the card."""
+        """Return the notes of the card."""
         return "\n".join(str(line.value).strip() for line in self._lines if line.name == "NOTE")
 
     def linkedin(self) -> str | None:
-        """The first address on linkedin.com."""
+        """Return the first address on linkedin.com."""
         return next((found for url in self.all(*_PROFILES) if (found := slugs.linkedin(url))), None)
 
     def homepage(self) -> str | None:
-        """The first address that is not on LinkedIn, or else the LinkedIn address."""
+        """Return the first address that is not on LinkedIn, or else the LinkedIn address."""
         urls = (url for url in self.all("URL") if slugs.is_safe(url) and not slugs.linkedin(url))
         return next(urls, None) or self.linkedin()
 
     def metadata(self) -> dict[str, Any]:
-        """The properties as metadata."""
+        """Return the properties as metadata."""
         organisation, *units = self.all("ORG") or [""]
         facts = {
             "emails": [mail.removeprefix("mailto:") for mail in self.all("EMAIL")],
@@ -114,7 +114,7 @@ class _Card:
         return {name: value for name, value in facts.items() if value}
 
     def described(self, name: str) -> str:
-        """Sentences that a search by words finds."""
+        """Return the card as sentences that full-text search can find."""
         facts = self.metadata()
         post = [facts[part] for part in ("job_title", "role", "unit", "organisation") if part in facts]
         lines = [f"{', '.join((name, *dict.fromkeys(post)))}.", self.notes()]
