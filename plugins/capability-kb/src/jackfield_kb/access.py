@@ -25,12 +25,12 @@ class Access:
 
     @classmethod
     def everything(cls) -> Access:
-        """Access to all records, for a person who can read the files anyway."""
+        """Return access to all records, for a person who can read the files anyway."""
         return cls(unlimited=True)
 
     @classmethod
     def of(cls, user: str | None, shared: Iterable[str] = SHARED) -> Access:
-        """The access of a user; without a user no personal records are visible."""
+        """Return a user's access; without a user, no personal records are visible."""
         return cls(frozenset(shared) - {PERSONAL}, user or None)
 
     def allows(self, record: Record) -> bool:
@@ -42,7 +42,7 @@ class Access:
         return record.namespace in self.shared
 
     def scopes(self, namespace: str | None) -> frozenset[str] | None:
-        """The scopes that a search may use; None means all."""
+        """Return the scopes that a search may use; None means all."""
         if namespace is not None and namespace not in NAMESPACES:
             return frozenset()
         if self.unlimited:
@@ -57,14 +57,14 @@ class Access:
 
 
 def personal_scope(owner: str) -> str:
-    """The scope of one user's personal records in the indexes."""
+    """Return the scope of one user's personal records in the indexes."""
     return f"{PERSONAL}/{owner}"
 
 
 def scopes_of(record: Record) -> tuple[str, ...]:
-    """The scopes of a record: its namespace, and its owner's scope if it is personal.
+    """Return the scopes of a record: its namespace, and its owner's scope if it is personal.
 
-    The whole namespace `personal` is searched only with access to everything.
+    Only a search with access to everything uses the scope `personal`, which covers the records of all users.
     """
     if record.namespace == PERSONAL and record.owner:
         return (PERSONAL, personal_scope(record.owner))

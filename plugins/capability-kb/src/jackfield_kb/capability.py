@@ -1,4 +1,4 @@
-"""The capability `kb`: a library for the sessions of a host."""
+"""The capability `kb`: a library for a host's sessions."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _log = logging.getLogger("jackfield.kb")
 
 
 class LibraryKnowledge:
-    """A library whose searches run on its own threads."""
+    """A library, and the threads on which sessions use it."""
 
     def __init__(self, library: Library, settings: KnowledgeSettings) -> None:
         self.library = library
@@ -39,11 +39,11 @@ class LibraryKnowledge:
 
     @classmethod
     def from_settings(cls, settings: KnowledgeSettings) -> LibraryKnowledge:
-        """The library that the settings name."""
+        """Open the library that the settings describe."""
         return cls(open_library(settings), settings)
 
     def started(self, runtime: object) -> None:  # noqa: ARG002 - the signature of a capability
-        """Start to follow changes that other hosts make."""
+        """Start following the changes that other hosts make."""
         self.library.follow()
 
     def for_session(self, session: SessionView) -> SessionKnowledge:
@@ -113,7 +113,7 @@ class SessionKnowledge:
         )
 
     async def get(self, ids: Sequence[str]) -> Sequence[Record]:
-        """Return records by id in the given order, without unknown ids and records of other users."""
+        """Return the records that the user may see, by id, in the given order."""
         asked = list(ids)[:_MOST_IDS]
         return await self._knowledge.run(lambda library: library.visible(asked, self._access))
 

@@ -1,4 +1,4 @@
-"""Splits long texts into chunks that fit an embedding model, at paragraph or sentence ends.
+"""Splits long texts into chunks that fit an embedding model, if possible at ends of paragraphs or sentences.
 
 The title is not part of a chunk. The indexer puts it before the text, so that every chunk of a long document
 still shows what the document is about.
@@ -13,7 +13,7 @@ from typing import NamedTuple
 from jackfield_capability_types.knowledge import Record
 
 MOST = 1_200
-"""The maximum number of characters of a chunk: about 250 tokens of English, the local model's limit."""
+"""The maximum number of characters in a chunk: about 250 tokens of English, the local model's limit."""
 
 _LEAST = 0.5
 _BREAKS = (
@@ -47,12 +47,12 @@ def split(text: str) -> Iterator[ChunkSpan]:
 
 
 def passage_texts(record: Record) -> list[str]:
-    """The texts to embed for a record: each chunk with the title before it."""
+    """Return the texts to embed for a record: each chunk with the title before it."""
     return [f"{record.title}\n{record.text[part.start : part.end]}" for part in split(record.text)]
 
 
 def _cut(window: str, wanted: int) -> int:
-    """The end of the best break in a window, close to the wanted length."""
+    """Return the end of the best break in a window, as close as possible to the wanted length."""
     least = int(wanted * _LEAST)
     for breaks in _BREAKS:
         ends = [found.end() for found in breaks.finditer(window, least) if found.end() < len(window)]
@@ -67,10 +67,10 @@ def key_of(number: int, ordinal: int) -> int:
 
 
 def number_of(key: int) -> int:
-    """The record number of a key."""
+    """Return the record number of a key."""
     return key >> _ORDINAL_BITS
 
 
 def ordinal_of(key: int) -> int:
-    """The ordinal of a key's chunk in its record, from 0."""
+    """Return the ordinal of a key's chunk in its record, from 0."""
     return key & ((1 << _ORDINAL_BITS) - 1)

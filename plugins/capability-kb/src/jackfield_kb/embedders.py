@@ -31,7 +31,7 @@ class EmbeddingModel(Protocol):
 
 
 def missing() -> list[str]:
-    """The required packages that are not installed; imports no heavy modules."""
+    """Return the required packages that are not installed; imports no heavy modules."""
     if find_spec("jackfield_embeddings") is None:
         return ["jackfield_embeddings"]
     from jackfield_embeddings import missing as of_the_model
@@ -64,7 +64,7 @@ class LocalModel:
 
 
 _CHARACTERS = 6_000
-"""The maximum length of a text; chunks are far shorter, and endpoints reject longer texts."""
+"""Longer texts are cut, because endpoints reject them; chunks are far shorter."""
 
 
 class EndpointModel:
@@ -135,7 +135,7 @@ class EndpointModel:
             403: "the key is not allowed to use this model",
             404: f"it has no model {self.model!r}, or base_url is wrong",
             429: "it limits the rate of requests; try again later",
-        }.get(status, "try again later, or check the log of the endpoint")
+        }.get(status, "try again later, or check the endpoint's log")
         return f"the embedding endpoint{self._where()} answered {status}; {hint}"
 
     def _where(self) -> str:

@@ -24,11 +24,11 @@ class ClaimedTwiceError(RecordError):
 
 
 class IndexUnavailableError(LibraryError):
-    """No index is available at the moment; a retry helps."""
+    """No index is available at the moment; a later retry may succeed."""
 
 
 class DatabaseUnavailableError(LibraryError):
-    """The database of the records does not answer at the moment; a retry helps."""
+    """The records' database is unavailable at the moment; a later retry may succeed."""
 
 
 class EmbeddingFailedError(LibraryError):

@@ -30,7 +30,7 @@ def read_json(path: Path) -> Any:
 
 
 def checksum(path: Path) -> int:
-    """The CRC-32 of a file."""
+    """Return the CRC-32 of a file."""
     crc = 0
     with path.open("rb") as file:
         while chunk := file.read(_CHUNK):
@@ -40,19 +40,19 @@ def checksum(path: Path) -> int:
 
 @contextmanager
 def locked(path: Path, *, wait: bool) -> Iterator[bool]:
-    """Hold a lock among processes and threads; yields False if it is taken and `wait` is False."""
+    """Hold a lock across processes and threads; yields False if it is taken and `wait` is False."""
     path.parent.mkdir(0o700, parents=True, exist_ok=True)
     with path.open("ab") as file:
         yield acquire_lock(file.fileno(), None if wait else 0)
 
 
 def size(folder: Path) -> int:
-    """The total size of the files in a folder."""
+    """Return the total size of the files in a folder."""
     total = 0
     for path in folder.rglob("*"):
         try:
             if path.is_file():
                 total += path.stat().st_size
         except FileNotFoundError:
-            continue  # Another process removes old index files.
+            continue  # Another process has removed an old index file.
     return total

@@ -20,14 +20,14 @@ class Generations:
     """The folders `g0`, `g1` and so on: one is in use, another may be under construction."""
 
     format: ClassVar[int]
-    """The version of the files; an index of another version is rebuilt."""
+    """The version of the file format; an index in another version is rebuilt."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._current = folder / "current.json"
 
     def mark(self) -> tuple[int, int] | None:
-        """A stamp that changes with every change of the index; None if there is no index."""
+        """Return a stamp that changes whenever the index does; None if there is no index."""
         try:
             found = self._current.stat()
         except FileNotFoundError:
@@ -52,7 +52,7 @@ class Generations:
         write_json(self._current, {"format": self.format, **fields})
 
     def _new_generation(self) -> str:
-        """Create an empty folder for a rebuild; it is used once a state is recorded."""
+        """Create an empty folder for a rebuild; readers use it once its state is recorded."""
         names = {path.name for path in self.folder.glob("g*")}
         name = next(name for number in range(len(names) + 1) if (name := f"g{number}") not in names)
         (self.folder / name).mkdir(0o700, parents=True)
@@ -66,7 +66,7 @@ class Generations:
 
 
 def incomplete(error: Exception) -> DamagedIndexError:
-    """The error for an incomplete `current.json`."""
+    """Return the error for an incomplete `current.json`."""
     return DamagedIndexError(f"current.json is incomplete ({error})")
 
 
@@ -86,7 +86,7 @@ S = TypeVar("S", bound=Followed)
 
 
 class IncrementalIndex(ABC, Generic[S]):
-    """Updates an index incrementally; the holder of the lock writes, other processes keep reading."""
+    """Updates an index incrementally; the process that holds the lock writes, others keep reading."""
 
     def __init__(self, log: RecordLog, folder: Path, notice: Notice) -> None:
         self._log = log
@@ -94,12 +94,12 @@ class IncrementalIndex(ABC, Generic[S]):
         self._lock = folder / "lock"
 
     def lacks(self, *, rebuild: bool) -> int:
-        """The number of records to index; all of them for a rebuild."""
+        """Return the number of records to index; all of them for a rebuild."""
         state = None if rebuild else self._usable()
         return self._log.count_after(state.position.number if state else 0)
 
     def refresh(self, count: Count, *, rebuild: bool = False, wait: bool = True) -> bool:
-        """Update the index, or rebuild it; returns False if another process does so."""
+        """Update the index, or rebuild it; returns False if another process is doing so."""
         with locked(self._lock, wait=wait) as mine:
             if not mine:
                 return False
@@ -126,7 +126,7 @@ class IncrementalIndex(ABC, Generic[S]):
 
     @abstractmethod
     def _usable(self) -> S | None:
-        """The state to continue from; None if there is no usable one."""
+        """Return the state to continue from; None if no state is usable."""
 
     @abstractmethod
     def _begun(self) -> S:
@@ -138,7 +138,7 @@ class IncrementalIndex(ABC, Generic[S]):
 
 
 def _is_ahead(position: Position, target: Position) -> bool:
-    """Return whether an index covers more than there is: somebody restored an older state of the records."""
+    """Return whether an index is ahead of the records, because an older state of them was restored."""
     return position.number > target.number or position.step > target.step
 
 
@@ -151,10 +151,10 @@ class Indexer(Protocol):
     """Maintains one index."""
 
     def lacks(self, *, rebuild: bool) -> int:
-        """The number of records to index; all of them for a rebuild."""
+        """Return the number of records to index; all of them for a rebuild."""
 
     def refresh(self, count: Callable[[int], None], *, rebuild: bool = False, wait: bool = True) -> bool:
-        """Update the index and count the records; returns False if another process does so."""
+        """Update the index and count the records; returns False if another process is doing so."""
 
 
 class UpkeepStoppedError(Exception):
@@ -176,7 +176,7 @@ class IndexWorker:
     def refresh(
         self, progress: Progress | None = None, *, rebuild: bool = False, before: Sequence[Indexer] = ()
     ) -> None:
-        """Update or rebuild both indexes, after what has to be done before, and wait."""
+        """Run the indexers in `before`, then update or rebuild both indexes; wait for all of them."""
         done, total = 0, 0
         indexers = [*before, *self._indexers()]
 
@@ -192,7 +192,7 @@ class IndexWorker:
             index.refresh(count, rebuild=rebuild)
 
     def update(self) -> None:
-        """Update the indexes that no other process updates at the moment; `close` stops it."""
+        """Update the indexes that no other process is updating; `close` interrupts the update."""
         with suppress(UpkeepStoppedError):
             for index in self._indexers():
                 index.refresh(self.count, wait=False)
@@ -203,7 +203,7 @@ class IndexWorker:
         return self._closing
 
     def behind(self, behind: bool) -> None:
-        """Note whether an index is behind, and start an update if it stays behind."""
+        """Record whether an index is behind, and start an update if it stays behind."""
         now = time.monotonic()
         if not behind:
             self._behind_since = None
@@ -214,7 +214,7 @@ class IndexWorker:
             self.start()
 
     def start(self) -> None:
-        """Update the indexes in the background, unless that is already running."""
+        """Update the indexes in the background, unless an update is already running."""
         with self._lock:
             if self._closing or (self._thread is not None and self._thread.is_alive()):
                 return
@@ -223,7 +223,7 @@ class IndexWorker:
             self._thread.start()
 
     def close(self) -> None:
-        """Stop the background update at the next record and keep its progress."""
+        """Stop the background update after its current batch; the progress saved so far is kept."""
         with self._lock:
             self._closing = True
             thread = self._thread

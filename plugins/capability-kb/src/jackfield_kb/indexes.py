@@ -52,7 +52,7 @@ class Indexes:
         self._queries = QueryVectors(embedder, notice)
 
     def _indexers(self) -> list[Indexer]:
-        """Return what updates each index."""
+        """Return an indexer for each index."""
         text = TextIndexer(self._log, self.text_index, self._notice)
         vectors = self._load_vectors()
         return [text] if vectors is None else [text, vectors.indexer]
@@ -60,8 +60,8 @@ class Indexes:
     def _load_vectors(self) -> _VectorParts | None:
         """Return the parts of the vector index; None without an embedding model.
 
-        They are created at their first use, on the thread that needs them: they import numpy, which takes as
-        long as a quarter of the start of a host.
+        They are created on first use, on the thread that needs them, because they import numpy, which takes
+        as long as a quarter of a host's startup.
         """
         if self.embedder is None:
             return None
@@ -106,7 +106,7 @@ class Indexes:
         return late or (vectors is not None and vectors.position != target)
 
     def text(self) -> TextView | None:
-        """The full-text index; None if it is missing or damaged."""
+        """Return the full-text index; None if it is missing or damaged."""
         try:
             return self._text.view()
         except DamagedIndexError as error:
@@ -116,7 +116,7 @@ class Indexes:
             return None
 
     def vectors(self) -> VectorView | None:
-        """The vector index; None if it is missing, damaged or from another model."""
+        """Return the vector index; None if it is missing, damaged or from another model."""
         parts = self._load_vectors()
         if parts is None:
             return None
@@ -159,7 +159,7 @@ class OpenIndexes:
     def meaning(
         self, query: str, scopes: frozenset[str] | None, filters: Filters | None
     ) -> VectorQuery | None:
-        """Embed the query; None if there are no vectors or the model fails."""
+        """Embed the query; return None if there are no vectors or the model fails."""
         if self._vectors is None:
             return None
         vector = self._queries.vector(query)
@@ -171,10 +171,10 @@ class OpenIndexes:
 
     @property
     def complete(self) -> bool:
-        """False while the full-text index, or a vector index without one, is being built."""
+        """False while the full-text index, or without it the vector index, is being built."""
         view = self.text or self._vectors
         return view is None or view.complete
 
     def weights(self, stems: Sequence[str]) -> dict[str, float]:
-        """The weight of each word of the query."""
+        """Return the weight of each word of the query."""
         return dict.fromkeys(stems, 1.0) if self.text is None else self.text.rarity(stems)

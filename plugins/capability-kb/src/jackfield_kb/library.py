@@ -55,12 +55,12 @@ class LibraryStats(NamedTuple):
 
 
 def log(line: str) -> None:
-    """Log a notice; the default of `Library`."""
+    """Log a notice; the default `notice` of a `Library`."""
     _log.warning("%s", line)
 
 
 class Library:
-    """Records and the search over them; by default all of it is in one folder."""
+    """Records and the search over them, by default in one folder."""
 
     def __init__(
         self,
@@ -78,7 +78,7 @@ class Library:
 
     @property
     def place(self) -> str:
-        """Where the records are, without secrets."""
+        """The location of the records, without secrets."""
         return self._records.place if self.is_shared else str(self.folder)
 
     @property
@@ -95,15 +95,15 @@ class Library:
         self._records.delete(ids)
 
     def loading(self, uris: Sequence[str]) -> AbstractContextManager[None]:
-        """Keep other loaders away from these files and folders; raises `LibraryError` if one is at work."""
+        """Lock these files and folders for one loader; raises `LibraryError` if another is loading them."""
         return self._records.loading(uris)
 
     def sources(self, collection: str | None = None) -> dict[str, Source]:
-        """The sources of the records, by URI."""
+        """Return the sources of the records, by URI."""
         return {source.uri: source for source in self._records.sources(collection)}
 
     def holders(self, ids: Iterable[str]) -> dict[str, SourceAndOwner]:
-        """The source and owner of each existing id."""
+        """Return the source and owner of each existing id."""
         return self._records.holders(ids)
 
     def get(self, ids: Sequence[str]) -> list[Record]:
@@ -111,11 +111,11 @@ class Library:
         return self._records.by_ids(ids, Access.everything())
 
     def visible(self, ids: Sequence[str], access: Access) -> list[Record]:
-        """Return records by id in the given order, as far as a user may see them."""
+        """Return the records that a user may see, by id, in the given order."""
         return self._engine.get(ids, access)
 
     def __iter__(self) -> Iterator[Record]:
-        """All records by id."""
+        """Yield all records, ordered by id."""
         last = ""
         while records := self._records.page(last, _PAGE):
             yield from records
@@ -130,7 +130,7 @@ class Library:
         self._engine.refresh(progress, rebuild=True)
 
     def follow(self) -> None:
-        """Keep the indexes up to date with changes of other hosts, in the background."""
+        """Keep the indexes up to date with other hosts' changes, in the background."""
         self._engine.follow()
 
     def search(
@@ -145,7 +145,7 @@ class Library:
     ) -> SearchResults:
         """Return the best matching records that the user may see, best first, each once.
 
-        A query is plain text without operators. Without a namespace all visible ones are searched.
+        A query is plain text without operators. Without a namespace, all visible namespaces are searched.
         """
         query = storable(query[:MOST_QUERY]).strip()
         scopes = access.scopes(namespace)
@@ -161,7 +161,7 @@ class Library:
             self._engine.warm()
 
     def figures(self) -> IndexFigures:
-        """Return figures about the indexes, which is faster than those about the whole library."""
+        """Return figures about the indexes, which are faster to compute than `stats`."""
         return self._engine.figures()
 
     def stats(self) -> LibraryStats:

@@ -46,7 +46,7 @@ class LocalSearch:
         return SearchResults(evidence(self._log, found, asked.access, asked.limit, weights), incomplete)
 
     def get(self, ids: Sequence[str], access: Access) -> list[Record]:
-        """Return records by id in the given order, as far as the user may see them."""
+        """Return the records that the user may see, by id, in the given order."""
         return self._log.by_ids(ids, access)
 
     def refresh(self, progress: Progress | None, *, rebuild: bool = False) -> None:
@@ -54,7 +54,7 @@ class LocalSearch:
         self.indexes.upkeep.refresh(progress, rebuild=rebuild)
 
     def follow(self) -> None:
-        """Do nothing: the process that writes updates the indexes, and a search notices if it did not."""
+        """Do nothing: the writing process updates the indexes, and a search notices if it did not."""
 
     def warm(self) -> None:
         """Open the indexes and load the model."""

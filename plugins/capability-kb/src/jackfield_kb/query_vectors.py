@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from jackfield_kb.vectors.search import Vector
 
 _REMEMBERED = 256
-"""Cached query vectors; agents repeat queries with other filters."""
+"""The number of cached query vectors; agents repeat queries with different filters."""
 
 
 class QueryVectors:
@@ -28,7 +28,7 @@ class QueryVectors:
         self._failing = False
 
     def vector(self, query: str) -> Vector | None:
-        """The vector of a query; None if the model fails, with a notice the first time."""
+        """Return the vector of a query; None if the model fails, with a notice for the first failure."""
         with self._lock:
             if query in self._kept:
                 self._kept.move_to_end(query)

@@ -2,16 +2,16 @@
 
 Every candidate gets both figures, whichever search found it:
 
-- *matches*: BM25 as it is. It is a sum over the common words, so it grows with their number and rarity: a
-  long question with many matches says more than one common word. A cosine does not grow like that, so the
-  words weigh more the more of them match. Dividing BM25 by its maximum for the query loses this.
+- *matches*: unscaled BM25. It is a sum over the shared words, so it grows with their number and rarity: many
+  matches for a long question say more than a single shared word. A cosine does not grow like that, so the
+  weight of the words rises with the number of matches. Dividing BM25 by its maximum for the query loses this.
 - *similarity* of vectors: the cosine, shifted so that 0 is the average chunk of this library and 1 is the
   same meaning. Models differ in the cosine of two random texts; the shift removes that difference.
 
-The weighted sum ranks the candidates. The two best then move the query vector towards themselves
+The weighted sum ranks the candidates. The two best records then pull the query vector towards themselves
 (pseudo-relevance feedback), and the sum is computed again. A logistic curve turns it into a probability.
 
-`WEIGHT`, `PULLING` and `PULL` are all the parameters of the ranking. Decision 0046 reports how they do on
+`WEIGHT`, `PULLING` and `PULL` are the only parameters of the ranking. Decision 0046 reports how they do on
 seven collections of judged questions, each ranked with the values chosen on the other six; `nox -s bench --
 retrieval` repeats the measurement.
 """
@@ -28,19 +28,19 @@ if TYPE_CHECKING:
     Figures = NDArray[np.float32]
 
 WEIGHT = 0.015
-"""The weight of a point of BM25 relative to similarity; a rare common word is worth about 5 points."""
+"""The weight of a point of BM25 relative to similarity; a rare shared word is worth about 5 points."""
 
 PULLING = 2
-"""The number of best records that move the query vector."""
+"""The number of best records that pull the query vector towards themselves."""
 
 PULL = 0.3
-"""The weight of each of them relative to the query, which has 1."""
+"""The weight of each of these records, relative to a weight of 1 for the query."""
 
 NOISE = 0.03
-"""The lowest score at which a record without a common word is returned."""
+"""The lowest score at which a record that shares no word with the query is returned."""
 
 _SIMILARITY_FROM_MATCHES = (-0.03, 0.0175)
-"""Estimates the similarity of a chunk that has no vector yet: at no match, and for each point of BM25."""
+"""The estimated similarity of a chunk that has no vector yet: without a match, and per point of BM25."""
 
 
 class Curve(NamedTuple):
@@ -73,5 +73,5 @@ def expected_similarity(matches: Figures) -> Figures:
 
 
 def fused(like: Figures, matches: Figures) -> Figures:
-    """The weighted sums that rank the candidates."""
+    """Return the weighted sums that rank the candidates."""
     return like + WEIGHT * matches

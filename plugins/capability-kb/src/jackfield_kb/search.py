@@ -25,7 +25,7 @@ _MARK = "…"
 
 
 def snippet(passage: str, weights: Mapping[str, float]) -> str:
-    """The part of a chunk with the most query words, weighted by rarity, cut between words."""
+    """Return the part of a chunk with the most query words, weighted by rarity and cut between words."""
     text = " ".join(passage.split())
     if len(text) <= MOST:
         return text
@@ -35,7 +35,7 @@ def snippet(passage: str, weights: Mapping[str, float]) -> str:
 
 
 def _window(text: str, weights: Mapping[str, float]) -> tuple[int, int]:
-    """The start and end of the best part."""
+    """Return the start and end of the best part."""
     matches = places(text, weights)
     best, chosen = 0.0, (0, 0)
     for position, first in enumerate(matches):
@@ -54,7 +54,7 @@ def _value(stems: Collection[str], weights: Mapping[str, float]) -> float:
 
 
 def _to_words(text: str, start: int, end: int) -> tuple[int, int]:
-    """Shrink the part to whole words, if it contains a blank."""
+    """Shrink the part to whole words, if it contains a space."""
     if start and text[start - 1] != " ":
         blank = text.find(" ", start, end)
         start = blank + 1 if blank >= 0 else start
@@ -75,7 +75,7 @@ def evidence(
     limit: int,
     snippets_for: Mapping[str, float] | None,
 ) -> list[Evidence]:
-    """The best results as evidence, with snippets if the weights of the query's words are given."""
+    """Return the best results as evidence, with snippets if the weights of the query's words are given."""
     shown: list[Evidence] = []
     texts: set[tuple[str, str]] = set()
     for each, record in _records(log, found, access, limit):
@@ -119,7 +119,7 @@ _BROAD = 8
 """If at least one in this many chunks passes the filter, the search may filter afterwards."""
 
 _WORTH_IT = 500
-"""Filtering afterwards pays off only if the index has this many times the fetched chunks."""
+"""Filtering afterwards pays off only if the index has this many times as many chunks as are fetched."""
 
 
 class SearchQuery(NamedTuple):
@@ -148,7 +148,7 @@ class RankedRecord(NamedTuple):
 
 
 def find(asked: SearchQuery, text: TextView | None, meaning: VectorQuery | None) -> Iterator[RankedRecord]:
-    """Yield all candidates, best first, each record once."""
+    """Yield the records of all candidates, best first, each once."""
     matches = _matches(asked, text, meaning)
     if meaning is not None:
         return _by_both(asked, text, matches, meaning)
@@ -181,7 +181,7 @@ def _by_both(
 
 
 def _matches(asked: SearchQuery, text: TextView | None, meaning: VectorQuery | None) -> dict[int, float]:
-    """The chunks with the best BM25, and its values."""
+    """Return the chunks with the best BM25, and their scores."""
     if text is None or not asked.stems:
         return {}
     hits = None if meaning is None else _sifted(asked, text, meaning)

@@ -34,13 +34,13 @@ class IndexFigures(NamedTuple):
 
 
 class SearchEngine(Protocol):
-    """Searches the records, and keeps what it needs for that up to date."""
+    """Searches the records, and keeps the indexes that it needs up to date."""
 
     def search(self, asked: LibraryQuery) -> SearchResults:
         """Return the best matching records that the user may see, best first, each once."""
 
     def get(self, ids: Sequence[str], access: Access) -> list[Record]:
-        """Return records by id in the given order, as far as the user may see them."""
+        """Return the records that the user may see, by id, in the given order."""
 
     def refresh(self, progress: Progress | None, *, rebuild: bool = False) -> None:
         """Update or rebuild the indexes, and wait."""

@@ -1,6 +1,6 @@
 """The full-text index (tantivy) on disk: one writer at a time, any number of readers in any process.
 
-`current.json` names the folder in use, how many records it covers, and a checksum of each of its files.
+`current.json` contains the folder in use, the position that it covers, and a checksum of each of its files.
 Tantivy never changes a file once it is written, so a file that does not match its checksum is damaged. A
 rebuild fills a new folder and switches over when it is complete; until then readers use the old one.
 """
@@ -34,7 +34,7 @@ _EVER = 1 << 62
 
 
 def schema() -> tantivy.Schema:
-    """The fields; none is stored, because the database has the records."""
+    """Return the schema; it stores no fields, because the database has the records."""
     builder = tantivy.SchemaBuilder()
     builder.add_text_field(TITLE, tokenizer_name=NAME, index_option="freq")
     builder.add_text_field(WORDS, tokenizer_name=NAME, index_option="freq")
@@ -47,7 +47,7 @@ def schema() -> tantivy.Schema:
 
 
 def documents(item: Numbered) -> Iterator[tantivy.Document]:
-    """Yield a document for each chunk of a record; title and tags belong to every chunk."""
+    """Yield a document for each chunk of a record, with the record's title and tags."""
     record = item.record
     heading = "\n".join((record.title, *record.tags))
     for ordinal, passage in enumerate(split(record.text)):
@@ -73,7 +73,7 @@ def _add_facets(document: tantivy.Document, record: Record) -> None:
 def conditions(
     schema: tantivy.Schema, scopes: Iterable[str] | None, filters: Filters | None
 ) -> list[tantivy.Query]:
-    """The filter conditions of a search."""
+    """Return the filter conditions of a search."""
     found = []
     if scopes is not None:
         found.append(_any_of(schema, scopes))
@@ -101,7 +101,7 @@ def _any_of(schema: tantivy.Schema, scopes: Iterable[str]) -> tantivy.Query:
 
 
 NAME = "jackfield_english"
-"""The tokenizer name in the index; a changed analysis needs a new name."""
+"""The tokenizer's name in the index; it has to change whenever the text analysis changes."""
 
 _LONGEST_WORD = 60
 _BEGINNING = 3
@@ -118,7 +118,7 @@ class Word(NamedTuple):
 
 @cache
 def analyzer() -> tantivy.TextAnalyzer:
-    """The text analysis for documents and queries."""
+    """Return the analyzer for documents and queries."""
     return (
         tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.simple())
         .filter(tantivy.Filter.remove_long(_LONGEST_WORD))
@@ -131,12 +131,12 @@ def analyzer() -> tantivy.TextAnalyzer:
 
 
 def stems(text: str) -> list[str]:
-    """The stems of a text."""
+    """Return the stems of a text's words."""
     return analyzer().analyze(text)
 
 
 def places(text: str, wanted: Collection[str]) -> list[Word]:
-    """The positions of words with the wanted stems."""
+    """Return the words of a text that have one of the wanted stems, in order."""
     if not wanted:
         return []
     # Analysing every word takes longer than the search, so only words with a matching prefix are analysed.
@@ -171,7 +171,7 @@ def _folded(text: str) -> str:
 
 
 def storable(text: str) -> str:
-    """Replace lone surrogates, which the libraries reject."""
+    """Replace lone surrogates, which UTF-8 cannot encode."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -190,7 +190,7 @@ class TextIndexState(NamedTuple):
     position: Position
     seals: dict[str, int]
     complete: bool = True
-    """False while the index is being built and has never covered all records."""
+    """False until the index has covered all records for the first time."""
 
 
 class TextIndex(Generations):
@@ -199,7 +199,7 @@ class TextIndex(Generations):
     format = 2
 
     def state(self) -> TextIndexState | None:
-        """Read the state of the index; None if there is no index, `DamagedIndexError` if it is unreadable."""
+        """Read the index's state; None without an index; raises `DamagedIndexError` if it is unreadable."""
         said = self._said()
         if said is None:
             return None
@@ -223,7 +223,7 @@ class TextIndex(Generations):
         return _prepared(index)
 
     def start_rebuild(self) -> TextIndexState:
-        """Create an empty folder for a rebuild; it is used once a state is recorded."""
+        """Create an empty folder for a rebuild; readers use it once its state is recorded."""
         name = self._new_generation()
         with damage_reported():
             tantivy.Index(schema(), path=str(self.folder / name))
@@ -250,14 +250,14 @@ def add(writer: tantivy.IndexWriter, items: Iterable[Numbered]) -> None:
 
 def remove(writer: tantivy.IndexWriter, numbers: Sequence[int]) -> None:
     """Remove the chunks of records."""
-    # A query, because `delete_documents_by_term` matches no unsigned field.
+    # Uses a query, because `delete_documents_by_term` does not match unsigned fields.
     for start in range(0, len(numbers), _REMOVED_AT_ONCE):
         part = numbers[start : start + _REMOVED_AT_ONCE]
         writer.delete_documents_by_query(tantivy.Query.term_set_query(schema(), RECORD, part))
 
 
 def remove_after(writer: tantivy.IndexWriter, number: int) -> None:
-    """Remove records with higher numbers: an interrupted run added them and is about to add them again."""
+    """Remove records with higher numbers: an interrupted run added them, and this run adds them again."""
     after = tantivy.Query.range_query(
         schema(), RECORD, tantivy.FieldType.Unsigned, number, _EVER, include_lower=False
     )
@@ -272,7 +272,7 @@ def writer(index: tantivy.Index) -> tantivy.IndexWriter:
 
 @contextmanager
 def damage_reported() -> Iterator[None]:
-    """Turn exceptions and panics of tantivy into `DamagedIndexError`."""
+    """Turn tantivy's exceptions and panics into `DamagedIndexError`."""
     try:
         yield
     except BaseException as error:
@@ -291,7 +291,7 @@ def _prepared(index: tantivy.Index) -> tantivy.Index:
 
 
 def _sealed(folder: Path, known: dict[str, int]) -> dict[str, int]:
-    """The checksums of all complete files."""
+    """Return the checksums of all complete files."""
     # Tantivy merges in the background: unlisted files are incomplete, and listed files may vanish.
     listed = {each["segment_id"].replace("-", "") for each in read_json(folder / "meta.json")["segments"]}
     seals = {}
@@ -305,7 +305,7 @@ def _sealed(folder: Path, known: dict[str, int]) -> dict[str, int]:
 def _check(folder: Path, seals: dict[str, int]) -> None:
     for name, seal in seals.items():
         try:
-            # A missing file was merged into another; otherwise tantivy reports it when it opens.
+            # Tantivy merged a missing file into another, or else reports it when it opens the index.
             if checksum(folder / name) != seal:
                 raise DamagedIndexError(f"{name} does not match its checksum")
         except FileNotFoundError:

@@ -20,7 +20,7 @@ _TITLE = 0.5
 """The extra weight of a word in the title."""
 
 _SATURATION = 2.2
-"""The maximum of BM25 for one word, without its rarity."""
+"""The highest BM25 of one word, before the multiplication by its rarity."""
 
 _NOTHING = 0.0
 
@@ -33,7 +33,7 @@ class Hit(NamedTuple):
 
 
 class TextReader:
-    """The index as this process has it open."""
+    """Keeps the full-text index open, and reloads it when it changes on disk."""
 
     def __init__(self, index: TextIndex) -> None:
         self._index = index
@@ -50,7 +50,7 @@ class TextReader:
             try:
                 return self._view(mark)
             except DamagedIndexError:
-                # It may have been replaced meanwhile.
+                # The index may have been replaced in the meantime.
                 if mark == self._index.mark():
                     raise
         return None
@@ -104,7 +104,7 @@ class TextView:
         return self._found(self._words(stems), index.conditions(self._schema, scopes, filters), most)
 
     def scores(self, stems: Sequence[str], keys: Sequence[int]) -> list[Hit]:
-        """Score given chunks; chunks without a word of the query are omitted."""
+        """Return the scores of given chunks; chunks without a word of the query are omitted."""
         if not stems or not keys:
             return []
         # A union of term queries is three times as fast as a term set query.
@@ -114,7 +114,7 @@ class TextView:
         return self._found(self._words(stems), [these], len(keys))
 
     def rarity(self, stems: Sequence[str]) -> dict[str, float]:
-        """The weight of each word by its rarity, as in BM25."""
+        """Return the weight of each word: its rarity, as in BM25."""
         total = self._searcher.num_docs
         weights = {}
         for stem in set(stems):
@@ -123,7 +123,7 @@ class TextView:
         return weights
 
     def ideal(self, stems: Sequence[str], weights: Mapping[str, float]) -> float:
-        """The highest possible score: every word in title and text, any number of times."""
+        """Return the highest possible score, as if title and text contained every word arbitrarily often."""
         return sum(weights[stem] for stem in stems) * _SATURATION * (1 + _TITLE)
 
     def _words(self, stems: Sequence[str]) -> tantivy.Query:

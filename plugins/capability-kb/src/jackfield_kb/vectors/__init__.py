@@ -1,1 +1,1 @@
-"""The vector index: binary codes of all chunks give candidates, exact vectors rank them."""
+"""The vector index: binary codes of all chunks yield candidates, and exact vectors rank them."""

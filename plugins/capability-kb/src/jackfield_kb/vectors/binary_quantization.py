@@ -16,7 +16,7 @@ BLOCK = 2_048
 """Rows per block; an incomplete block has no codes and is searched exactly."""
 
 LOOK = 3
-"""64-bit words of the first pass; their distance fits into a byte."""
+"""The number of 64-bit words in the first pass; their distance fits into a byte."""
 
 _WORD = 64
 _AT_ONCE = 16
@@ -36,24 +36,24 @@ Figures = NDArray[np.uint8] | NDArray[np.uint16]
 
 
 def words(dimensions: int) -> int:
-    """The number of 64-bit words per row."""
+    """Return the number of 64-bit words per row."""
     return -(-dimensions // _WORD)
 
 
 def of_rows(vectors: NDArray[np.float32], centre: NDArray[np.float32]) -> NDArray[np.uint64]:
-    """The binary codes of rows, as rows by words."""
+    """Return the binary codes of rows, as rows by words."""
     bits = np.zeros((len(vectors), words(vectors.shape[1]) * _WORD), np.bool_)
     np.greater(vectors, centre, out=bits[:, : vectors.shape[1]])
     return np.packbits(bits, axis=1).view(np.uint64)
 
 
 def of_block(vectors: NDArray[np.float32], centre: NDArray[np.float32]) -> NDArray[np.uint64]:
-    """The binary codes of a block, as words by rows."""
+    """Return the binary codes of a block, as words by rows."""
     return np.ascontiguousarray(of_rows(vectors, centre).T)
 
 
 def nearest(blocks: Blocks, query: NDArray[np.uint64], most: int, allowed: Mask | None = None) -> Rows:
-    """About `most` rows with the smallest Hamming distance, among all or the allowed rows."""
+    """Return about `most` rows with the smallest Hamming distance, among all or the allowed rows."""
     first = first_look(blocks, query[:LOOK])
     if blocks.shape[1] <= LOOK:
         return smallest(first, most, allowed)
@@ -63,7 +63,7 @@ def nearest(blocks: Blocks, query: NDArray[np.uint64], most: int, allowed: Mask 
 
 
 def nearest_of(blocks: Blocks, rows: Rows, query: NDArray[np.uint64], most: int) -> Rows:
-    """Like `nearest`, among given rows."""
+    """Return the nearest of some given rows, like `nearest`."""
     first = differing(blocks, rows, query[:LOOK])
     if blocks.shape[1] <= LOOK:
         return rows[smallest(first, most)]
@@ -80,7 +80,7 @@ def _second_look(blocks: Blocks, rows: Rows, first: Figures, query: NDArray[np.u
 
 
 def first_look(blocks: Blocks, query: NDArray[np.uint64]) -> NDArray[np.uint8]:
-    """The Hamming distance of every row to the leading words of a query."""
+    """Return the Hamming distance of every row to the leading words of a query."""
     count, _, rows = blocks.shape
     width = len(query)
     found = np.empty((count, rows), np.uint8)
@@ -96,7 +96,7 @@ def first_look(blocks: Blocks, query: NDArray[np.uint64]) -> NDArray[np.uint8]:
 
 
 def differing(blocks: Blocks, rows: Rows, query: NDArray[np.uint64], first: int = 0) -> NDArray[np.uint16]:
-    """The Hamming distance of given rows to the words of a query, starting at word `first`."""
+    """Return the Hamming distance of given rows to the words of a query, starting at word `first`."""
     width, flat = blocks.shape[1], blocks.reshape(-1)
     places = rows // BLOCK * (width * BLOCK) + rows % BLOCK + first * BLOCK
     found = np.zeros(len(rows), np.uint16)
@@ -107,7 +107,7 @@ def differing(blocks: Blocks, rows: Rows, query: NDArray[np.uint64], first: int 
 
 
 def smallest(figures: Figures, most: int, allowed: Mask | None = None) -> Rows:
-    """The positions of at least `most` smallest values, among all or the allowed ones."""
+    """Return the positions of at least the `most` smallest values, among all or the allowed ones."""
     stride = 1 + len(figures) // _COUNTED
     if stride > 1:
         found = _up_to(figures, allowed, _line(figures, allowed, most, stride))
@@ -118,7 +118,7 @@ def smallest(figures: Figures, most: int, allowed: Mask | None = None) -> Rows:
 
 
 def _line(figures: Figures, allowed: Mask | None, most: int, stride: int) -> int:
-    """The threshold that `most` values reach, estimated from a sample if `stride` is above 1."""
+    """Return the value that `most` values do not exceed, estimated from a sample if `stride` is above 1."""
     part = _stretches(figures, stride)
     if allowed is not None:
         part = part[_stretches(allowed, stride)]
@@ -140,6 +140,6 @@ def _up_to(figures: Figures, allowed: Mask | None, line: int) -> Rows:
 
 
 def cosines(vectors: NDArray[np.float32], query: NDArray[np.float32]) -> NDArray[np.float32]:
-    """The dot product of each row with a query, without BLAS, which would start threads for a small task."""
+    """Return the dot product of each row with a query, without BLAS, which would start threads for it."""
     found: NDArray[np.float32] = np.vecdot(vectors, query)
     return found

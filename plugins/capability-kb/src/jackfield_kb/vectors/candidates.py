@@ -1,4 +1,4 @@
-"""Candidates of a search with both scores as arrays: vector similarity and word matches."""
+"""Search candidates with both scores as arrays: vector similarity and word matches."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from jackfield_kb.vectors import binary_quantization as quantization
 from jackfield_kb.vectors.search import RowSelection, Vector, VectorView
 
 _AVERAGE = 0.1
-"""Prior of the average cosine, for small libraries."""
+"""The prior for the average cosine, for small libraries."""
 
 _DOUBT = 32
 """The weight of the prior, in chunks."""
@@ -29,15 +29,15 @@ class VectorQuery(NamedTuple):
     selection: RowSelection | None
 
     def nearest(self, most: int) -> list[int]:
-        """The keys of the nearest chunks."""
+        """Return the keys of the nearest chunks."""
         return self.view.keys(self.view.search(self.query, self.selection, most).rows)
 
     def share(self) -> float:
-        """The share of all chunks that the query may find."""
+        """Return the share of all chunks that the query may find."""
         return 1.0 if self.selection is None else self.selection.size / self.selection.total
 
     def allowed(self, keys: Sequence[int]) -> list[bool] | None:
-        """A mask of the chunks that the query may find; None if one of them has no vector yet."""
+        """Return a mask of the chunks that the query may find; None if one of them has no vector yet."""
         rows, known = self.view.rows_of(np.array(keys, np.uint64))
         if not known.all():
             return None
@@ -103,7 +103,7 @@ class Candidates:
                 yield int(self._numbers[record]), score, int(shown)
 
     def _sums(self) -> Vector:
-        """For each record the sum of its best similarity and its best match, of any chunks."""
+        """Return for each record the sum of its best similarity and best match, of any chunks."""
         likes = np.maximum.reduceat(self._likes, self._starts)
         return score_fusion.fused(likes, np.maximum.reduceat(self._matches, self._starts))
 

@@ -82,7 +82,7 @@ class Columns:
         return Extent(extent.size + len(data), zlib.crc32(data, extent.crc))
 
     def read(self, extents: Extents, name: str) -> NDArray[Any]:
-        """A column as a memory map."""
+        """Return a column as a memory map."""
         extent = extents.get(name, Extent())
         if not extent.size:
             return np.empty(0, DTYPES[name])
@@ -94,7 +94,7 @@ class Columns:
         return np.frombuffer(data, DTYPES[name])
 
     def identity(self) -> tuple[int, int]:
-        """The device and inode, which distinguish these files from later ones of the same name."""
+        """Return the device and inode, which distinguish these files from later ones of the same name."""
         try:
             found = (self.folder / KEYS).stat()
         except OSError as error:
@@ -127,7 +127,7 @@ class VectorIndexState(NamedTuple):
     position: Position
     extents: Extents
     complete: bool = True
-    """False while the index is being built and has never covered all records."""
+    """False until the index has covered all records for the first time."""
 
 
 class VectorIndex(Generations):
@@ -136,7 +136,7 @@ class VectorIndex(Generations):
     format = 1
 
     def state(self) -> VectorIndexState | None:
-        """Read the state of the index; None if there is no index, `DamagedIndexError` if it is unreadable."""
+        """Read the index's state; None without an index; raises `DamagedIndexError` if it is unreadable."""
         said = self._said()
         if said is None:
             return None
@@ -148,11 +148,11 @@ class VectorIndex(Generations):
             raise incomplete(error) from None
 
     def columns(self, state: VectorIndexState) -> Columns:
-        """The files of a state."""
+        """Return the files of a state."""
         return Columns(self.folder / state.folder)
 
     def start_rebuild(self, model: str) -> VectorIndexState:
-        """Create a folder for a rebuild; it is used once a state is recorded."""
+        """Create a folder for a rebuild; readers use it once its state is recorded."""
         return VectorIndexState(self._new_generation(), model, 0, 0, Position(), {}, complete=False)
 
     def record(self, state: VectorIndexState) -> None:
@@ -175,7 +175,7 @@ class FacetNames:
         self.added = b""
 
     def code(self, name: str) -> int:
-        """The number of a name; a new name gets the next number."""
+        """Return the number of a name; a new name gets the next number."""
         code = self._codes.get(name)
         if code is None:
             code = self._codes[name] = len(self._codes)
@@ -183,11 +183,11 @@ class FacetNames:
         return code
 
     def find(self, name: str) -> int | None:
-        """The number of a name; None if no row has it."""
+        """Return the number of a name; None if no row has it."""
         return self._codes.get(name)
 
     def starting_with(self, prefix: str) -> list[int]:
-        """The numbers of all names with a prefix."""
+        """Return the numbers of all names with a prefix."""
         return [code for name, code in self._codes.items() if name.startswith(prefix)]
 
 
@@ -259,7 +259,7 @@ _ROWS_AT_ONCE = 16 * quantization.BLOCK
 
 
 def too_many_dead(files: Columns, state: VectorIndexState) -> bool:
-    """Return whether enough rows are removed that compaction pays off."""
+    """Return whether so many rows are removed that compaction pays off."""
     removed = files.read(state.extents, REMOVED)
     if len(removed) < quantization.BLOCK // 4:
         return False

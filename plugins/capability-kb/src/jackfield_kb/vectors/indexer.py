@@ -17,7 +17,7 @@ from jackfield_kb.vectors import index
 from jackfield_kb.vectors.index import Rows, VectorIndex, VectorIndexState, added, compacted, too_many_dead
 
 _SECONDS, _MOST_ROWS = 4.0, 8_192
-"""Limits of work between two saves, which a crash can lose."""
+"""Limits of the work between two saves, which a crash can lose."""
 
 _BATCH = 96
 """The number of records read at once."""
@@ -76,7 +76,7 @@ class VectorIndexer(IncrementalIndex[VectorIndexState]):
         self._index.tidy(state)
 
     def _next_embedded(self, number: int, count: Count) -> Rows | None:
-        """The next records with their vectors, a few seconds of work; None if there are no more."""
+        """Return the next records with their vectors, a few seconds of work; None if there are no more."""
         items: list[Numbered] = []
         counts: list[int] = []
         vectors: list[NDArray[np.float32]] = []
@@ -94,7 +94,7 @@ class VectorIndexer(IncrementalIndex[VectorIndexState]):
         return Rows(items, counts, np.concatenate(vectors)) if items else None
 
     def _vectors(self, batch: Sequence[Numbered], count: Count) -> list[NDArray[np.float32]]:
-        """The vectors of each record, a row for each chunk; of fewer records if they are not stored yet."""
+        """Return each record's vectors, a row per chunk; of fewer records if some are not stored yet."""
         stored = self._log.vectors(self._embedder.model, batch)
         if stored is not None:
             count(0)

@@ -51,13 +51,13 @@ class RowSelection(NamedTuple):
         return cls(size, len(mask), np.empty(0, np.intp), mask)
 
     def since(self, row: int) -> RowNumbers:
-        """The selected rows from a row on."""
+        """Return the selected rows from the given row on."""
         if self.mask is None:
             return self.few[np.searchsorted(self.few, row) :]
         return np.flatnonzero(self.mask[row:]) + row
 
     def holds(self, rows: RowNumbers) -> Mask:
-        """A mask of the given rows that are selected."""
+        """Return a mask of the given rows that are selected."""
         if self.mask is not None:
             return self.mask[rows]
         if not self.size:
@@ -81,7 +81,7 @@ class MaskCache:
         self._masks: OrderedDict[Hashable, Mask] = OrderedDict()
 
     def mask(self, name: Hashable, rows: int, beyond: Callable[[int], Mask]) -> Mask:
-        """Return the mask of a facet for this many rows; `beyond` computes it from a row on."""
+        """Return the mask of a facet for this many rows; `beyond` computes it from a given row on."""
         with self._lock:
             known = self._masks.get(name, np.empty(0, np.bool_))
         if len(known) < rows:
@@ -111,7 +111,7 @@ class Facets:
         self._selections: OrderedDict[Hashable, RowSelection | None] = OrderedDict()
 
     def select(self, scopes: frozenset[str] | None, filters: Filters | None) -> RowSelection | None:
-        """The rows that pass the filters; None means all."""
+        """Return the rows that pass the filters; None means all."""
         filters = filters or Filters()
         found = self._undated(scopes, filters.type, filters.tags)
         if filters.updated_from is None and filters.updated_until is None:
@@ -121,7 +121,7 @@ class Facets:
     def _undated(
         self, scopes: frozenset[str] | None, type_: str | None, tags: tuple[str, ...]
     ) -> RowSelection | None:
-        """The selection without dates, which differ between queries; cached."""
+        """Return the selection without dates, which differ between queries; it is cached."""
         key = scopes, type_, tags
         with self._lock:
             if key in self._selections:
@@ -186,7 +186,7 @@ def _coded(column: NDArray[np.uint32], codes: list[int | None]) -> Mask:
 
 
 def _alive(keys: NDArray[np.uint64], removed: NDArray[np.uint64]) -> Mask | None:
-    """A mask of the rows of existing records; None means all."""
+    """Return a mask of the rows of existing records; None means all."""
     if not len(removed):
         return None
     starts = np.searchsorted(keys, removed << _ORDINAL)
@@ -198,7 +198,7 @@ def _alive(keys: NDArray[np.uint64], removed: NDArray[np.uint64]) -> Mask | None
 
 
 _EXACT = 500
-"""Rows that are rescored exactly; recall of the ten nearest is above 99 %."""
+"""The number of rows that are rescored exactly; recall of the ten nearest is above 99 %."""
 
 _FEW = 500
 """Up to this many rows are scored exactly without binary codes."""
@@ -218,7 +218,7 @@ class NearestRows(NamedTuple):
 
 
 class VectorReader:
-    """The index as this process has it open."""
+    """Keeps the vector index open, and reloads it when it changes on disk."""
 
     def __init__(self, index: VectorIndex, model: str) -> None:
         self._index = index
@@ -239,7 +239,7 @@ class VectorReader:
                         self._mark = mark
                     return self._view
             except DamagedIndexError:
-                # It may have been replaced meanwhile.
+                # The index may have been replaced in the meantime.
                 if mark == self._index.mark():
                     raise
         return None
@@ -260,7 +260,7 @@ class VectorReader:
             return None
         files = self._index.columns(state)
         identity = files.identity()
-        # Another index may have been created under the same folder name meanwhile.
+        # Another index may have been created under the same folder name in the meantime.
         if self._view is None or identity != self._identity:
             files.check(state.extents)
             self._identity, self._grown = identity, MaskCache()
@@ -293,7 +293,7 @@ class VectorView:
         return self.vectors(np.linspace(0, self.rows - 1, min(_SAMPLE, self.rows)).astype(np.intp))
 
     def search(self, query: Vector, selection: RowSelection | None, most: int) -> NearestRows:
-        """Return the nearest rows, of all or of a selection."""
+        """Return the nearest rows, among all or in a selection."""
         rows = self._shortlist(query, selection)
         cosines = self.cosines(query, rows)
         if self._full < self.rows:
@@ -306,7 +306,7 @@ class VectorView:
         return NearestRows(rows[order], cosines[order])
 
     def _shortlist(self, query: Vector, selection: RowSelection | None) -> NDArray[np.intp]:
-        """The rows with binary codes to rescore exactly."""
+        """Return the rows with binary codes that are to be rescored exactly."""
         if not self._full:
             return np.empty(0, np.intp)
         asked = quantization.of_rows(query[None], self._centre)[0]
@@ -318,7 +318,7 @@ class VectorView:
         return rows if len(rows) <= _FEW else quantization.nearest_of(self._signs, rows, asked, _EXACT)
 
     def _of_tail(self, query: Vector, selection: RowSelection | None) -> tuple[NDArray[np.intp], Vector]:
-        """The rows without binary codes, and their cosines."""
+        """Return the rows without binary codes, and their cosines."""
         if selection is None:
             return np.arange(self._full, self.rows), quantization.cosines(self._tail, query)
         rows = selection.since(self._full)
@@ -327,20 +327,20 @@ class VectorView:
         return rows, quantization.cosines(self._tail, query)[rows - self._full]
 
     def cosines(self, query: Vector, rows: NDArray[np.intp]) -> Vector:
-        """The exact cosine of given rows."""
+        """Return the exact cosine of each given row."""
         return quantization.cosines(self.vectors(rows), query)
 
     def vectors(self, rows: NDArray[np.intp]) -> Vector:
-        """Some rows."""
+        """Return the vectors of some rows."""
         return widened(self._vectors.take(rows, axis=0))
 
     def keys(self, rows: NDArray[np.intp]) -> list[int]:
-        """The keys of some rows."""
+        """Return the keys of some rows."""
         found: list[int] = self._keys[rows].tolist()
         return found
 
     def rows_of(self, keys: NDArray[np.uint64]) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
-        """The rows of keys, and whether each key exists."""
+        """Return the rows of keys, and whether each key exists."""
         places = np.minimum(np.searchsorted(self._keys, keys), self.rows - 1)
         return places, self._keys[places] == keys
 
