@@ -20,7 +20,7 @@ METADATA_PATH = "/.well-known/oauth-protected-resource/mcp"
 
 @hookimpl
 def jackfield_endpoints() -> Iterable[EndpointOffer]:
-    """Offer the MCP endpoint, and the metadata with which an MCP client finds the issuer of tokens."""
+    """Offer the MCP endpoint, and the metadata with which an MCP client finds the token issuer."""
     return [
         EndpointOffer("mcp", "/mcp", _create_mcp, settings=McpSettings, openapi=_describe),
         EndpointOffer(

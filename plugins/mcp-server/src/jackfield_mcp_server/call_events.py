@@ -18,10 +18,10 @@ from jackfield_mcp_server.caller import Context
 _log = logging.getLogger(__name__)
 
 _STEP = 1e-6
-"""How much a report without a fraction adds, because progress has to increase."""
+"""The increase for a report without a fraction, because progress has to increase."""
 
 MAX_QUEUED = 1000
-"""How many notifications may wait for a client; further ones are dropped."""
+"""The maximum number of notifications that wait for a client; further ones are dropped."""
 
 LEVELS: dict[str, t.LoggingLevel] = {
     "tool_start": "debug",
@@ -39,7 +39,7 @@ LEVELS: dict[str, t.LoggingLevel] = {
 async def forward_events(
     ctx: Context, call_id: str, levels: frozenset[t.LoggingLevel]
 ) -> AsyncIterator[Listener | None]:
-    """Forward the events of a call to its client, as far as the client wants them; yields the listener.
+    """Forward a call's events to its client; yields the listener, or None if the client wants no events.
 
     `levels` are the levels of the log messages that the client gets.
     """
@@ -83,7 +83,7 @@ async def _send(
 
 
 def _progress_message(fields: Mapping[str, Any]) -> str | None:
-    """Return the message of a report; for a partial result the data itself, since MCP has no place for it."""
+    """Return a report's message; for a partial result, its data, because MCP has no other place for it."""
     data = fields.get("data")
     if data is None:
         return fields.get("message")

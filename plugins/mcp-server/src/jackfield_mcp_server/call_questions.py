@@ -1,7 +1,7 @@
-"""The open questions of running calls, for the requests of clients that can answer them.
+"""The open questions of running calls, which the clients of these calls can answer.
 
-A question is a record in the store, because a client without a handshake learns it as the result of one
-request and answers it in another, which may reach any host. The call itself waits on the host that runs it.
+A question is a record in the store, because a client without a handshake gets it as the result of one request
+and answers it with another, which may reach any host. The call itself waits on the host that runs it.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from jackfield_mcp_server.client_questions import (
 from jackfield_mcp_server.host_messages import HostMessages
 
 MAX_OPEN = 4
-"""How many questions of a call may be open at once; further ones stay unanswered."""
+"""The maximum number of open questions per call; further questions stay unanswered."""
 
 MAX_BYTES = 65536
 """Maximum size of a question; a larger one stays unanswered."""
@@ -52,18 +52,18 @@ class _OpenQuestion:
 
 @dataclass
 class _RunningCall:
-    """A call for which a request of a client waits, or did so before it was told a question."""
+    """A call that a client's request waits for, or waited for until the client got a question."""
 
     session: Session
     kinds: set[Kind]
     missing: set[Kind] = field(default_factory=set)
-    """What the tool asked for, and the client cannot do."""
+    """The kinds of questions that the tool asked and the client cannot answer."""
     questions: dict[str, _OpenQuestion] = field(default_factory=dict)
     users: int = 0
 
 
 class CallQuestions:
-    """The questions of the calls that MCP clients make on this host, and of those that they wait for here."""
+    """The questions of the calls that run on this host, and of the calls that requests here wait for."""
 
     def __init__(self, sessions: SessionManager, messages: HostMessages) -> None:
         self._orchestrator = sessions.runtime.orchestrator
@@ -76,7 +76,7 @@ class CallQuestions:
         messages.on("answer", self._receive)
         messages.on("cancel_call", self._cancel)
 
-    # The side of the call.
+    # The call's side.
 
     def connect(self, session: Session) -> None:
         """Let the calls of a client's session ask the client."""
@@ -85,7 +85,7 @@ class CallQuestions:
 
     @contextmanager
     def running(self, session: Session, call_id: str, kinds: frozenset[Kind]) -> Iterator[_RunningCall]:
-        """Accept the questions of a call, whose client can answer these kinds."""
+        """Accept questions from a call whose client can answer these kinds."""
         key = session.id, call_id
         call = self._calls.setdefault(key, _RunningCall(session, set()))
         call.kinds |= kinds
@@ -136,7 +136,7 @@ class CallQuestions:
                 await self._store.delete(record)
 
     async def _response(self, question: _OpenQuestion, seconds: float) -> Any:
-        """Wait for the response, at most this long, and no longer than the host serves."""
+        """Wait for the response, until the time is up or the host stops."""
         stopping = asyncio.create_task(self._stopping.wait())
         try:
             await asyncio.wait(
@@ -146,11 +146,11 @@ class CallQuestions:
             stopping.cancel()
         return question.response.result() if question.response.done() else None
 
-    # The side of the client's requests.
+    # The client's side.
 
     @contextmanager
     def watching(self, session_id: str, call_id: str) -> Iterator[asyncio.Event]:
-        """Yield an event that is set when the call asks something."""
+        """Yield an event that is set when the call asks a question."""
         key, asked = (session_id, call_id), asyncio.Event()
         watchers = self._watchers.setdefault(key, set())
         watchers.add(asked)
@@ -176,7 +176,7 @@ class CallQuestions:
         return found
 
     async def answer(self, session_id: str, call_id: str, question_id: str, response: Json | None) -> None:
-        """Answer a question, on whichever host it is open; None says that the client gives no answer.
+        """Answer a question, whichever host it is open on; None means that the client gives no answer.
 
         A response that does not answer the question leaves it open.
         """
@@ -185,7 +185,7 @@ class CallQuestions:
         value = await self._store.get(record)
         if value is None or (response is not None and not is_usable(orjson.loads(value), response)):
             return
-        # It is no longer open for others, whether or not the call has taken the answer yet.
+        # No other request may answer the question now, even if the call has not received the answer yet.
         await self._store.delete(record)
         if not self._settle(key, question_id, response):
             await self._messages.send(
@@ -193,13 +193,13 @@ class CallQuestions:
             )
 
     def cancel(self, session: Session, call_id: str, *, may_run_elsewhere: bool) -> None:
-        """Stop a call if it only reads; on another host, if it does not run here."""
+        """Stop a call if it only reads; if it may run on another host, tell the other hosts."""
         runs_here = any(call.call_id == call_id for call in self._orchestrator.running(session))
         self._orchestrator.interrupt(session, CANCELLED, {call_id})
         if may_run_elsewhere and not runs_here:
             self._messages.send_soon("cancel_call", session=session.id, call=call_id)
 
-    # Messages of other hosts.
+    # Messages from other hosts.
 
     def _cancel(self, message: Json) -> None:
         call = self._calls.get((message["session"], message["call"]))
@@ -219,7 +219,7 @@ class CallQuestions:
         return True
 
     def _wake(self, key: _CallKey) -> bool:
-        """Tell the requests that wait for a call; return whether there are any."""
+        """Wake the requests that wait for a call on this host; return whether there are any."""
         watchers = self._watchers.get(key, ())
         for asked in watchers:
             asked.set()

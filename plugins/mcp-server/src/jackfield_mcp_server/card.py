@@ -74,7 +74,7 @@ class Cards:
         return JSONResponse(result)
 
     async def _pending(self, request: Request) -> PendingConfirmation:
-        """Return the confirmation that the path names, if it is one of the user."""
+        """Return the confirmation that the path names, if it belongs to the user."""
         session_id, found_id = request.path_params["session"], request.path_params["confirmation"]
         if not (_IS_ID.fullmatch(session_id) and _IS_ID.fullmatch(found_id)):
             raise _unknown()

@@ -1,4 +1,4 @@
-"""What a tool asks while it runs, as requests to an MCP client: a form for its user, a text of its model."""
+"""Converts a running tool's questions to MCP requests (a form or a sampling request), and reads answers."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ _PRIMITIVES = frozenset({"string", "number", "integer", "boolean"})
 
 
 def answerable(ctx: Context) -> frozenset[Kind]:
-    """Return what a client can be asked: its user with a form, and its model."""
+    """Return the kinds of questions that a client can answer: with a form for its user, or with its model."""
     capabilities = ctx.session.client_capabilities
     if capabilities is None:
         return frozenset()
     kinds: set[Kind] = set()
     declared = capabilities.elicitation
-    # A client that names no mode supports forms.
+    # A client that declares no mode supports forms.
     if declared is not None and (declared.form is not None or declared.url is None):
         kinds.add("elicitation")
     if capabilities.sampling is not None:
@@ -46,7 +46,7 @@ def form_request(question: UserQuestion) -> Json | None:
         return None
     shown = ("type", "properties", "required")
     schema = {name: value for name, value in question.parameters.items() if name in shown}
-    # `mode` is not in the first version with elicitation, in which forms are the only mode.
+    # No `mode`: the first protocol version with elicitation has no such member, and supports only forms.
     return {
         "method": "elicitation/create",
         "params": {"message": question.message, "requestedSchema": {**schema, "type": "object"}},
@@ -54,7 +54,7 @@ def form_request(question: UserQuestion) -> Json | None:
 
 
 def _is_field(schema: Any) -> bool:
-    """Return whether a field is a primitive value or one or several choices, which is all MCP allows."""
+    """Return whether a field is a primitive value, a choice or a list of choices; MCP allows no others."""
     if not isinstance(schema, Mapping):
         return False
     if schema.get("type") == "array":
@@ -64,7 +64,7 @@ def _is_field(schema: Any) -> bool:
 
 
 def text_request(request: ModelRequest) -> Json:
-    """Return a request for a text of the client's model."""
+    """Return a sampling request to the client's model."""
     messages = [{"role": who, "content": {"type": "text", "text": text}} for who, text in request.messages]
     params: Json = {"messages": messages, "maxTokens": request.max_tokens}
     if request.instructions:
@@ -73,7 +73,7 @@ def text_request(request: ModelRequest) -> Json:
 
 
 def user_answer(request: Json, response: Any) -> UserAnswer | None:
-    """Return what the user did with a form; None if the values do not fit its schema."""
+    """Return the user's answer to a form; None if the response does not match the form's schema."""
     try:
         given = t.ElicitResult.model_validate(response)
     except ValidationError:
@@ -102,7 +102,7 @@ def model_answer(response: Any) -> ModelAnswer | None:
 
 
 def is_usable(request: Json, response: Any) -> bool:
-    """Return whether a response answers a request; otherwise the client is asked again."""
+    """Return whether a response is a valid answer to a request."""
     if kind_of(request) == "elicitation":
         return user_answer(request, response) is not None
     return model_answer(response) is not None

@@ -1,4 +1,4 @@
-"""Replies of clients with a handshake to questions of the server, whichever host they reach."""
+"""Replies from clients with a handshake to the server's questions, whichever host the replies reach."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from jackfield_mcp_server.host_messages import HostMessages, Json
 _ASKED = re.compile(r"jackfield-[0-9a-f]{24}")
 
 _Name = tuple[str, str]
-"""The connection and the id of a question."""
+"""The id of the connection, and the id of a question."""
 
 
 def new_question_id() -> str:
-    """Return an id for a question, which no other host uses."""
+    """Return a new question id, which no other host uses."""
     return f"jackfield-{os.urandom(12).hex()}"
 
 
@@ -43,7 +43,7 @@ class WaitingQuestions:
             del self._waiting[name]
 
     async def deliver(self, name: _Name, reply: Json) -> None:
-        """Pass on a reply: here, or to the host that asked."""
+        """Deliver a reply: on this host, or to the host that asked."""
         if name in self._waiting:
             self._settle(name, reply)
         else:
@@ -73,7 +73,7 @@ class ClientReplies:
             yield _reply(future)
 
     async def deliver(self, message: Json) -> None:
-        """Pass on a reply; one that is not to a question of ours is dropped."""
+        """Deliver a reply; drop a reply that does not answer one of the server's questions."""
         asked_id = message.get("id")
         if isinstance(asked_id, str) and _ASKED.fullmatch(asked_id):
             await self._waiting.deliver((self._connection, asked_id), message)

@@ -1,8 +1,8 @@
-"""The session of an MCP client: one for each connection, on every host.
+"""The session of an MCP client. Each connection has one session, which all hosts share.
 
-Its id is derived from the user, the client's name and the id of the connection, so every host finds it. A
-client without a handshake has no connection; those of one user with the same name share a session. Keys of
-calls belong to the user and the client's name: a client that has connected again finds its first outcome.
+The session's id is derived from the user, the client's name and the connection's id, so every host finds it.
+Clients without a handshake have no connection; those with the same user and name share a session. Call keys
+belong to the user and the client's name: a client that reconnects and repeats a call gets the first outcome.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from jackfield_mcp_server.caller import Caller
 from jackfield_mcp_server.server_key import derive, key_from_store
 
 KEY_SECONDS = 7 * 86400.0
-"""How long it is known in which session a key was used first, longer than the outcomes are kept."""
+"""How long the store keeps the session in which a key was first used; longer than it keeps outcomes."""
 
 
 class ClientSessions:
@@ -54,7 +54,7 @@ class ClientSessions:
         return await self._open(caller, toolset, session_id_of(caller, toolset))
 
     async def of_key(self, caller: Caller, session: Session, call_id: str) -> Session:
-        """Return the session in which a call with a key was made first; `session`, if that is now."""
+        """Return the session in which a call with this key was first made; `session` if it is a new key."""
         if not caller.connection:
             return session
         toolset = self.toolset(caller)
@@ -84,7 +84,7 @@ class ClientSessions:
             )
 
     async def _find(self, session_id: str, secret: str) -> Session | None:
-        """Return a usable session; open a new one if it has ended or its key has changed."""
+        """Return a session; None if there is none, if it has ended, or if the server's key has changed."""
         live = self._sessions.live.get(session_id)
         if live is not None:
             return live.session
@@ -99,8 +99,8 @@ class ClientSessions:
 def session_id_of(caller: Caller, toolset: Toolset | None = None) -> str:
     """Return the id of a client's session.
 
-    The roles, the mode and the toolset are part of it: a session keeps those that it was opened with, and
-    its client is shown the same tools.
+    The id depends on the roles, the mode and the toolset too: a session keeps those that it was opened with,
+    and its client sees the same tools.
     """
     identity = caller.identity
     parts: list[Any] = [identity.user, sorted(identity.roles), identity.mode, caller.client]

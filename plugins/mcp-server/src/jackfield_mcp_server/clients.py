@@ -1,8 +1,8 @@
 """The connected MCP clients of all hosts, in the store.
 
-A client that begins with a handshake has a connection: a record with what it said about itself, under the id
-that it sends with each request. Every host can read the record, so any host can answer any request. Clients
-without a handshake are recorded too, for operators.
+A client that begins with a handshake has a connection: a record of what the client declared about itself,
+under the id that it sends with each request. Every host can read the record, so any host can answer any
+request. Clients without a handshake are recorded too, for operators.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ CONNECTION_SECONDS = 86400.0
 """How long an unused connection is kept."""
 
 SEEN_SECONDS = 300.0
-"""How often the record of a client that is in use is written again."""
+"""How often the record of an active client is written again."""
 
 MAX_CACHED = 10_000
 
@@ -46,15 +46,15 @@ class Client(NamedTuple):
     version: str
     protocol: str
     session: str
-    """The id of its session."""
+    """The id of the client's session."""
     capabilities: dict[str, Any]
-    """What it can be asked for: `elicitation` and `sampling`, as it declared them."""
+    """The capabilities `elicitation` and `sampling`, as the client declared them."""
     handshake: bool
     opened_at: float
     seen_at: float
     host: str
     log_level: str | None = None
-    """The least important level of the log messages that it gets; None if it gets none."""
+    """The lowest level of the log messages that the client gets; None if it gets none."""
 
 
 class Clients:
@@ -65,10 +65,10 @@ class Clients:
         self._runtime = runtime
         self._limit = limit
         self._known: OrderedDict[str, tuple[Client, float]] = OrderedDict()
-        """The records that this process has read or written, with the time of that."""
+        """The records that this process has read or written, each with the time when it did so."""
 
     async def connect(self, caller: Caller, protocol: str, capabilities: dict[str, Any]) -> Client:
-        """Record a client that has begun with a handshake; raise `TooManyConnections`."""
+        """Record a client that began with a handshake; raise `TooManyConnections` at the user's limit."""
         user = caller.identity.user
         if len(await self._runtime.store.keys(_prefix(user))) >= self._limit:
             raise TooManyConnections
@@ -77,7 +77,7 @@ class Clients:
         return await self._write(self._client(connection, caller, protocol, capabilities))
 
     async def find(self, user: str, client_id: str) -> Client | None:
-        """Return a connection of a user; None if there is none, or it belongs to another user."""
+        """Return a user's connection; None if there is none, or it belongs to another user."""
         if not _IS_ID.fullmatch(client_id):
             return None
         key = _prefix(user) + client_id
@@ -97,7 +97,7 @@ class Clients:
         return await self._write(client)
 
     async def note(self, caller: Caller, protocol: str) -> None:
-        """Record that a client without a handshake is in use."""
+        """Record that a client without a handshake is active."""
         session = self._session_id(caller)
         key = _prefix(caller.identity.user) + session
         known, at = self._known.get(key, (None, 0.0))
@@ -110,13 +110,13 @@ class Clients:
         return session_id_of(caller, self._runtime.toolsets.choose(**caller.identity.session_fields))
 
     async def disconnect(self, client: Client) -> None:
-        """Forget a connection."""
+        """Delete a connection's record."""
         key = _prefix(client.user) + client.id
         self._known.pop(key, None)
         await self._runtime.store.delete(key)
 
     async def all(self) -> list[Client]:
-        """Return the connected clients of all users, those seen last first."""
+        """Return the connected clients of all users, the most recently seen first."""
         store = self._runtime.store
         values = [await store.get(key) for key in await store.keys(PREFIX)]
         found = [Client(**orjson.loads(value)) for value in values if value is not None]
@@ -160,5 +160,5 @@ class Clients:
 
 
 def _prefix(user: str) -> str:
-    """Return the prefix of the keys of a user's clients; a user's name may be too long for a key."""
+    """Return the key prefix for a user's clients: a hash, because a user's name may be too long for a key."""
     return f"{PREFIX}{hashlib.sha256(user.encode()).hexdigest()[:32]}/"

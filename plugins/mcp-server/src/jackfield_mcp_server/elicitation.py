@@ -1,8 +1,8 @@
 """Asks the user of an MCP client to confirm a call.
 
-A model cannot give a confirmation. In URL mode the client only opens the card of the call, and the user
-decides there. In form mode the client shows the question itself, so it is used only with clients that the
-deployment trusts. Other clients get the address of the card as a result.
+A model cannot confirm a call. In URL mode, the client only opens the call's card, and the user decides there.
+In form mode, the client shows the question itself, so this mode is used only with clients that the deployment
+trusts. Other clients get the address of the card as a result.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ QUESTION = "confirm"
 """The name of the question among the input requests of a call."""
 
 APPROVE = "approve"
-"""The member of a form's answer."""
+"""The member of a form's answer that contains the decision."""
 
 POLL_SECONDS = 0.25
 """How often the store is asked whether the user has decided."""
@@ -47,7 +47,7 @@ class UserDecision(Enum):
 
 
 class RequestState(NamedTuple):
-    """What a client sends back with its answer; the server seals it."""
+    """The state that a client sends back with its answer; the server seals it."""
 
     call_id: str
     token: str = ""
@@ -56,7 +56,7 @@ class RequestState(NamedTuple):
     """The ids of the tool's questions, in the order of the input requests."""
 
     def encode(self) -> str:
-        """Return it as text."""
+        """Return the state as text."""
         return orjson.dumps([*self]).decode()
 
     @classmethod
@@ -82,7 +82,7 @@ class Elicitation:
             return None
         if declared.url is not None and link is not None:
             return "url"
-        # A client that names no mode supports forms.
+        # A client that declares no mode supports forms.
         supports_form = declared.form is not None or declared.url is None
         return "form" if supports_form and self._settings.trust_clients else None
 
@@ -109,7 +109,7 @@ class Elicitation:
             await asyncio.wait({asking, stopping}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
             return asking.result() if asking.done() else None
         except (MCPError, ValueError):
-            # It cannot ask, or answers nonsense; the card is still there.
+            # The client cannot ask, or its answer is invalid; the user can still decide on the card.
             return None
         finally:
             asking.cancel()
@@ -118,7 +118,7 @@ class Elicitation:
     async def decision(
         self, channel: Channel, answer: t.ElicitResult | None, pending: PendingConfirmation
     ) -> UserDecision:
-        """Return what an answer means; in URL mode, wait for the decision on the card."""
+        """Return the decision that an answer contains; in URL mode, wait for the decision on the card."""
         if answer is None or answer.action == "cancel":
             return UserDecision.OPEN
         if answer.action == "decline":

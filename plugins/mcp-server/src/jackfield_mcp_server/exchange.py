@@ -1,7 +1,7 @@
 """One request of an MCP client over HTTP, and its response: JSON, or events if the server sends more.
 
-The response is JSON unless a notification or a question comes first, or the call takes long. Nothing about a
-request is kept between two requests, so any host can answer the next one.
+The response is JSON unless a notification or a question comes first, or the call takes long. The server keeps
+no state between two requests, so any host can answer the next one.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ from jackfield_mcp_server.client_replies import ClientReplies, new_question_id
 _log = logging.getLogger(__name__)
 
 WATCH_SECONDS = 0.05
-"""How long a request runs before the host watches whether its client disconnects."""
+"""How long a request runs before the host starts to watch for the client's disconnection."""
 
 PING_SECONDS = 15.0
-"""The interval of comments in a stream without events; after this time a response becomes a stream."""
+"""The interval between comments in an idle stream; a response that takes longer becomes a stream."""
 
 REQUEST_CANCELLED = -32800
-"""The error of a request that its client cancelled."""
+"""The error code for a request that its client cancelled."""
 
 EVENT_HEADERS = [
     (b"content-type", b"text/event-stream"),
@@ -60,7 +60,7 @@ class HttpExchange:
     def __init__(
         self, request: Request, request_id: str | int, params: Json | None, replies: ClientReplies | None
     ) -> None:
-        """`replies` brings the client's replies to questions; None if it cannot be asked."""
+        """`replies` receives the client's replies to questions; None if the client cannot be asked."""
         self.request_id: str | int = request_id
         self.can_send_request = replies is not None
         self.transport = TransportContext(
@@ -74,7 +74,7 @@ class HttpExchange:
         self._events: deque[bytes] = deque()
         self._woken = asyncio.Event()
         self.headers: list[tuple[bytes, bytes]] = []
-        """Further headers of the response."""
+        """Additional headers for the response."""
 
     @property
     def cancel_requested(self) -> anyio.Event:
@@ -84,7 +84,7 @@ class HttpExchange:
     async def send_raw_request(
         self, method: str, params: Mapping[str, Any] | None, opts: CallOptions | None = None
     ) -> dict[str, Any]:
-        """Ask the client something on the response stream; its reply may reach any host."""
+        """Send a request to the client on the response stream; the client's reply may reach any host."""
         if self._replies is None:
             raise NoBackChannelError(method)
         asked_id = new_question_id()
@@ -155,7 +155,7 @@ class HttpExchange:
             if not task.done():
                 if modern:
                     task.cancel()
-                # Without a new connection nobody gets the answer, but the call itself goes on.
+                # The response is lost with the connection, but the call itself continues.
                 return
             await self._finish(task, send, streaming=streaming, modern=modern)
         except BaseException:
@@ -189,7 +189,7 @@ class HttpExchange:
             await send({"type": "http.response.body", "body": body})
             return
         code = message["error"]["code"] if "error" in message else None
-        # An older client takes every status but 200 for a failure of the transport.
+        # Older clients treat every status other than 200 as a transport failure.
         status = ERROR_CODE_HTTP_STATUS.get(code, 200) if modern and code is not None else 200
         await send_json(send, status, message, self.headers)
 
@@ -198,7 +198,7 @@ class HttpExchange:
         return {"type": "http.response.start", "status": 200, "headers": headers}
 
     def _outcome(self, task: asyncio.Future[Json]) -> Json:
-        """Return the response message; a failure never contains the text of an exception."""
+        """Return the response message; it never contains the text of an unexpected exception."""
         message: Json = {"jsonrpc": "2.0", "id": self.request_id}
         if task.cancelled():
             return {**message, "error": {"code": REQUEST_CANCELLED, "message": "Request cancelled"}}

@@ -25,13 +25,13 @@ from jackfield_mcp_server.settings import McpSettings
 _log = logging.getLogger(__name__)
 
 MAX_FILES = 16
-"""The maximum number of files of a result; the data names further ones."""
+"""The maximum number of files in a result; further files appear only in its data."""
 
 Content = dict[str, Any]
 
 
 class FileContents:
-    """Finds the files of results with the capabilities that store them."""
+    """Finds the files in results, with the help of the capabilities that store them."""
 
     def __init__(self, capabilities: Mapping[str, Any], settings: McpSettings) -> None:
         self._sources = {name: each for name, each in capabilities.items() if isinstance(each, FileSource)}
@@ -39,7 +39,7 @@ class FileContents:
         self._public_url = settings.public_url
 
     async def of_result(self, tool: ToolManifest, data: Any, request: Request | None) -> list[Content]:
-        """Return the content for the files to which the data of a tool's result refers."""
+        """Return the content for the files that the data of a tool's result refers to."""
         contents: list[Content] = []
         left = self._max_bytes
         for source, file in self._files(tool, data):
@@ -59,7 +59,7 @@ class FileContents:
             try:
                 found = await source.read_file(file.id)
             except OSError as error:
-                _log.warning("a file of a result cannot be read: %s", error)
+                _log.warning("a file in a result cannot be read: %s", error)
             else:
                 if found is None:
                     return None
@@ -81,7 +81,7 @@ class FileContents:
         return islice(found, MAX_FILES)
 
     def _link(self, file: ShownFile, request: Request | None) -> Content | None:
-        """Return a link to a file; None if no address of a host is known."""
+        """Return a link to a file; None if the host's address is unknown."""
         uri = self._uri(file, request)
         if uri is None:
             return None
@@ -96,7 +96,7 @@ def _embedded(found: FileContent, uri: str | None) -> Content | None:
     """Return the content of a file that clients can show; None for all other kinds of files."""
     media_type, content = found
     if media_type == TEXT_TYPE:
-        # A resource needs an address, also where no host serves the file.
+        # A resource needs a URI, even if no host serves the file.
         named = uri or f"urn:sha256:{hashlib.sha256(content).hexdigest()}"
         resource = {"uri": named, "mimeType": media_type, "text": content.decode("utf-8", "replace")}
         return {"type": "resource", "resource": resource}

@@ -1,7 +1,8 @@
-"""Messages between the hosts of one store, for what reaches one host and concerns a call on another.
+"""Messages between the hosts of one store, for requests that reach one host but concern a call on another.
 
-A proxy may pass every request of a client to a different host: the cancellation of a call, the reply to a
-question. All hosts follow one stream of the store, and each takes from it what concerns its own calls.
+A proxy may pass each of a client's requests to a different host, such as the cancellation of a call or the
+reply to a question. All hosts follow one stream in the store, and each handles the messages that concern its
+own calls.
 """
 
 from __future__ import annotations
@@ -64,7 +65,7 @@ class HostMessages:
         try:
             await self.send(kind, **fields)
         except StoreUnavailableError as error:
-            _log.warning("other hosts do not learn of a %s: %s", kind, error)
+            _log.warning("other hosts were not notified of a %s: %s", kind, error)
 
     def _encode(self, kind: str, fields: Json) -> bytes:
         return orjson.dumps({**fields, "kind": kind, "host": self._host})
@@ -76,7 +77,7 @@ class HostMessages:
                     after = entry.id
                     self._receive(orjson.loads(entry.value))
             except StoreUnavailableError as error:
-                _log.warning("messages of other hosts are delayed: %s", error)
+                _log.warning("messages from other hosts are delayed: %s", error)
             await asyncio.sleep(RETRY_SECONDS)
 
     def _receive(self, message: Json) -> None:

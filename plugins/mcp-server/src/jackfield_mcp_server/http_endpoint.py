@@ -1,7 +1,7 @@
 """`/mcp`: the streamable HTTP transport of MCP, for clients with and without a handshake.
 
-The SDK's own transport keeps the connections of clients with a handshake in the memory of one process. Here
-they are in the store, and every request is answered on its own, so hosts need no sticky sessions.
+The SDK's own transport keeps the connections of clients with a handshake in the memory of one process. This
+endpoint keeps them in the store and answers every request on its own, so hosts need no sticky sessions.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ from jackfield_mcp_server.server import McpServer
 SESSION = "mcp-session-id"
 
 DEFAULT_VERSION = t.DEFAULT_NEGOTIATED_VERSION
-"""The version of a client with a handshake that sends no version header."""
+"""The protocol version to assume for a client with a handshake that sends no version header."""
 
 BODY_SECONDS = 20.0
 """How long the body of a request may take to arrive."""
@@ -103,12 +103,12 @@ class HttpEndpoint:
             return
         await (self._post_modern if modern else self._post_handshake)(request, message, receive, send)
 
-    # Clients without a handshake: every request says everything about its client.
+    # Clients without a handshake: every request contains all information about its client.
 
     async def _post_modern(self, request: Request, message: Message, receive: Receive, send: Send) -> None:
         if message.method is None:
             await send_error(
-                send, 400, t.INVALID_REQUEST, "The server has asked nothing; send requests only."
+                send, 400, t.INVALID_REQUEST, "The server has sent no request; send requests only."
             )
             return
         if message.id is None:
@@ -139,7 +139,7 @@ class HttpEndpoint:
 
     @staticmethod
     async def _acknowledge(request: Request, send: Send) -> None:
-        """Accept a notification, of which this version defines none for servers."""
+        """Accept a notification, although this protocol version defines none for servers."""
         version = request.headers.get(MCP_PROTOCOL_VERSION_HEADER, "")
         unsupported = unsupported_protocol_version_rejection(version)
         if unsupported is not None:
@@ -152,7 +152,7 @@ class HttpEndpoint:
         await self._sessions.stopping.wait()
         self._server.subscriptions.close()
 
-    # Clients with a handshake: the store has what they said about themselves.
+    # Clients with a handshake: the store contains what they declared about themselves.
 
     async def _post_handshake(self, request: Request, message: Message, receive: Receive, send: Send) -> None:
         if message.method == "initialize" and message.id is not None:
@@ -189,7 +189,7 @@ class HttpEndpoint:
     def _ended(self, key: tuple[str, str | int], task: asyncio.Future[Json]) -> None:
         if self._running.get(key) is task:
             del self._running[key]
-        # If the client has disconnected, nobody else asks for the outcome.
+        # If the client has disconnected, nothing else retrieves the exception.
         if not task.cancelled():
             task.exception()
 
@@ -229,7 +229,7 @@ class HttpEndpoint:
         return running is not None and running.cancel()
 
     async def _client(self, request: Request, send: Send) -> Client | None:
-        """Return the client that sends a request; otherwise answer the request."""
+        """Return the client that sent a request; if it is unknown, send an error and return None."""
         client_id = request.headers.get(SESSION)
         if client_id is None:
             text = "Bad Request: send `initialize` first, then its Mcp-Session-Id with every request."
@@ -255,7 +255,7 @@ class HttpEndpoint:
             await self._clients.disconnect(client)
             await send_json(send, 200, {})
 
-    # Both.
+    # Clients of both kinds.
 
     async def _serve(self, exchange: HttpExchange, message: Message, connection: Connection) -> Json:
         return await serve_one(
@@ -285,7 +285,7 @@ class _NoChannel:
 
 
 def _without_whitespace(headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
-    """Return the headers without the whitespace after a value, which belongs to no value."""
+    """Return the headers without the whitespace around each value, which is not part of the value."""
     return [(name, value.strip(b" \t")) for name, value in headers]
 
 
@@ -309,7 +309,7 @@ def _connection(client: Client) -> Connection:
 def _route(
     request: Request, message: Message, registry: ToolCatalog
 ) -> InboundLadderRejection | InboundModernRoute:
-    """Check the headers and the envelope of a request; return the route if nothing is wrong."""
+    """Check the headers and the envelope of a request; return the route if they are valid."""
     duplicated = find_duplicated_routing_header(request.headers.items())
     if duplicated is not None:
         return InboundLadderRejection(t.HEADER_MISMATCH, f"{duplicated} header appears more than once")
@@ -339,7 +339,7 @@ async def _check_media_types(request: Request, send: Send) -> bool:
 
 
 def _accepted(request: Request) -> set[str]:
-    """Return the media types that a client accepts, of those that the server sends."""
+    """Return which of the server's media types a client accepts."""
     both = {"application/json", "text/event-stream"}
     given = {
         each.partition(";")[0].strip().lower() for each in request.headers.get("accept", "*/*").split(",")

@@ -1,7 +1,7 @@
 """The levels of the log messages that a client gets.
 
-A client without a handshake states the level with each request. One with a handshake sets it for its
-connection, with `logging/setLevel`; over HTTP, the level is part of the connection's record.
+A client without a handshake states the level with each request. A client with a handshake sets the level for
+its connection, with `logging/setLevel`; over HTTP, the level is part of the connection's record.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class LogLevels:
         return t.EmptyResult()
 
     def of_request(self, ctx: Context) -> frozenset[t.LoggingLevel]:
-        """Return the levels that the client of a request asked for; none if it has not asked."""
+        """Return the levels that the client of a request asked for; empty if it asked for none."""
         if ctx.protocol_version in MODERN_PROTOCOL_VERSIONS:
             return allowed_log_levels(ctx.protocol_version, ctx.meta)
         level = self._stdio if ctx.request is None else ctx.request.state.log_level

@@ -1,4 +1,4 @@
-"""JSON-RPC messages in HTTP requests: parses them strictly, and says which rule a bad one breaks."""
+"""Parses JSON-RPC messages in HTTP requests strictly; an error names the rule that a message breaks."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Message(NamedTuple):
 
 
 def parse_message(content: bytes) -> Message:
-    """Return the message in a body; raises `MessageError`."""
+    """Return the message in a body; raises `MessageError` if the body is invalid."""
     try:
         body, _ = parse_arguments(content)
     except StrictJsonError as error:

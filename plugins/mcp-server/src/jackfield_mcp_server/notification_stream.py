@@ -1,4 +1,4 @@
-"""The stream that notifies a client with a handshake of changed tools (`GET /mcp`)."""
+"""The stream that tells a client with a handshake that the tools have changed (`GET /mcp`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Passes the questions of a running call on to its client, and the client's answers back to the call."""
+"""Passes a running call's questions to its client, and the client's answers back to the call."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ _Done = TypeVar("_Done")
 
 
 class QuestionRounds:
-    """The questions of one call, as far as one request of its client is concerned.
+    """The questions of one call during one of its client's requests.
 
     A client with a handshake is asked while its request waits. Every other client gets the questions as the
-    result, while the call goes on, and sends the answers with its next request.
+    result, while the call continues, and sends the answers with its next request.
     """
 
     def __init__(
@@ -42,11 +42,11 @@ class QuestionRounds:
 
     @property
     def missing_capabilities(self) -> Json:
-        """What the tool asked for and the client cannot do, as capabilities."""
+        """The capabilities that the tool's questions need and the client does not have."""
         return {kind: {} for kind in sorted(self._missing)}
 
     async def take_answers(self, state: RequestState, responses: Any) -> None:
-        """Give the call the answers in a request; a question without one stays open."""
+        """Pass the answers in a request to the call; a question without an answer stays open."""
         for number, question_id in enumerate(state.questions, 1):
             given = (responses or {}).get(_name(number))
             if given is not None:
@@ -54,7 +54,7 @@ class QuestionRounds:
                 await self._questions.answer(self._session.id, self._call_id, question_id, response)
 
     async def attend(self, work: Coroutine[Any, Any, _Done], *, may_be_running: bool) -> _Done | Result:
-        """Do the work of a call; return what it returns, or the questions for a client to answer."""
+        """Run a call; return its outcome, or the questions that the client has to answer."""
         if not self._kinds:
             return await self._accepting_questions(work)
         with self._questions.watching(self._session.id, self._call_id) as asked:
@@ -99,7 +99,7 @@ class QuestionRounds:
         return {"resultType": "input_required", "inputRequests": requests, "requestState": state.encode()}
 
     async def _ask(self, question_id: str, request: Json) -> None:
-        """Ask a client on the stream of its request; no answer, or a wrong one, leaves the call without."""
+        """Ask the client on its request's stream; without a valid answer, the question stays unanswered."""
         metadata = ServerMessageMetadata(related_request_id=self._ctx.request_id)
         asked: t.ElicitRequest | t.CreateMessageRequest
         expected: type[t.ElicitResult | t.CreateMessageResult]
@@ -115,7 +115,7 @@ class QuestionRounds:
             pass
         session_id = self._session.id
         await self._questions.answer(session_id, self._call_id, question_id, response)
-        # If the response does not answer the question, this ends it.
+        # If the response is not a valid answer, this closes the question.
         await self._questions.answer(session_id, self._call_id, question_id, None)
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def create_routes(options: HostSettings) -> list[BaseRoute]:
-    """Return the route of the metadata; none if the host accepts no tokens of a named issuer."""
+    """Return the metadata route; none if the host's settings name no token issuer with an HTTP URL."""
     issuer = options.jwt.issuer if options.jwt is not None else None
     if issuer is None or not issuer.startswith(("https://", "http://")):
         return []

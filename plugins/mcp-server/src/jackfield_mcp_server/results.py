@@ -1,4 +1,4 @@
-"""The result of a call as MCP expresses it: structured content, and the same as text."""
+"""Converts the outcome of a call to an MCP result: structured content, and the same data as text."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from mcp.shared.exceptions import MCPError
 from jackfield_mcp_server.tool_pages import structured_content
 
 META = "jackfield/meta"
-"""The member of `_meta` with the `meta` of the envelope."""
+"""The member of `_meta` with the envelope's `meta`."""
 
 ERROR = "jackfield/error"
-"""The member of `_meta` with the `error` of the envelope of a failure."""
+"""The member of `_meta` with the envelope's `error`, if the call failed."""
 
 INTENTS = "jackfield/intents"
-"""The member of `_meta` with the intents of the envelope."""
+"""The member of `_meta` with the envelope's intents."""
 
 Result = dict[str, Any]
 
@@ -27,7 +27,7 @@ Result = dict[str, Any]
 def to_result(answer: CallResult, tool: RegisteredTool | None, note: str | None = None) -> Result:
     """Return the result of a call; raise `MCPError` if there is no such tool.
 
-    `note` is a text for the user, after the envelope of a failure.
+    `note` is text for the user that follows the envelope of a failure.
     """
     if answer.call is not None and not answer.call.tool.known:
         failure = answer.response.failure
@@ -57,8 +57,9 @@ def to_result(answer: CallResult, tool: RegisteredTool | None, note: str | None 
 def error_result(envelope: dict[str, Any], note: str | None, *, structured: bool) -> Result:
     """Return the envelope of a failure as a result.
 
-    It is not structured content of a tool with an output schema: such content has to match the schema, and
-    some clients, among them the first version of the TypeScript SDK, reject the whole result otherwise.
+    If the tool has an output schema, the envelope is not sent as structured content: such content has to
+    match the schema, and some clients, such as the first version of the TypeScript SDK, reject the whole
+    result otherwise.
     """
     content = [{"type": "text", "text": orjson.dumps(envelope).decode()}]
     if note:
@@ -73,7 +74,7 @@ def error_result(envelope: dict[str, Any], note: str | None, *, structured: bool
 
 
 def _violation(envelope: dict[str, Any], *, writes: bool) -> dict[str, Any]:
-    """Return a failure for data that does not match the output schema, which clients must not get."""
+    """Return a failure for data that does not match the output schema and so must not be the result."""
     error = {
         "type": "INTERNAL",
         "message": "The tool ran, but its result does not match the schema that it declares.",

@@ -25,7 +25,7 @@ CARD = "/mcp/confirmations/{session}/{confirmation}"
 
 
 class McpRoutes:
-    """Serves MCP; the SDK is imported at the first request, because that takes as long as a start."""
+    """Serves MCP; imports the SDK at the first request, because this takes as long as the host's start."""
 
     def __init__(self, settings: McpSettings, services: EndpointServices) -> None:
         self.settings = settings
@@ -42,7 +42,7 @@ class McpRoutes:
     async def _create(self) -> HttpEndpoint:
         async with self._creating:
             if self._endpoint is None:
-                # In a thread, so that conversations go on meanwhile.
+                # In a thread, so that conversations continue meanwhile.
                 await asyncio.to_thread(importlib.import_module, "jackfield_mcp_server.http_endpoint")
                 from jackfield_mcp_server.client_sessions import ClientSessions
                 from jackfield_mcp_server.clients import Clients
@@ -130,4 +130,4 @@ OPENAPI: dict[str, Any] = {
         },
     }
 }
-"""The endpoints besides `/mcp`, whose messages the MCP specification describes."""
+"""The endpoints other than `/mcp`; the MCP specification describes the messages of `/mcp`."""

@@ -36,7 +36,7 @@ _log = logging.getLogger(__name__)
 NAME = "jackfield"
 
 STATE_SECONDS = 3600.0
-"""How long a client can answer a question; the confirmation itself usually expires earlier."""
+"""How long a client has to answer a question; the confirmation itself usually expires earlier."""
 
 
 class McpServer(Server[Any]):
@@ -75,10 +75,10 @@ class McpServer(Server[Any]):
             on_subscriptions_listen=self.subscriptions,
             get_tool_input_schema=self._input_schema,
         )
-        # Added here, because the SDK warns that the method is gone since 2026-07-28, which older clients use.
+        # Added here, because the SDK warns that protocol 2026-07-28 removed it; older clients still use it.
         self.add_request_handler("logging/setLevel", t.SetLevelRequestParams, log_levels.set)
         security = RequestStateSecurity(keys=[key], ttl=STATE_SECONDS, bind_principal=self._principal)
-        # Without the tracing of the SDK, because the kernel traces every call.
+        # Without the SDK's tracing, because the kernel traces every call.
         self.middleware[:] = [_answer_errors, RequestStateBoundary(security, default_audience=NAME)]
 
     def create_initialization_options(
@@ -87,7 +87,7 @@ class McpServer(Server[Any]):
         experimental_capabilities: dict[str, dict[str, Any]] | None = None,
         extensions: dict[str, dict[str, Any]] | None = None,
     ) -> InitializationOptions:
-        """Return what `initialize` answers; clients are notified if the tools change."""
+        """Return the options for `initialize`; they announce that clients are notified of changed tools."""
         changed = notification_options or NotificationOptions(tools_changed=True)
         return super().create_initialization_options(changed, experimental_capabilities, extensions)
 
@@ -103,12 +103,12 @@ class McpServer(Server[Any]):
         return await self._calls.call(ctx, params, caller_of(ctx, self._local))
 
     def _tools_changed(self) -> None:
-        # Several tools are suspended one after the other; clients hear of them once.
+        # Several tools may be suspended one after the other; clients are notified once.
         if self._announcement is None or self._announcement.done():
             self._announcement = asyncio.create_task(self._announce())
 
     async def _announce(self) -> None:
-        """Tell the subscribers that the tools have changed, until they know the current ones."""
+        """Notify the subscribers that the tools have changed, again if they change in the meantime."""
         told = None
         while told is not self._registry.tools:
             told = self._registry.tools

@@ -1,4 +1,4 @@
-"""The key of the server, which all hosts share: it seals request states and derives session secrets."""
+"""The server's key, which all hosts share: it seals request states, and is the source of session secrets."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ class McpSettings:
         EnvironmentVariable | None,
         Help(
             "The environment variable that holds the server's key, at least 32 characters; all hosts need "
-            "the same one.",
+            "the same key.",
             default="a key that the hosts create and keep in the store",
         ),
     ] = None
@@ -46,7 +46,7 @@ class McpSettings:
         Ge(0),
         Le(33_554_432),
         Unit("bytes"),
-        Help("The maximum size of all files in a result together; clients get links to further ones."),
+        Help("The maximum total size of the files in a result; clients get links to further files."),
     ] = 4_194_304
     page_size: Annotated[
         int, Ge(1), Le(500), Unit("tools"), Help("The maximum number of tools in a page of `tools/list`.")

@@ -33,14 +33,14 @@ async def serve_stdio(deployment: DeploymentSettings, identity: Identity) -> Non
         key, local = await client_sessions.key(), StdioClient(identity, os.urandom(16).hex())
         server = McpServer(sessions, client_sessions, HostMessages(sessions), key, settings, local=local)
         app = create_app(host)
-        # The lifespan has the heartbeat and the maintenance of the store.
+        # The lifespan runs the heartbeat and the maintenance of the store.
         async with app.router.lifespan_context(app):
             try:
                 async with stdio_server() as (read, write):
                     await server.run(read, write, server.create_initialization_options())
                     await sessions.drain()
             except* BrokenPipeError:
-                # The client has died; nobody reads the answers.
+                # The client has died, so nobody reads the answers.
                 await sessions.drain()
 
 

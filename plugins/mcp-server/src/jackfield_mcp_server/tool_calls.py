@@ -48,7 +48,7 @@ class _Request(NamedTuple):
     session: Session
     call: ToolCall
     state: RequestState | None
-    """What an earlier result asked the client to send back."""
+    """The state that an earlier result asked the client to send back."""
     rounds: QuestionRounds
     may_be_known: bool
     """True if the call may have been made before: it has a key, or continues an earlier request."""
@@ -110,7 +110,7 @@ class McpCalls:
         return await self._sessions.direct_calls.run(session, call, again=again, group=turn, listen=listen)
 
     async def _confirm(self, request: _Request, answer: CallResult, listen: Listener | None) -> Result:
-        """Ask the user to confirm a waiting call; return its outcome, the question, or that it waits."""
+        """Ask the user to confirm a waiting call; return its outcome, the question, or a waiting result."""
         session, elicitation = request.session, self._elicitation
         pending = await self._runtime.confirmations.for_call(session.id, answer.key)
         if pending is None:
@@ -155,7 +155,7 @@ class McpCalls:
         result = to_result(answer, tool)
         missing = request.rounds.missing_capabilities
         if missing and result["isError"] and request.caller.modern:
-            text = "The tool needs something that this client cannot do."
+            text = "The tool needs a capability that this client does not have."
             data = {"requiredCapabilities": missing, **result["_meta"]}
             raise MCPError(t.MISSING_REQUIRED_CLIENT_CAPABILITY, text, data)
         if tool is not None and not result["isError"]:
@@ -188,7 +188,7 @@ def _is_waiting(answer: CallResult) -> bool:
 
 
 def _key(meta: Any, name: str) -> str | None:
-    """Return a member of `_meta` that identifies something; raise `MCPError` if it is malformed."""
+    """Return an identifier in `_meta`, or None; raise `MCPError` if it is malformed."""
     given = meta.get(name)
     if given is not None and not (isinstance(given, str) and _KEY_PATTERN.fullmatch(given)):
         raise MCPError(t.INVALID_PARAMS, f"`_meta` {name} must be 1 to 200 visible ASCII characters.")

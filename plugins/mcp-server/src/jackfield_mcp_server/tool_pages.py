@@ -14,7 +14,7 @@ from jackfield.toolsets import Toolset
 from mcp.shared.exceptions import MCPError
 
 RESULT = "result"
-"""The member that holds data that is not an object, because structured content has to be one."""
+"""The member that holds data other than an object, because structured content has to be an object."""
 
 
 MAX_LISTS = 1000
@@ -31,7 +31,7 @@ class ToolPages:
         self._declared: dict[tuple[Mode, str], list[t.Tool]] = {}
 
     def page(self, mode: Mode, cursor: str | None, toolset: Toolset | None = None) -> t.ListToolsResult:
-        """Return the tools after a cursor; raise `MCPError` for a cursor that is not ours."""
+        """Return the tools after a cursor; raise `MCPError` if the cursor is not valid."""
         tools = self._tools(mode, toolset)
         first = 0
         if cursor is not None:
@@ -72,7 +72,7 @@ def declare(tool: RegisteredTool) -> t.Tool:
 
 
 def output_schema(returns: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    """Return the schema of structured content for a tool's `returns`; None if it has none."""
+    """Return the schema of structured content for a tool's `returns`; None if there is no `returns`."""
     if returns is None:
         return None
     if returns.get("type") == "object":
