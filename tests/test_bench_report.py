@@ -19,7 +19,8 @@ from bench.report import Duration, FilledTable, Report, RunOptions, Table
 from bench.subprocesses import ProgramError
 
 ROOT = Path(__file__).parents[1]
-PAGE = (ROOT / "docs" / "benchmarks.md").read_text("utf-8")
+PAGE = "\n".join(path.read_text("utf-8") for path in published.DOCUMENTATION)
+"""All pages of benchmarks."""
 TABLES = [table for part in BENCHMARKS.values() for table in part.tables]
 ROWS = {
     "tools": ("5", "50", "500"),

@@ -73,7 +73,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument(
         "--update-docs",
         action="store_true",
-        help="write the tables and plots of this run into docs/benchmarks.md and README.md",
+        help="write the tables and plots of this run into docs/benchmarks*.md and README.md",
     )
     options = parser.parse_args()
     if unknown := set(options.parts) - set(BENCHMARKS):

@@ -20,7 +20,8 @@ from bench.report import FilledTable, Report, RunOptions, Table, markdown_table
 
 ROOT = Path(__file__).parents[2]
 FIGURES = Path(__file__).with_name("figures.json")
-PAGES = (ROOT / "docs" / "benchmarks.md", ROOT / "README.md")
+DOCUMENTATION = tuple(sorted((ROOT / "docs").glob("benchmarks*.md")))
+PAGES = (*DOCUMENTATION, ROOT / "README.md")
 
 MARKED = re.compile(
     r"(?P<begin><!-- bench (?P<name>[\w-]+): begin -->\n).*?(?P<end><!-- bench (?P=name): end -->\n)",

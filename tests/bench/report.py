@@ -21,7 +21,7 @@ class Table(NamedTuple):
 
     name: str
     section: str
-    """Its heading in docs/benchmarks.md."""
+    """Its heading on a page of benchmarks."""
     first: str
     """The heading of the column with the row names."""
     columns: Mapping[str, str]
