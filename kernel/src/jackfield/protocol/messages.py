@@ -398,6 +398,7 @@ class ChatMessage(SessionEvent):
     answer: int | None = None
     interrupted: bool | None = None
     client_id: Annotated[str | None, doc("The client's id for the message; only for user messages.")] = None
+    form_id: Annotated[str | None, doc("The form that the user submitted; `text` has its values.")] = None
     unbacked_claims: Annotated[
         Sequence[UnbackedClaim] | None, doc("What the assistant says it did, and has not done.")
     ] = None

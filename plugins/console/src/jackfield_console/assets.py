@@ -17,7 +17,7 @@ from starlette.routing import Route
 PAGE = "index.html"
 
 _TYPES = MappingProxyType({".html": "text/html", ".css": "text/css", ".js": "text/javascript"})
-# The system's own tables may differ, and browsers refuse to run a module with another type.
+# The operating system's tables may differ, and browsers refuse to run a module with another type.
 
 
 class Asset(NamedTuple):

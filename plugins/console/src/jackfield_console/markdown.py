@@ -1,4 +1,4 @@
-"""`POST /render`: renders Markdown of a model or a tool as safe HTML."""
+"""`POST /render`: renders Markdown from a model or a tool as safe HTML."""
 
 from __future__ import annotations
 

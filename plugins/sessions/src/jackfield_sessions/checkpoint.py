@@ -268,6 +268,7 @@ class Checkpoint:
         interrupted: bool = False,
         replaces: bool = False,
         client_id: str | None = None,
+        form_id: str | None = None,
         begins_turn: bool = False,
         unbacked_claims: Sequence[UnbackedClaim] = (),
     ) -> None:
@@ -292,6 +293,8 @@ class Checkpoint:
             message["unbackedClaims"] = [to_wire(claim) for claim in unbacked_claims]
         if client_id is not None:
             message["clientId"] = client_id
+        if form_id is not None:
+            message["formId"] = form_id
         if speaker == "assistant" and self._session.flags.get("suppress_transcript"):
             await self.save()
             return

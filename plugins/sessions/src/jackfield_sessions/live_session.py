@@ -368,7 +368,7 @@ class LiveSession:
             raise FormError(form_id, "unknown_form", gone, "Dismiss the form.")
         submission = Submission(tool_id, encode(form_id, values, tool.arguments))
         forms.close(form_id, submitted=True)
-        await self._begin_user_turn(submission.text, client_id, submission)
+        await self._begin_user_turn(submission.text, client_id, form_id, submission)
         closed = FormClosed(form_id=form_id, submitted=True, values=submission.values)
         self.session.publish(*event_fields(closed))
         await submission.send(await self._loop.connection.current())
@@ -473,7 +473,11 @@ class LiveSession:
         await self._loop.send_context(text, respond=True)
 
     async def _begin_user_turn(
-        self, text: str, client_id: str | None, submission: Submission | None = None
+        self,
+        text: str,
+        client_id: str | None,
+        form_id: str | None = None,
+        submission: Submission | None = None,
     ) -> None:
         """Interrupt a pending answer, begin a turn, and save and publish the user's message."""
         loop, checkpoint = self._loop, self.checkpoint
@@ -488,7 +492,7 @@ class LiveSession:
         loop.connection.idle.clear()
         checkpoint.submission = submission
         await loop.begin_turn(text)
-        await checkpoint.add_message("user", text, client_id=client_id, begins_turn=True)
+        await checkpoint.add_message("user", text, client_id=client_id, form_id=form_id, begins_turn=True)
         loop.transition(State.PROCESSING, busy=True)
 
     def _spawn(self, work: Coroutine[Any, Any, None], *, in_order: bool = False) -> asyncio.Task[None]:

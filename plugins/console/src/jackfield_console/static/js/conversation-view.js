@@ -183,7 +183,9 @@ export class ConversationView {
     if (!entry.complete && entry.root.matches(".assistant:has(~ .tool)")) this.root.append(entry.root);
   }
 
-  #finishMessage({ speaker, text, answer, interrupted, unbackedClaims, turn }, socket) {
+  #finishMessage({ speaker, text, answer, interrupted, unbackedClaims, turn, formId }, socket) {
+    // The submitted form shows the same values; only further down is the message needed to show what happened.
+    if (formId && this.root.lastElementChild === this.#forms.get(formId)?.root) return;
     let entry = this.#findEntry(speaker, text, answer, socket);
     if (speaker === "user" && !entry) this.#hasTranscript = true;
     entry ??= this.#addMessage(speaker, socket.mode);

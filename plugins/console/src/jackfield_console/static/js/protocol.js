@@ -36,7 +36,7 @@ export const HOST_MESSAGES = {
   going_away: ["reason"],
   error: ["code", "message", "suggestion", "retryAfter", "formId", "faults"],
   tool_decisions: ["tool", "callId", "decisions"],
-  message: ["id", "at", "speaker", "text", "turn", "answer", "interrupted", "clientId", "unbackedClaims"],
+  message: ["id", "at", "speaker", "text", "turn", "answer", "interrupted", "clientId", "formId", "unbackedClaims"],
   tool_start: ["id", "at", "tool", "callId", "description", "arguments", "budgetMs"],
   tool_progress: ["id", "at", "tool", "callId", "message", "fraction", "partial", "data", "truncated"],
   tool_complete: ["id", "at", "tool", "callId", "durationMs", "data"],

@@ -57,7 +57,6 @@ export class FormCard {
   /** The form was closed, here or elsewhere; `values` are the submitted ones, if the host has them. */
   close(submitted, values) {
     this.#values = values ?? this.#values;
-    // The user's message that follows has the values too.
     if (submitted) this.#end("submitted", "You submitted this form.", facts(this.#values));
     else this.#end("dismissed", this.#askedBy ? "This form was closed without an answer." : "This form was closed. The tool was not run.");
   }
