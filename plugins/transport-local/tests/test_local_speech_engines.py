@@ -147,9 +147,9 @@ def test_a_missing_package_is_named_with_the_command(monkeypatch: pytest.MonkeyP
 def test_a_model_file_with_another_hash_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "model.ort"
     file.write_bytes(b"something else")
-    with pytest.raises(TransportError, match="is not the expected one"):
+    with pytest.raises(TransportError, match="does not have the expected SHA-256"):
         verified(file, engines.SHA256[engines.ENCODER])
-    with pytest.raises(TransportError, match="is not the expected one"):
+    with pytest.raises(TransportError, match="does not have the expected SHA-256"):
         verified(tmp_path / "absent.ort", engines.SHA256[engines.ENCODER])
 
 

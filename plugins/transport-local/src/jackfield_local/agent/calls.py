@@ -1,4 +1,4 @@
-"""Plans the call of a tool and describes its result: arguments, questions, forms and confirmation."""
+"""Plans a tool call and describes its result: arguments, questions, forms and confirmation."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ from jackfield_local.connection import AnswerPart
 _ATTEMPTS = 2
 _OPTIONS = 3  # The number of tools offered to the user if none is close enough.
 _MOST_SEARCHES, _MOST_SPOKEN_SEARCHES = 4, 2
-"""Maximum searches for one question. By default, the policies allow five and two retrievals per turn."""
+"""Maximum searches for one question, in text and in voice. The policies allow five and two by default."""
 
 _READ, _SAME, _SAME_PRONOUN = 300, 0.3, 0.2
-"""Characters of an earlier answer that are compared with a question; minimum similarity to repeat it,
-without and with a pronoun that can refer to it."""
+"""How many characters of an earlier answer are compared with a question, and the minimum similarity for
+repeating the answer: to a question without a pronoun that refers back, and to a question with one."""
 
 CHANGE = 10  # Maximum words in a message that changes the last call, such as "and tomorrow?".
 NO_TOOL = "I have no tool for that."
@@ -115,7 +115,7 @@ class CallPlanner:
     def arguments(
         self, tool: Tool, hints: Mapping[str, Any] | None, text: str, question: PendingQuestion | None
     ) -> GroundedArguments:
-        """Ground the arguments; those of an open question or of the last call complete them."""
+        """Ground the arguments, and complete them with those of the open question or of the last call."""
         state, message = self._state, self.message(text)
         if question is not None and question.tool is tool:
             asked = question.parameter
@@ -141,11 +141,11 @@ class CallPlanner:
     ) -> AnswerPart:
         """Call the tool with the arguments, or ask for what is missing or for consent.
 
-        A value that is only likely never reaches a tool that writes without the user's consent.
+        Without the user's consent, a guessed value is never passed to a tool that writes.
         """
         state, search = self._state, self._context.router.search
         if (missing := found.missing) is not None:
-            # A search finds an identifier that the user cannot know, if its description names that search.
+            # The user cannot know an identifier whose description names the search; the search can find it.
             is_found = missing.type is ValueType.IDENTIFIER and search and search.id in missing.description
             if search is None or question is not None or not is_found:
                 return self._ask(tool, found, question)
@@ -169,7 +169,7 @@ class CallPlanner:
         return self.call(tool, found.args)
 
     def call(self, tool: Tool, args: Mapping[str, Any]) -> ToolCalls:
-        """Call a tool; a question is searched in every place that the search knows."""
+        """Call a tool; if it is the search, search in every place that it knows, up to a maximum."""
         self._state.last = LastCall(tool, args)
         every: Sequence[Mapping[str, Any]] = [args]
         if is_search(tool):
@@ -179,13 +179,13 @@ class CallPlanner:
         return ToolCalls(tuple(_tool_call(tool, each) for each in every))
 
     def _ask(self, tool: Tool, found: GroundedArguments, question: PendingQuestion | None) -> TextDelta:
-        # Values kept while the user is asked must not be guesses, because the call may then be complete.
+        # Values that are kept while the user is asked must not be guesses: the reply may complete the call.
         args = found.certain if tool.writes else found.args
         parameter = next((each for each in tool.required if each.name not in args), found.missing)
         assert parameter is not None  # noqa: S101 - called only if something is missing
         if parameter.type is ValueType.RECORDS:
             return TextDelta(
-                f"I cannot fill in the {parameter.spoken} here, and this requires it: {tool.purpose}."
+                f"I cannot do this here, because I cannot fill in the {parameter.spoken}: {tool.purpose}."
             )
         said, attempts = self._state.said, 1
         if question is not None and question.tool is tool:
@@ -260,7 +260,7 @@ class CallPlanner:
         return told
 
     def recall(self, text: str) -> TextDelta | None:
-        """Repeat the answer that was given before to the closest request, if it is close enough."""
+        """Repeat the answer to the closest earlier request, if that is close enough to the question."""
         answers, embed = self._state.answers, self._context.style.embed
         if not answers or not asks_for_facts(text):
             return None

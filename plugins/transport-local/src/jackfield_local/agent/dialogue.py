@@ -48,7 +48,7 @@ _CLAIM = re.compile(r"\bI(?:['\u2019]ve| have| just|['\u2019]ll| will| am going 
 """Phrases in which the model falsely claims that it did or will do something."""
 
 _STRAY = 1
-"""Words unknown to all tools that may be in a change of a card, because the user still has to approve it."""
+"""How many words unknown to all tools may be in a change to a card, which the user has to approve anyway."""
 
 _SAID_REPLIES = (ExpectedReply.VALUE, ExpectedReply.CONSENT)
 _TEXT_ONLY = "I can do that only in a text conversation."
@@ -68,7 +68,7 @@ class AgentDialogue:
                 self.state.take_context(each.text)
 
     async def answer(self, text: str) -> AsyncIterator[AnswerPart]:
-        """Answer a message of the user."""
+        """Answer a message from the user."""
         text = text.strip()
         if not text:
             return
@@ -88,7 +88,7 @@ class AgentDialogue:
         yield await asyncio.to_thread(self._calls.take_results, results)
 
     async def submit_form(self, tool_id: str, values: Mapping[str, Any]) -> AsyncIterator[AnswerPart]:
-        """Continue with the form of a tool, as the user completed it."""
+        """Continue with a tool's form that the user has completed."""
         self.state.question = None
         tool = next((each for each in self._context.tools if each.id == tool_id), None)
         if tool is None:
@@ -104,7 +104,7 @@ class AgentDialogue:
         self.state.take_context(text)
 
     async def respond(self) -> AsyncIterator[AnswerPart]:
-        """Answer with regard to the last context."""
+        """Respond to the most recently added context."""
         news, self._news = self._news, ""
         if (outcome := outcome_in(news)) is not None:
             yield TextDelta(await asyncio.to_thread(self._calls.describe, *outcome))
@@ -112,7 +112,7 @@ class AgentDialogue:
             yield TextDelta(STOPPED if DECLINED.match(news) else news)
 
     def interrupted(self, *, heard: bool) -> None:
-        """Note that the last answer was cut short; an unheard question does not wait for a reply."""
+        """Record that the last answer was cut short; a question that was not heard expects no reply."""
         if not heard:
             self.state.question = None
 
@@ -184,7 +184,7 @@ class AgentDialogue:
         return [self._calls.offer(question.said, (*question.passed, *question.tools))] if offers else []
 
     def _completes(self, question: PendingQuestion, text: str) -> bool:
-        """Whether words give or correct values of the form that was just shown."""
+        """Return whether the user's words give or correct values in the form that was just shown."""
         form, said = LastCall(question.tool, question.args), corrected(text) or text
         if is_question(text) or rules_out(text) or len(text.split()) > CHANGE:
             return False
@@ -219,7 +219,7 @@ class AgentDialogue:
     def _carry_out(
         self, decision: Decision | None, text: str, question: PendingQuestion | None
     ) -> list[AnswerPart]:
-        """Answer as decided by the model, or else by the router, whose decisions have no hints."""
+        """Answer according to the decision of the model, or else of the router, which gives no hints."""
         router, message = self._context.router, self._calls.message(text)
         decision = self._amended(decision or router.decide(message), message, question)
         tool, hints = decision.tool, decision.args
@@ -233,7 +233,7 @@ class AgentDialogue:
             return self._calls.propose(tool, text, question)
         changes = self.state.card is not None and self.state.card.tool is tool
         if tool.writes and not (question or changes) and (better := router.better(tool, message)):
-            # If the two disagree about something that cannot be undone, the user is asked.
+            # If model and router disagree about something that cannot be undone, the user is asked.
             return self._calls.propose(better, text)
         found = self._calls.arguments(tool, hints, text, question)
         before = self.state.previous(tool)
@@ -249,7 +249,7 @@ class AgentDialogue:
     def _amended(
         self, decision: Decision, message: UserMessage, question: PendingQuestion | None
     ) -> Decision:
-        """Return the decision, or a different one if the words make it certain."""
+        """Return the decision, or a different one if the user's words clearly call for that one."""
         if (tool := self._changed(decision, message.text)) is not None:
             return decision.about(tool)
         if question is not None and decision == Decision():
@@ -264,7 +264,7 @@ class AgentDialogue:
         return decision.about(tool) if known or complete else decision
 
     def _changed(self, decision: Decision, text: str) -> Tool | None:
-        """Return the tool of the call that a few words change or continue: the open card, or the last one."""
+        """Return the tool of the call that a few words change or continue: of the open card or last call."""
         last, card = self.state.last, self.state.card
         if self.state.topic and refers_to_person(text) and asks_for_facts(text):
             return self._context.router.search

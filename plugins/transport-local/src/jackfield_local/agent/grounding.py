@@ -26,12 +26,12 @@ _PLACE = re.compile(r"\bin (?:the )?(\w+)", re.IGNORECASE)
 
 @dataclass(frozen=True)
 class GroundedArguments:
-    """The arguments that were found, the first that is missing, and what cannot be used."""
+    """The arguments that were found, the first missing parameter, and a value that cannot be used."""
 
     args: Mapping[str, Any]
     missing: ToolParameter | None = None
     unusable: str = ""  # A value that the parameter does not accept, such as a name instead of an address.
-    guessed: frozenset[str] = frozenset()  # What is only likely; a tool that writes must not get it.
+    guessed: frozenset[str] = frozenset()  # The names of guesses, which need consent if the tool writes.
 
     @property
     def certain(self) -> dict[str, Any]:
@@ -39,7 +39,7 @@ class GroundedArguments:
         return {name: value for name, value in self.args.items() if name not in self.guessed}
 
     def has_values(self, zone: str) -> bool:
-        """Return whether any argument is certain; the user's own time zone, not said, does not count."""
+        """Return whether any argument is certain; the user's own time zone is implied and does not count."""
         return any(value != zone for value in self.certain.values())
 
 
@@ -55,7 +55,7 @@ def ground(
     guesses = hints is None
     hints = {name: value for name, value in (hints or {}).items() if not _is_empty(value)}
     if is_search(tool) and (guesses or asks_for_facts(message.text)):
-        # Every filter and every rewritten word can hide the answer.
+        # Every filter and every rewritten word might exclude the answer.
         parameter = tool.required[0]
         return GroundedArguments(
             {**base, parameter.name: _query(parameter, hints.get(parameter.name), message)}
@@ -88,7 +88,7 @@ def _is_empty(value: Any) -> bool:
 
 
 def _query(parameter: ToolParameter, hint: Any, message: UserMessage) -> str:
-    """Return a question as asked; "what is her number?" with the person whom the model or the topic names."""
+    """Return the question as asked; to "what is her number?", add the person that model or topic name."""
     said = " ".join(message.text.split())
     when = read_time(said, message.now) if is_continuation(said) else None
     only_time = when is not None and not content(blanked(said, when.spans).replace(GAP, " "))
@@ -102,7 +102,7 @@ def _query(parameter: ToolParameter, hint: Any, message: UserMessage) -> str:
 
 
 def _temporal_hints(tool: Tool, message: UserMessage) -> dict[str, str]:
-    """Return the words for each parameter that takes a time: required ones, or the first of its type."""
+    """Return the words for each time parameter that is required, an end, or the first of its type."""
     timed = [each for each in tool.parameters if each.type in TEMPORAL]
     first = {each.type: each for each in reversed(timed)}
     if read_time(message.text, message.now) is None:
@@ -127,14 +127,14 @@ def _value(tool: Tool, parameter: ToolParameter, hint: Any, message: UserMessage
 def _drop_weaker(
     tool: Tool, hints: Mapping[str, Any], found: dict[str, Any], message: UserMessage, base: Mapping[str, Any]
 ) -> set[str]:
-    """Delete values that earlier ones override; return the names of those that are only likely."""
+    """Delete values that earlier ones override; return the names of the values that are guesses."""
     guessed, repeated = set(), _repeated(tool, found, message)
     for parameter in tool.parameters:
         name, value = parameter.name, found.get(parameter.name)
         if value is None or parameter.many:
             continue
         match parameter.type:
-            case ValueType.IDENTIFIER:  # The user pointed at it.
+            case ValueType.IDENTIFIER:  # The user pointed at it instead of saying it.
                 likely = name not in hints and str(value) not in message.text
             case ValueType.CHOICE:
                 likely = name not in hints and value not in named_choices(parameter, message.text)
@@ -173,7 +173,7 @@ def _repeated(tool: Tool, found: Mapping[str, Any], message: UserMessage) -> set
 def _unusable(
     tool: Tool, hints: Mapping[str, Any], found: dict[str, Any], message: UserMessage
 ) -> tuple[str, ToolParameter | None]:
-    """Return a name that the user gave for an address, identifier or place, with its parameter."""
+    """Return a name that the user gave instead of an address, identifier or zone, with its parameter."""
     strange = unexplained(tool, message, found.values())
     lacking = any(each.name not in found for each in tool.required)
     for parameter in tool.parameters:

@@ -1,4 +1,4 @@
-"""The answer to "what can you do?": requests that lead to a tool, grouped by what happens then."""
+"""The answer to "what can you do?": requests that lead to a tool, grouped by their effects."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from jackfield_local.agent.router import Router
 from jackfield_local.agent.tools import Tool
 
 _MOST, _MOST_SPOKEN = 5, 3
-"""Maximum requests of one group, and of a spoken answer; a longer list is not read."""
+"""Maximum requests in a group, and in a spoken answer; nobody reads a longer list."""
 
 NOTHING = "I do not have any tools yet."
 
@@ -44,7 +44,7 @@ def help_text(
 
 
 def _request(tool: Tool, router: Router, message: Callable[[str], UserMessage]) -> str:
-    """Return a request that this agent carries out; empty if the tool is one that it uses on its own."""
+    """Return a request that this agent carries out; empty for a tool that it only uses on its own."""
     if not tool.examples:
         return f"{tool.purpose}."
     said = message(tool.examples[0].says)

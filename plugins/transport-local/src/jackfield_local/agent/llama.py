@@ -24,8 +24,8 @@ from jackfield_local.model_file import INSTALL
 
 _log = logging.getLogger(__name__)
 
-SLOTS = 2  # Prefixes that stay in memory: that of text sessions and that of voice sessions.
-CONTEXT = 8192  # Maximum tokens of a prefix and the conversation after it together.
+SLOTS = 2  # Prefixes that stay in memory: one for text sessions and one for voice sessions.
+CONTEXT = 8192  # Maximum tokens of a prefix together with the conversation after it.
 _BATCH = 128  # Tokens per batch; between two batches a request can be cancelled and reports progress.
 _KEPT_CACHES = 4  # Prompt caches on disk, at 30 kB per token.
 _HTTP_SECONDS = 60.0
@@ -54,7 +54,7 @@ class LlamaModel:
     """A GGUF file on llama.cpp, with the prompt caches in a directory."""
 
     def __init__(self, path: Path, *, threads: int = 0, caches: Path | None = None) -> None:
-        """Use all cores but one if `threads` is 0: with all of them busy, the model becomes very slow."""
+        """If `threads` is 0, use all cores but one: if all are busy, the model becomes very slow."""
         self._path = path
         self._threads = threads or max(1, (os.cpu_count() or 2) - 1)
         self._caches = caches
@@ -66,7 +66,7 @@ class LlamaModel:
         self._server: Any = None
 
     def is_ready(self, prefix: Prefix) -> bool:
-        """Return whether requests with this prefix are answered at once, or wait for another prefix."""
+        """Return whether a request with this prefix is answered without waiting for any prefix."""
         return self.progress(prefix) == 1 and not self._processing
 
     def progress(self, prefix: Prefix) -> float:
@@ -74,7 +74,7 @@ class LlamaModel:
         return self._slots[prefix].progress if prefix in self._slots else 0.0
 
     async def load(self) -> None:
-        """Load the model; raises `TransportError` with what is missing."""
+        """Load the model; raises `TransportError` with the reason if that fails."""
         async with self._turn:
             if self._server is None:
                 _log.info("loading %s, on %d threads", self._path.name, self._threads)
@@ -132,7 +132,7 @@ class LlamaModel:
             self._processing = False
 
     def _slot(self, prefix: Prefix) -> _Slot:
-        """Return the slot of a prefix; the least recently used prefix is evicted."""
+        """Return a prefix's slot; if all slots are taken, evict the least recently used prefix."""
         if prefix not in self._slots:
             full = len(self._slots) == SLOTS
             number = self._slots.popitem(last=False)[1].number if full else len(self._slots)

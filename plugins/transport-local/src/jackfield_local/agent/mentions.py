@@ -21,7 +21,7 @@ from jackfield_local.agent.tools import ValueType
 
 _ENGLISH = Locale("en")
 _SEASONS = (datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 7, 1, tzinfo=UTC))
-"""Places whose clocks agree in both seasons have the same time."""
+"""Zones whose clocks agree on both dates count as one time."""
 
 _PLACED = re.compile(r"(?=\b(?:(in|to|from)\s+)?(?:the\s+)?(\w+(?:\s+\w+){0,3}))")
 """The words after a preposition, or before "time", which may be the name of a place."""
@@ -40,13 +40,13 @@ class Mention(NamedTuple):
 
 
 def mentions(value_type: ValueType, text: str) -> list[Mention]:
-    """Return the values of a type that a text contains, in order; none for types without a form."""
+    """Return the values of a type in a text, in order; empty for types without a recognisable form."""
     finder = _FINDERS.get(value_type)
     return sorted(finder(text), key=lambda each: each.span) if finder is not None else []
 
 
 def zone_of_place(text: str, *, source: bool = False) -> str | None:
-    """Return the zone of a place in a text; of two, the one that a time is converted from, or to."""
+    """Return the zone of a place in a text; of two, the one to convert a time to, or from if `source`."""
     found: dict[str, str] = {}
     for match in _PLACED.finditer(_plain(text)):
         # The longest name that begins here: "new york city" before "new york".
@@ -139,14 +139,14 @@ def _names(value_type: ValueType) -> tuple[re.Pattern[str], dict[str, tuple[str 
 
 
 def _currency_names() -> dict[str, tuple[str | None, ...]]:
-    """Return the codes of each currency in use by its names; None comes first if none is the usual one."""
+    """Return the codes of each currency in use by its names; None comes first if no code is the usual one."""
     found: dict[str, set[str]] = {}
     for code in _countries():
         names = {get_currency_name(code, count=count, locale="en") for count in (None, 1, 2)}
         symbols = set() if _has_letters(code) else {get_currency_symbol(code, locale="en")}
         for name in names | {each.split()[-1] for each in names} | symbols:
             found.setdefault(_plain(name), set()).add(code)
-    # The currency whose symbol has no letters is the usual one of its name.
+    # The currency whose symbol has no letters is the usual one for its name.
     ranked = {
         name: sorted(codes, key=lambda each: (_has_letters(each), each)) for name, codes in found.items()
     }

@@ -11,7 +11,7 @@ from typing import Any
 from jackfield_embeddings import Vectors
 from jackfield_language.words import WORD, content, stem, stems, words
 
-_READ = 1_000  # Maximum characters of a message that are searched for values; the rest is a text to pass on.
+_READ = 1_000  # Maximum characters of a message that are searched for values; the rest is only passed on.
 
 Embed = Callable[[Sequence[str]], Vectors]
 """Returns sentence embeddings, one row each."""
@@ -19,7 +19,7 @@ Embed = Callable[[Sequence[str]], Vectors]
 
 @dataclass(frozen=True)
 class UserMessage:
-    """The user's last message, those before it, and what tools have returned."""
+    """The user's last message, the messages before it, and the data that tools have returned."""
 
     full_text: str
     now: datetime

@@ -1,4 +1,4 @@
-"""The language model's prompt, the schema of its answer, and the decision in it."""
+"""The language model's prompt, the schema of its answer, and the decision in that answer."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _MOST_TOKENS = 160
 
 
 class Exchange(NamedTuple):
-    """What the user said, and what the model would have written in reply."""
+    """A message from the user, and the reply as the model would have written it."""
 
     said: str
     written: str
@@ -42,7 +42,7 @@ class Decision:
     """The decision about a message; `tool` is set for a call, `text` for an answer in words."""
 
     tool: Tool | None = None
-    args: Mapping[str, Any] | None = None  # The model's hints; None if the router decided, which has none.
+    args: Mapping[str, Any] | None = None  # The model's hints; None if the router decided.
     text: str = ""
     refused: bool = False  # Whether `text` names something that no tool can do.
     helps: bool = False  # Whether the user wants to know what the agent can do.
@@ -63,7 +63,7 @@ class ModelDecider:
 
     @property
     def ready(self) -> bool:
-        """True if it answers at once, without processing its prompt first."""
+        """True if the model answers at once, without processing its prompt first."""
         return self._model.is_ready(self.prefix)
 
     @property
@@ -72,7 +72,7 @@ class ModelDecider:
         return self._model.progress(self.prefix)
 
     async def decide(self, turns: Iterable[Exchange], context: str, text: str) -> Decision | None:
-        """Return the model's decision about a message; None if it wrote none."""
+        """Return the model's decision about a message; None if its answer contains none."""
         shown = [[text[:_LONGEST_MESSAGE] for text in turn] for turn in turns]
         messages = [message for turn in shown for message in as_messages(*turn)]
         messages.append(PromptMessage("user", context + text[:_LONGEST_MESSAGE]))
@@ -118,7 +118,7 @@ def written_words(text: str) -> str:
 
 
 def context_line(label: str, text: str, longest: int = _LONGEST_CONTEXT) -> str:
-    """Return a line that tells the model what the user does not say, such as the question that is open."""
+    """Return a line with context for the model that the user does not say, such as the open question."""
     return f"[{label}: {' '.join(text.split())[:longest]}]\n"
 
 
@@ -146,11 +146,11 @@ def _value(parameter: ToolParameter) -> dict[str, Any]:
 # The static part of the prompt: byte-identical for every session of a registry.
 
 BUDGET = 5_500  # Tokens of the static part, which leaves room for the conversation.
-_CHARACTERS = 3.4  # Characters per token of such a text, as a low estimate.
+_CHARACTERS = 3.4  # Characters per token of such text; a low estimate.
 _LONGEST_EXAMPLE = 220
 _LONGEST_PURPOSE = 240
 _LONGEST_SUMMARY = 110
-_INCOMPLETE = 3  # Number of tools, those that need the most, with an example of a request without values.
+_INCOMPLETE = 3  # How many tools get an example of a request without values: those that need the most values.
 _RULES = """\
 You choose the tool for the user's last message and write one JSON object.
 A call: {"tool_id": {arguments}}. Give only arguments that the user said, or that "it" or "she" refer to.
@@ -263,13 +263,13 @@ def _continued(tools: Sequence[Tool]) -> Iterator[Exchange]:
 
 
 def _first_required(tools: Iterable[Tool], *types: ValueType) -> tuple[Tool, ToolParameter] | None:
-    """Return the first required parameter of these types, of a tool that has examples."""
+    """Return the first required parameter of one of these types, in a tool that has examples."""
     found = ((tool, each) for tool in tools if tool.examples for each in tool.required if each.type in types)
     return next(found, None)
 
 
 def takes_said_values(tool: Tool) -> bool:
-    """Return whether users say all numbers that a tool needs; in some examples they are made up."""
+    """Return whether users say all numbers that a tool requires; in some tools' examples, they do not."""
     for parameter in tool.required:
         name = parameter.name
         if parameter.type in (ValueType.NUMBER, ValueType.DURATION):

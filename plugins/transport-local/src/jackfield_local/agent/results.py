@@ -19,24 +19,24 @@ from jackfield_local.agent.message import Embed
 from jackfield_local.agent.tools import CODES, Tool, ToolParameter, ValueType
 from jackfield_local.agent.values import named_choices
 
-_EVIDENCE = 12  # Number of records that are searched for the sentence that answers.
+_EVIDENCE = 12  # Number of records that are searched for the sentence that answers a question.
 _WORDS, _RANK, _KIND = 0.5, 0.5, 0.3
 """How much the question's words, the record's rank in the search, and a value of the kind asked for add
 to a sentence's score."""
 
 _GOOD, _GOOD_SPOKEN = 0.6, 0.8
-"""Minimum score of a further sentence in the answer, as a share of the first one's."""
+"""Minimum score of a further sentence in the answer, as a share of the first sentence's score."""
 
 _UNSURE, _UNRELATED = "I found nothing that clearly answers this. The closest is: ", 0.34
-"""What precedes an answer whose record has at most this share of the question's words."""
+"""The warning before an answer, and the share of the question's words up to which a record gets it."""
 
-_KNOWN = 0.8  # How much less a member of a record counts than a sentence, if it is not the best.
+_KNOWN = 0.8  # The weight of a record's member compared with a sentence, unless the member is the best.
 _MOST_SENTENCES = 60
 _SENTENCES, _SENTENCES_SPOKEN = 3, 2
 _LISTED, _LISTED_SPOKEN = 10, 3
 _LONGEST_LINE = 200
 _LONGEST_PASSAGE = 1200
-_WORDED = ("say", "text")  # The members in which tools word their result for people.
+_WORDED = ("say", "text")  # The members with the result in words, for people.
 _MACHINES = frozenset(
     ("id", "ids", "uid", "uuid", "hash", "etag", "token", "cursor", "epoch", "score", "iso", "ms")
 )
@@ -49,7 +49,7 @@ Record = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class ResponseStyle:
-    """How answers are given in a session."""
+    """The style of the answers in a session."""
 
     spoken: bool
     zone: tzinfo
@@ -96,14 +96,14 @@ def ask_for(parameter: ToolParameter, unusable: str = "") -> str:
 
 
 def records_in(data: Any) -> tuple[Record, ...]:
-    """Return the records of a result, to which the user can refer afterwards."""
+    """Return the records of a result, which the user can refer to afterwards."""
     if isinstance(data, Mapping):
         data = next((value for value in data.values() if _is_records(value)), [data] if "id" in data else [])
     return tuple(data[:_LISTED]) if _is_records(data) else ()
 
 
 def describe_values(args: Mapping[str, Any], style: ResponseStyle) -> str:
-    """Return all arguments as a person reads them, for consent."""
+    """Return all arguments in readable form, for the user's consent."""
     return ", ".join(f"{spoken_name(name)}: {_line(value, style)}" for name, value in args.items())
 
 
@@ -184,7 +184,7 @@ def _evidence(items: Sequence[Record], question: str, style: ResponseStyle) -> s
 
 
 def _hedge(question: str, record: Record, style: ResponseStyle) -> str:
-    """Return a warning if a record has hardly a word of the question: a search always finds something."""
+    """Return a warning if a record has few of the question's words: a search always finds something."""
     asked = set(content(question.partition(" (")[0]))
     known = stems(" ".join([*(str(each) for each in record.values()), *_facts(record, style)]))
     return _UNSURE if asked and len(asked & known) <= len(asked) * _UNRELATED else ""
@@ -275,13 +275,13 @@ def _line(value: Any, style: ResponseStyle) -> str:
 
 
 def _members(data: Record, style: ResponseStyle) -> list[tuple[str, str]]:
-    """Return the names and values in an object that people read."""
+    """Return an object's names and values, without those that only machines read."""
     known = ((key, _line(value, style)) for key, value in data.items() if not _MACHINES & {*name_words(key)})
     return [(spoken_name(key), text) for key, text in known if text]
 
 
 def _sentence(data: Record, style: ResponseStyle, given: Collection[str]) -> str:
-    """Return an object as a sentence, without what only repeats the arguments of the call."""
+    """Return an object as a sentence, without values that only repeat the call's arguments."""
     if title_of(data) and not style.spoken and re.fullmatch("[a-z]+", status := str(data.get("status"))):
         return f"{status.capitalize()}: {_line({**data, 'status': ''}, style)}."
     members = _members(data, style)
@@ -317,7 +317,8 @@ def searches(tool: Tool, args: Mapping[str, Any], question: str, most: int) -> l
 def merged(searched: Sequence[Mapping[str, Any]], results: Sequence[Any], question: str) -> Any:
     """Merge the data of several searches: every record once, with the score of its best search.
 
-    A search that was narrowed to what the question names is as good as the best one: its scores are raised.
+    A search that was narrowed to something that the question names counts as much as the best search: its
+    scores are raised.
     """
     best = [max(map(score_of, records_in(data)), default=0.0) for data in results]
     records: dict[str, Mapping[str, Any]] = {}

@@ -1,4 +1,4 @@
-"""Selects a tool without a model, by the similarity of a request to the guides of the tools."""
+"""Selects a tool without a model, by the similarity of a request to the tools' guides."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _SHAPELESS = frozenset((ValueType.TEXT, ValueType.RECORDS, ValueType.ZONE))
 
 
 class DialogueAct(NamedTuple):
-    """Something said to the agent itself: the reply, and examples like those in the guide of a tool."""
+    """Something said to the agent itself: the reply, and examples like those in a tool's guide."""
 
     reply: str
     examples: tuple[str, ...]
@@ -73,7 +73,7 @@ class Router:
         self.search = next((each for each in tools if is_search(each)), None)
 
     def decide(self, message: UserMessage) -> Decision:
-        """Return the tool that a request is about, or the reply; the search gets other questions."""
+        """Return the tool that a request is about, or the reply; all other questions go to the search."""
         if (act := self.act(message.text)) is not None:
             return Decision(text=act.reply, helps=act is HELP)
         scores = self._scores(message)
@@ -86,7 +86,7 @@ class Router:
         return Decision(self.search if asks_for_facts(message.text) else None)
 
     def closest(self, message: UserMessage, *, related: bool = True) -> list[Tool]:
-        """Return the tools of this session, or only those related to the request, closest first."""
+        """Return the session's tools, or only those related to the request, closest first."""
         least = _RELATED if related else -1.0
         near = sorted(zip(self._near(message.text), self._tools, strict=True), key=lambda each: -each[0])
         return [tool for score, tool in near if score >= least and tool not in self._text_only]

@@ -32,7 +32,7 @@ DsseEnvelope = Mapping[str, Any]
 
 
 class ExpectedReply(Enum):
-    """What kind of reply a question of the agent expects."""
+    """The kind of reply that a question from the agent expects."""
 
     VALUE = auto()
     CONSENT = auto()
@@ -42,10 +42,10 @@ class ExpectedReply(Enum):
 
 @dataclass(frozen=True)
 class PendingQuestion:
-    """A question of the agent that the user has not answered yet."""
+    """A question from the agent that the user has not answered yet."""
 
     expects: ExpectedReply
-    tools: tuple[Tool, ...]  # The tool to be called; for a choice, all that are offered.
+    tools: tuple[Tool, ...]  # The tool to be called; for a choice, all tools that are offered.
     text: str
     said: str  # Everything that the user said for this call so far, latest words first.
     args: Mapping[str, Any] = field(default_factory=dict)
@@ -71,7 +71,7 @@ class LastCall:
 
 
 class DialogueState:
-    """The memory of a dialogue, which is idle without a `question`."""
+    """The memory of a dialogue; without a `question`, it expects no particular reply."""
 
     def __init__(self) -> None:
         self.question: PendingQuestion | None = None
@@ -83,19 +83,19 @@ class DialogueState:
         self.records: tuple[Mapping[str, Any], ...] = ()  # The last results, to which the user can refer.
         self.seen = ""
         self.topic = ""  # The title of the record that answered the last search.
-        self.answers: deque[tuple[str, str]] = deque(maxlen=_ANSWERS)  # With their requests.
+        self.answers: deque[tuple[str, str]] = deque(maxlen=_ANSWERS)  # Each after its request.
 
     def note(self, said: str, written: str) -> None:
         """Remember an exchange in the form in which the model sees it."""
         self.exchanges.append(Exchange(said, written))
 
     def previous(self, tool: Tool) -> LastCall | None:
-        """Return the call of a tool that words can change: the last one, or the one that waits."""
+        """Return a tool's call that the user can change: the last call, or the one that waits."""
         calls = (self.last, self.card)
         return next((each for each in calls if each is not None and each.tool is tool), None)
 
     def leave_last(self) -> None:
-        """Note that the conversation has moved on from the last call."""
+        """Record that the conversation has moved on from the last call."""
         self.last = replace(self.last, recent=False) if self.last is not None else None
 
     def take_result(self, tool_id: str, envelope: DsseEnvelope) -> None:
@@ -112,14 +112,14 @@ class DialogueState:
             self.seen = (self.seen + orjson.dumps(envelope.get("data")).decode())[-_SEEN:]
 
     def take_context(self, text: str) -> None:
-        """Process what the host says about a call."""
+        """Process a message from the host about a call."""
         if (found := outcome_in(text)) is not None:
             self.take_result(*found)
         elif DECLINED.match(text):
             self.last = self.card = None
 
     def context_lines(self, question: PendingQuestion | None) -> str:
-        """Return the model's context besides the words: an open question or card, and the last results."""
+        """Return the model's context besides the message: an open question or card, and the last results."""
         lines = [context_line("You asked", question.text)] if question is not None else []
         if self.answers and self.last is not None and self.last.recent:
             lines.append(context_line("You answered", self.answers[-1][1], _LONGEST_ANSWER))
@@ -141,7 +141,7 @@ def is_waiting(envelope: DsseEnvelope) -> bool:
 
 
 def outcome_in(text: str) -> tuple[str, DsseEnvelope] | None:
-    """Return the tool and the result in a sentence of the host."""
+    """Return the tool and the result in a message from the host; None if it reports no result."""
     match = _ANSWERED.match(text)
     return None if match is None else (match.group(1), read_envelope(match.group(2).encode()))
 

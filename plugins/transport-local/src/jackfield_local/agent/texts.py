@@ -100,7 +100,7 @@ def _left_over(tool: Tool, parameter: ToolParameter, message: UserMessage) -> li
     for match in _RUN.finditer(_blanked(tool, message)):
         parts: list[list[str]] = [[]]
         for word in match.group().split():
-            # A name ends at a function word; a sentence has them inside.
+            # A name ends at a function word; a sentence contains such words.
             if brief and words(word) and not content(word):
                 parts.append([])
             else:
@@ -130,7 +130,7 @@ def _known(tool: Tool) -> set[str]:
 
 
 def is_brief(tool: Tool, name: str) -> bool:
-    """Return whether the examples have a name of one or two words for a text, rather than a sentence."""
+    """Return whether the text in the examples is a name of one or two words rather than a sentence."""
     shown = [example.args.get(name) for example in tool.examples]
     lengths = [len(each.split()) for each in shown if isinstance(each, str)]
     return bool(lengths) and max(lengths) <= 2

@@ -22,7 +22,7 @@ def ground_times(
 ) -> dict[str, Any]:
     """Return the dates and times that the words give, for all such parameters of a tool.
 
-    `base` holds the arguments that the words change; what they do not mention is taken from there.
+    `base` holds the arguments that the words change; anything that the words do not mention stays as it is.
     """
     parameters = [each for each in tool.parameters if each.type in TEMPORAL and not each.many]
     if not parameters:
@@ -74,7 +74,7 @@ class _Times:
         return found
 
     def meant(self, parameter: ToolParameter, *, several: bool) -> TimeExpression | None:
-        """Return the time: from the model's choice of words if there are several, else from all words."""
+        """Return a parameter's time from the words that the model chose; unless `several`, from all words."""
         phrase, whole = self.raw.get(parameter.name), self.whole
         chosen = None
         if isinstance(phrase, str) and set(words(phrase)) <= set(words(self.said)):
@@ -85,7 +85,7 @@ class _Times:
         return replace(whole, days=days, clock=clock, instant=whole.instant or chosen.instant)
 
     def value(self, parameter: ToolParameter, when: TimeExpression) -> str | None:
-        """Return a date or time in the form of its parameter; None if the words are not exact enough."""
+        """Return a date or time in the format of its parameter; None if the words are not exact enough."""
         begin = when.starts(self.now.date(), self.zone)
         match parameter.type:
             case ValueType.DATE:
@@ -102,7 +102,7 @@ class _Times:
         return self.ahead(when).isoformat() if when.exact or _takes_days(self.tool, self.now) else None
 
     def span(self, begin: ToolParameter, end: ToolParameter) -> dict[str, str]:
-        """Return a start and an end: both said, or from a length, or the usual length in the examples."""
+        """Return a start and an end; the end is said, or follows from a length in the words or examples."""
         first, last = _read(self.base.get(begin.name)), _read(self.base.get(end.name))
         usual = last - first if first and last and (first.tzinfo is None) == (last.tzinfo is None) else None
         length = found.length if (found := duration(self.said)) is not None else None
@@ -121,7 +121,7 @@ class _Times:
             return _both(begin, end, moment, moment + length)
         until = starts.ends(moment.date() if starts.days is None else self.now.date(), self.zone)
         if ends is not None and ends != starts and ends.instant is None:
-            # An hour is itself the end; a day or a part of it ends when it is over.
+            # A clock time is itself the end; a day or part of a day ends when it is over.
             ends = replace(ends, days=ends.days or starts.days)
             until = (ends.starts if ends.exact else ends.ends)(moment.date(), self.zone)
         if until is None and (usual := usual or _usual_length(self.tool, begin, end, self.now)) is not None:
@@ -161,7 +161,7 @@ def _shape(parameter: ToolParameter, moment: datetime) -> str:
 def _shifted(
     parameters: Sequence[ToolParameter], base: Mapping[str, Any], moved: timedelta
 ) -> dict[str, str]:
-    """Return all times moved together; a clock time alone moves within its day."""
+    """Return all times shifted by the same amount; clock times without a date only by less than a day."""
     found = {}
     for parameter in parameters:
         value = base.get(parameter.name)

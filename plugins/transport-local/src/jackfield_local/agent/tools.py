@@ -21,7 +21,7 @@ _LONGEST_GUIDE = 100_000
 
 
 class ValueType(Enum):
-    """The type of a value; each is found in the user's words in its own way."""
+    """The type of a value, which determines how the value is found in the user's words."""
 
     DATE_TIME = "date and time"
     DATE = "date"
@@ -102,7 +102,7 @@ class ToolParameter:
 
 
 class ExampleRequest(NamedTuple):
-    """What a user says, and the arguments that follow from it."""
+    """A user's request, and the arguments that follow from it."""
 
     says: str
     args: Mapping[str, Any]
@@ -134,7 +134,7 @@ class Tool:
 
     @property
     def written(self) -> tuple[ToolParameter, ...]:
-        """The parameters that a model writes; records are passed on without it."""
+        """The parameters that a model writes: all but records, which are passed on without the model."""
         return tuple(each for each in self.parameters if each.type is not ValueType.RECORDS)
 
     @cached_property
@@ -145,12 +145,12 @@ class Tool:
         return frozenset(stem for text in texts for stem in content(text))
 
     def parameter(self, name: str) -> ToolParameter | None:
-        """Return the parameter of this name."""
+        """Return the parameter with this name."""
         return next((each for each in self.parameters if each.name == name), None)
 
 
 def first_sentence(text: str) -> str:
-    """Return the first sentence of a description, without its full stop; "e.g." does not end one."""
+    """Return the first sentence of a description, without its full stop; "e.g." does not end a sentence."""
     return re.split(r"(?<![ (][a-z]\.[a-z]\.)(?<=[.!?])\s", text.strip(), maxsplit=1)[0].rstrip(".")
 
 
@@ -197,7 +197,7 @@ def read_guide(text: str) -> tuple[str, tuple[ExampleRequest, ...]]:
 
 
 def flatten(args: Mapping[str, Any], parameters: Sequence[ToolParameter], path: str = "") -> dict[str, Any]:
-    """Return arguments with the members of objects by path; an object without known members is kept whole."""
+    """Return flattened arguments, keyed by path; an object without known members is kept whole."""
     found: dict[str, Any] = {}
     for name, value in args.items():
         inner = f"{path}{name}."

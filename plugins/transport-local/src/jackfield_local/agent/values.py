@@ -1,7 +1,7 @@
 """Assigns the values in the user's words to parameters, by their types.
 
-A hint is what the model wrote for a parameter. It selects among the values in the user's words, and is
-never passed on by itself; without a model, the examples of the guide select.
+A hint is the value that the model wrote for a parameter. It selects among the values in the user's words, and
+is never passed on by itself; without a model, the guide's examples select.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def assign_values(
     found: dict[str, Any] = {}
     for types in _SHARED:
         alike = [each for each in tool.parameters if each.type in types and not each.many]
-        # A value fills in what is missing; if nothing is, it replaces the previous one.
+        # A value fills in what is missing; if nothing is missing, it replaces the previous value.
         if any(each.required and each.name not in base for each in alike):
             alike = [each for each in alike if each.name not in base or each.name in hints]
         found |= _assigned(tool, alike, hints, message) if alike else {}
@@ -49,7 +49,7 @@ def assign_values(
 def _assigned(
     tool: Tool, parameters: Sequence[ToolParameter], hints: Mapping[str, Any], message: UserMessage
 ) -> dict[str, Any]:
-    """Assign values of one type: those hinted, next to a name or a word of the examples, or the only one."""
+    """Assign values of one type: by a hint, by a name or example word next to them, or as the only one."""
     text = blanked(message.text, time_spans(tool, message))
     left = mentions(parameters[0].type, text)
     earlier = [mention for said in message.earlier for mention in mentions(parameters[0].type, said)]
@@ -82,7 +82,7 @@ def _assigned(
 
 
 def _reading(mention: Mention, hint: Any) -> Any:
-    """Return the reading of a value that the model wrote, in any case."""
+    """Return the reading of a value that equals the model's hint, ignoring case; None if none does."""
     written = str(hint).lower()
     return next((each for each in mention.readings if each == hint or str(each).lower() == written), None)
 
@@ -123,7 +123,7 @@ def leads(tool: Tool, parameter: ToolParameter) -> set[str]:
 
 
 def word_before(text: str, start: int) -> str:
-    """Return the word before a place in a text, or a mark for any number; empty if there is none."""
+    """Return the word before a place in a text, or "#" for any number; empty if there is none."""
     if any(each.span.start < start <= each.span.end + 1 for each in amounts(text)):
         return "#"
     return next(reversed(words(text[:start])), "")
@@ -155,7 +155,7 @@ def find_all(parameter: ToolParameter, message: UserMessage) -> list[Any]:
 
 
 def named_choices(parameter: ToolParameter, text: str) -> list[Any]:
-    """Return the choices whose words are all in a text; one without letters or digits never is."""
+    """Return the choices whose words are all in a text, but none without letters or digits."""
     said = stems(text)
     named = [(each, stems(str(each).replace("_", " "))) for each in parameter.choices]
     return [each for each, name in named if name and name <= said]
@@ -209,7 +209,7 @@ def _telling(tool: Tool, text: str) -> Iterator[str]:
 
 
 def _switch(tool: Tool, parameter: ToolParameter, hint: Any, message: UserMessage) -> bool | None:
-    """True if the words contain its whole name, or a word of its description and the model agrees."""
+    """Return True if the whole name was said, or if the model agrees and a word about it was said."""
     named = set(content(f"{parameter.spoken} {parameter.summary}")) - set(content(tool.description))
     said = stems(message.text)
     return True if stems(parameter.spoken) <= said or (hint and named & said) else None
@@ -253,7 +253,7 @@ def _identifier(_: Tool, parameter: ToolParameter, hint: Any, message: UserMessa
 
 
 def _joined_words(text: str) -> Iterator[str]:
-    """Yield the words of a text, then each two that follow each other as one word, then three, then four."""
+    """Yield the words of a text, then two, three and four consecutive words joined into one."""
     heard = re.findall(r"[\w./:#-]*\w", text)
     for length in range(1, _MOST_WORDS + 1):
         for start in range(len(heard) - length + 1):
@@ -282,7 +282,7 @@ def _fits(parameter: ToolParameter, value: str) -> bool:
 
 
 def _zone(tool: Tool, parameter: ToolParameter, hint: Any, message: UserMessage) -> str | None:
-    """Return the zone of a named place, or the one that the model knows for it; else the user's own."""
+    """Return the zone of a named place, or the zone that the model knows for it, else the user's own."""
     if (named := zone_of_place(message.text, source=parameter.starts)) is not None:
         return named
     text = str(hint or "")

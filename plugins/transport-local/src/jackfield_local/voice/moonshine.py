@@ -11,7 +11,7 @@ import onnxruntime  # type: ignore[import-untyped]
 from jackfield_local.voice.engines import FRAME, HEARING_RATE, Samples
 
 BEGIN, END = 1, 2  # The tokens that begin and end a text.
-HEADS, WIDTH = 8, 36  # The shape of the decoder's cache, by layer.
+HEADS, WIDTH = 8, 36  # The shape of the decoder's cache, per layer.
 TOKENS_A_SECOND = 6.5  # Faster than any speaker; a decoder that exceeds it is repeating itself.
 LONGEST = 24 * HEARING_RATE  # Longer speech is cut; the networks were made for up to half a minute.
 SHORTEST = HEARING_RATE // 2  # Shorter speech is padded with silence.
@@ -32,7 +32,7 @@ class MoonshineRecogniser:
     def transcribe(self, samples: Samples) -> str:
         """Return the words in a segment of speech; long speech is cut where it is quietest."""
         texts = [self._decoded(each) for each in stretches(samples)]
-        # Speech that was cut off ends like a clause.
+        # The text of speech that was cut off may end with the punctuation of a clause.
         return " ".join(text for text in texts if text).rstrip(",;: ")
 
     def _decoded(self, samples: Samples) -> str:

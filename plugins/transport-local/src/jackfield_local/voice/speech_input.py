@@ -33,12 +33,12 @@ TAIL = bytes(2 * SPEAKING_RATE * 2 * FRAME_MS // 1000)  # Two frames of silence.
 
 SURE = 0.5  # Speech begins with frames of at least this probability,
 STILL = 0.35  # and continues with these.
-ONSET = 3  # Likely frames, out of one more, that begin speech: a click or a breath has fewer.
+ONSET = 3  # Speech begins with so many likely frames among one more; a click or a breath has fewer.
 LEAST = 5  # Fewer likely frames than this are not speech.
 BEFORE = 10  # Frames kept from before the start, because first consonants are often missed.
 AFTER = 5  # Frames of silence that count as a pause, and are kept at the end of speech.
 LONGEST_MS = 60_000  # The longest turn; limits memory use.
-SOONEST = 7  # Minimum frames of silence that end a complete turn; else two fifths of the usual.
+SOONEST = 7  # A complete turn ends after two fifths of the usual silence, and at least this many frames.
 SILENCES_MS = (200, 5000)  # Limits of the silence that ends a turn, regardless of the settings.
 
 
@@ -80,7 +80,7 @@ class TurnDetector:
         return TurnEvent.PAUSED if self._silent == AFTER and self._likely >= LEAST else None
 
     def mark_complete(self) -> None:
-        """Note that the words before this pause are complete: less silence then ends the turn."""
+        """Record that the words before this pause are complete: less silence then ends the turn."""
         self._complete = self._silent > 0
 
     def end(self) -> TurnEvent:
@@ -95,7 +95,7 @@ class TurnDetector:
         return len(self._frames) - max(0, self._silent - AFTER) if self._likely >= LEAST else 0
 
     def speech(self) -> Samples:
-        """Return the speech of the turn so far, or of the one that ended last."""
+        """Return the speech of the turn so far, or of the turn that ended last."""
         return np.concatenate(self._frames[: self.length])
 
     def _listen(self, frame: Samples, likelihood: float) -> TurnEvent | None:
@@ -193,7 +193,7 @@ class SpeechInput:
             async with asyncio.timeout(GONE_SECONDS if self._turns.speaking else None):
                 chunk = await self._audio.get()
         except TimeoutError:
-            # The silence moves what the resampler and the last frame hold back into the turn.
+            # The silence pushes the samples that the resampler and the last frame hold back into the turn.
             await self._hear(TAIL)
             if self._turns.speaking:
                 await self._act(self._turns.end())

@@ -22,8 +22,8 @@ CHUNK = 40 * BYTES_PER_MS
 FILLER = "One moment."
 
 FILLER_SECONDS = 1.2
-"""How long an answer may take before the filler. With the silence that ended the user's turn, that is almost
-two seconds, after which people ask whether the agent is still there."""
+"""How long an answer may take before the filler is spoken. Together with the silence that ended the user's
+turn, that is almost two seconds; after that, people ask whether the agent is still there."""
 
 HEARD_MS = 300  # Less audio than this does not contain a whole word.
 
@@ -75,7 +75,7 @@ class SpeechOutput:
         return calls
 
     def withdraw(self) -> int:
-        """Withdraw speech that has not been read yet; return how many bytes of an answer were withdrawn."""
+        """Withdraw speech that is still in the queue; return how many bytes of an answer were withdrawn."""
         audio = self._events.remove(lambda event: isinstance(event, Audio))
         if audio:
             self._events.remove(_belongs_to_speech)
@@ -93,7 +93,7 @@ class SpeechOutput:
         return (played_ms + 1) * BYTES_PER_MS > self._size
 
     def start_filler(self, text: str = FILLER, *, after: float = 0.0) -> None:
-        """Speak a filler after this many seconds, once for each wait of the user."""
+        """Speak a filler after this many seconds, once each time the user waits."""
         if self.awaited and (self._filler is None or self._filler.done()):
             self._filler = asyncio.create_task(self._say_filler(text, after))
 
