@@ -47,7 +47,7 @@ _END = b"}\n"
 _UNKNOWN = (None, b"")
 
 Line = tuple[bytes, bytes]
-"""The part that a line shares with similar calls, and the part of this call.
+"""The part of a line that similar calls share, and this call's own part.
 
 Two parts, because the first one already exists and a joined line would take three times the memory.
 """
@@ -66,13 +66,13 @@ class AuditEncoder:
 
     def __init__(self, *, arguments: bool, host: str) -> None:
         self.host = host
-        """The name of the host, in every line."""
+        """The host's name, which every line contains."""
         self._arguments = arguments
         self._shared: dict[tuple[str, str, str, bool], tuple[tuple[str, ...] | None, bytes]] = {}
-        """What the lines of ordinary calls share, with the policies of these calls.
+        """The part that ordinary calls' lines share, and these calls' policies.
 
-        The key has only plain values, which the garbage collector does not track. The names of the policies
-        are compared by identity, because it takes long to hash them.
+        The key contains only plain values, which the garbage collector does not track. The policies' names
+        are compared by identity, because hashing them takes long.
         """
         self._redactors: dict[tuple[str, str], Redactor] = {}
         self._second = float("inf")
@@ -80,12 +80,12 @@ class AuditEncoder:
         self._date = ""
 
     def encode(self, call: Call, response: ToolResponse) -> Line | DeferredLine:
-        """Return the line of a finished call, as far as it can be encoded on the call path."""
+        """Return the line for a finished call, as far as it can be encoded on the call path."""
         began, call_id, key = call.started_at, call.call_id, call.key
         past = began - self._second
         if not 0.0 <= past < 1.0:
             past = self._begin_second(began)
-        # As in `identifier`, without two more function calls on the path.
+        # Does the same as `identifier`, but saves two function calls on the call path.
         if call_id and not (len(call_id) <= MAX_ID and call_id.isascii()):
             call_id = text(call_id)
         if not (len(key) <= MAX_ID and key.isascii()):
@@ -115,7 +115,7 @@ class AuditEncoder:
         return (shared, own)
 
     def encode_shadow(self, result: ShadowResult) -> bytes:
-        """Return the line of a comparison; it has no data of the answers."""
+        """Return the line for a comparison; it contains no data from the answers."""
         call, assignment = result.call, result.assignment
         record = {
             "event": "shadow",
@@ -136,7 +136,7 @@ class AuditEncoder:
         return orjson.dumps(record, option=_OPTIONS)
 
     def complete(self, marked: DeferredLine) -> bytes:
-        """Return the line of a call with optional members; runs off the call path."""
+        """Return the line for a call with optional members; runs off the call path."""
         (shared, own), call, response = marked
         if not shared:
             shared = _shared(call, None if response.failure is None else response.failure.type, self.host)
@@ -163,7 +163,7 @@ class AuditEncoder:
         # A call that ended early or failed may not have validated its arguments.
         secrets = redactor.secrets(call.args, validated=call.handler_seconds > 0)
         more: dict[str, Any] = {}
-        # Those of a call that an operator settled are not known here.
+        # The arguments of a call that an operator settled are not known here.
         if self._arguments and (call.args or call.tool.known):
             more["arguments"] = redactor.arguments(call.args, secrets)
         if call.meta or response.meta:
@@ -173,8 +173,8 @@ class AuditEncoder:
         return more
 
     def _redactor(self, tool: RegisteredTool) -> Redactor:
-        # A reloaded registry may have another tool under the same id, with other sensitive properties.
-        # So may a variant.
+        # A reloaded registry may have a different tool under the same id, with other sensitive properties,
+        # and a variant may have other sensitive properties too.
         key = (tool.frozen.name, tool.registry_version)
         return self._redactors.get(key) or _remember(self._redactors, key, Redactor(tool.manifest.parameters))
 
@@ -183,7 +183,7 @@ _Value = TypeVar("_Value")
 
 
 def _remember(known: dict[Any, _Value], key: Any, value: _Value) -> _Value:
-    # There are ever new sessions, and a model can invent any number of ids.
+    # New sessions keep arriving, and a model can invent any number of ids.
     if len(known) >= MAX_CACHED:
         known.clear()
     known[key] = value
@@ -197,7 +197,7 @@ def _shared(call: Call, error: ErrorType | None, host: str) -> bytes:
         "event": "call",
         "host": host,
         "tool": text(tool.id),
-        # Null says that it is not known, as for a tool that does not exist.
+        # Null means that the version is not known, as for a tool that does not exist.
         "toolVersion": tool.manifest.version or None,
         "registryVersion": tool.registry_version,
         "category": tool.category,
@@ -220,7 +220,7 @@ def _shared(call: Call, error: ErrorType | None, host: str) -> bytes:
 
 
 def _pinned(toolset: Toolset | None) -> dict[str, Any]:
-    """Return the members of a session that is pinned to a toolset or to arms of experiments."""
+    """Return the members for a session that is pinned to a toolset or to arms of experiments."""
     if toolset is None:
         return {}
     pinned: dict[str, Any] = {"toolset": name(toolset.name)} if toolset.name else {}
@@ -261,9 +261,9 @@ def dropped_line(lines: int, host: str) -> bytes:
 
 
 PENDING_BYTES = 16 * 1024 * 1024
-"""The maximum size of lines that wait to be written."""
+"""The maximum size of the lines that are waiting to be written."""
 
-# Write at this size: less would be many small writes, each under a lock; more would be memory that a
+# Write at this size: smaller writes would each have to take the lock, and larger ones would use memory that a
 # busy host has not used before.
 _WRITE_BYTES = 256 * 1024
 
@@ -277,7 +277,7 @@ class Audit(BackgroundObserver[Line | DeferredLine]):
 
     def __init__(self, settings: AuditSettings | None = None) -> None:
         self._settings = settings = settings or AuditSettings()
-        # A command line has no host; its lines get the name of the machine.
+        # Commands run without a host; their lines get the machine's name.
         machine = socket.gethostname()
         self._file = self._audit_file(machine)
         if not settings.file_per_host:
@@ -296,7 +296,7 @@ class Audit(BackgroundObserver[Line | DeferredLine]):
         super().__init__("audit")
 
     def started(self, runtime: Runtime) -> None:
-        """Learn the name of the host, before the first call."""
+        """Learn the host's name, before the first call."""
         self._encoder.host = runtime.hosts.name
         if self._settings.file_per_host:
             self._file = self._audit_file(runtime.hosts.name)
@@ -333,7 +333,7 @@ class Audit(BackgroundObserver[Line | DeferredLine]):
         self._enqueue(claim_line(session, claim, self._encoder.host))
 
     def shadow_finished(self, result: ShadowResult) -> None:
-        """Log how the answer of a shadow compares with that of its call."""
+        """Log how a shadow's answer compares with its call's answer."""
         self._enqueue(self._encoder.encode_shadow(result))
 
     def _enqueue(self, line: bytes) -> None:
@@ -396,19 +396,19 @@ class Audit(BackgroundObserver[Line | DeferredLine]):
         self._log_state(fault, missing)
 
     def reset_after_fork(self) -> None:
-        """Discard the lines that the parent process holds; a forked child writes to the same file."""
+        """Discard the parent process's lines in a forked child, which writes to the same file."""
         self._file.close()
         self._pending.clear()
         self._pending_bytes = self._lost = self._reported = 0
 
     def _log_state(self, fault: OSError | None, missing: int) -> None:
-        """Log that lines cannot be written, are missing, or are written again; at most once per interval."""
+        """Log failing writes, missing lines, and the end of a failure; at most once per interval."""
         due = time.monotonic() >= self._next_log
         if fault is None and (self._failing or (missing and due)):
-            _log.warning("audit: %s is written again; %d earlier lines are missing", self._file.path, missing)
+            _log.warning("audit: %s is writable again; %d earlier lines are lost", self._file.path, missing)
         elif fault is not None and (not self._failing or due):
             _log.error(
-                "audit: %s cannot be written (%s); %d lines wait, %d were dropped",
+                "audit: %s cannot be written (%s); %d lines are waiting, %d were dropped",
                 self._file.path, fault.strerror or fault, sum(map(_count, self._pending)), missing,
             )  # fmt: skip
         else:

@@ -92,7 +92,7 @@ class AuditFile:
             return False
 
     def _fitting(self, lines: bytes, start: int, file: os.stat_result) -> int:
-        """Return where the lines end that fit into the file; 0 if it must be rotated first."""
+        """Return the end of the lines that fit into the file; 0 if the file must be rotated first."""
         room = self._max_bytes - file.st_size
         if not self._max_bytes or not stat.S_ISREG(file.st_mode) or len(lines) - start <= room:
             return len(lines)
@@ -120,15 +120,15 @@ class AuditFile:
 
 
 def _lock(fd: int) -> None:
-    # With a limit: the holder may have been suspended, and lines can wait in memory.
+    # The wait is limited, because the holder may have been suspended, and lines can wait in memory.
     if not acquire_lock(fd, _LOCK_SECONDS):
         raise BlockingIOError(errno.EAGAIN, "another process holds the lock")
 
 
 def _write(fd: int, file: os.stat_result, lines: bytes, start: int, end: int) -> int:
-    """Write lines; return where the last complete one ends, or raise the error if there is none."""
+    """Write lines; return the end of the last complete one, or raise the error if there is none."""
     regular = stat.S_ISREG(file.st_mode)
-    # A process that was killed during a write leaves half a line, which must not corrupt the next one.
+    # A process that was killed during a write leaves an incomplete line, which must not corrupt the next one.
     mended = regular and file.st_size and os.pread(fd, 1, file.st_size - 1) != b"\n"
     data = memoryview((b"\n" if mended else b"") + lines[start:end])
     written = 0
@@ -182,7 +182,7 @@ def read_tail(path: Path, backups: int, limit: int, fits: Callable[[AuditRecord]
 
 
 def _read(line: bytes) -> AuditRecord | None:
-    """Parse a line; return None for half a line of a killed process."""
+    """Parse a line; return None for a killed process's incomplete line."""
     try:
         record = orjson.loads(line)
     except orjson.JSONDecodeError:

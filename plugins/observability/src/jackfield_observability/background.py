@@ -25,7 +25,7 @@ QUEUE_LIMIT = 10_000
 INTERVAL_SECONDS = 0.2
 
 SHUTDOWN_SECONDS = 2.0
-"""How long a process waits at its end for a thread that is blocked by a disk or an exporter."""
+"""Seconds that a process waits at exit for a thread that is blocked by a disk or an exporter."""
 
 # The interpreter switches threads every 5 ms unless one yields; the event loop would wait that long.
 _ITEMS_BETWEEN_YIELDS = 128

@@ -153,7 +153,7 @@ class Metrics:
     def __init__(self, settings: MetricsSettings | None = None) -> None:
         self.settings = settings or MetricsSettings()
         self.host = ""
-        """The name of the host; empty outside of one."""
+        """The host's name; empty outside of a host."""
         self.tools: dict[str, ToolMetrics] = {}
         """The metrics of each implementation of a tool, separately for each experiment."""
         self.shadows: Counter[tuple[str, str, str, str]] = Counter()
@@ -162,7 +162,7 @@ class Metrics:
         self.decisions: Counter[tuple[str, str]] = Counter()
         self.confirmed = 0
         self.unbacked_claims: Counter[tuple[str, str]] = Counter()
-        """How often the assistant said what it had not done, by tool and state of the call."""
+        """How often the assistant claimed something that it had not done, by tool and call state."""
         self.sessions: Counter[str] = Counter()
         self.turns: Counter[str] = Counter()
         self.prompt_tokens = Series()
@@ -175,7 +175,7 @@ class Metrics:
         self._registry: CollectorRegistry | None = None
 
     def started(self, runtime: Runtime) -> None:
-        """Learn the name of the host and its experiments."""
+        """Learn the host's name and its experiments."""
         self.host = runtime.hosts.name
         self.experiments = runtime.experiments
 

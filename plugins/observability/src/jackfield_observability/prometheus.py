@@ -120,7 +120,7 @@ METRICS = (
         _by_tool(lambda tool: tool.broken_returns),
     ),
     MetricSpec(
-        "jackfield_response_size_warnings", "counter", "Warnings that P95 of a response is too large.",
+        "jackfield_response_size_warnings", "counter", "Warnings that a tool's P95 response is too large.",
         _by_tool(lambda tool: tool.warnings),
     ),
     MetricSpec("jackfield_policy_decisions", "counter", "Policy decisions other than pass.", _decisions),

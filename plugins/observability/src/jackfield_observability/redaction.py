@@ -235,7 +235,7 @@ class Redactor:
         return as_it_is or self.shown(arguments, secrets)
 
     def shown(self, value: Any, secrets: Secrets, depth: int = MAX_DEPTH) -> Any:
-        """Return a value of a model, a handler or a policy without secrets."""
+        """Return a value from a model, a handler or a policy without secrets."""
         if isinstance(value, str):
             return REDACTED if secrets and any(secret in value for secret in secrets) else text(value)
         if value is None or isinstance(value, _NUMBERS):

@@ -9,7 +9,7 @@ from typing import Annotated
 from jackfield.settings import Ge, Help
 
 HOST = "{host}"
-"""Stands for the name of the host in the path of the audit log."""
+"""The placeholder for the host's name in the audit log's path."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -134,7 +134,7 @@ class Traces(BackgroundObserver[FinishedCall]):
         self._begun.clear()
 
     def _begin(self, call: Call, context: Context) -> Span:
-        """Return the span of a call; a parent's span starts with the first of its calls to end."""
+        """Return a call's span; a parent's span is created when the first of its calls has ended."""
         span = self._begun.get(call)
         if span is None:
             if call.parent is not None:

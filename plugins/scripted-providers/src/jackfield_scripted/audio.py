@@ -14,17 +14,17 @@ _LOUDNESS = 9_000
 
 
 def tone(ms: int, *, rate: int = RATE, start_ms: int = 0) -> bytes:
-    """Return that many milliseconds of a tone, from `start_ms` on."""
+    """Return `ms` milliseconds of a tone, starting at `start_ms`."""
     return b"".join(_millisecond(rate, number) for number in range(start_ms, start_ms + ms))
 
 
 def silence(ms: int, *, rate: int = RATE) -> bytes:
-    """Return that many milliseconds of silence."""
+    """Return `ms` milliseconds of silence."""
     return bytes(2 * ms * rate // 1000)
 
 
 def milliseconds(pcm_bytes: int, *, rate: int = RATE) -> int:
-    """Return how long that many bytes of audio play, rounded down to whole milliseconds."""
+    """Return the playing time of `pcm_bytes` bytes of audio, rounded down to whole milliseconds."""
     return pcm_bytes * 1000 // (2 * rate)
 
 

@@ -1,7 +1,7 @@
 """An in-process transport that asks for tool arguments with forms, for tests of clients and hosts.
 
 It needs no model. The text `form TOOL {"known": "value"}` makes it ask for the other arguments: with a form
-if the client shows forms, else in words. A completed form becomes a call to its tool, and the response
+if the client shows forms, otherwise in words. A completed form becomes a call to its tool, and the response
 reports the outcome. The transport echoes any other text.
 
 A test plugin offers it with `from jackfield_scripted.form_transport import *`.
@@ -51,7 +51,7 @@ class _Connection:
     def __init__(self, config: ConnectionConfig) -> None:
         self.config = config
         self.received: list[tuple[str, Any]] = []
-        """What the user sent, each entry with its kind: `text` or `form`."""
+        """The user's inputs, each with its kind: `text` or `form`."""
         self._events: asyncio.Queue[Event] = asyncio.Queue()
 
     async def events(self) -> AsyncIterator[Event]:

@@ -111,7 +111,7 @@ Pending = TypeVar("Pending", bound=PendingRequest)
 
 
 class RequestModel(ScriptedModel, Generic[Pending]):
-    """The part of a scripted model that is the same for every protocol of plain requests."""
+    """The part of a scripted model that all protocols of plain requests share."""
 
     def __init__(self) -> None:
         self.requests: list[Pending] = []
@@ -149,7 +149,7 @@ class RequestModel(ScriptedModel, Generic[Pending]):
         """Send an empty response to a request."""
 
     async def _open_request(self) -> Pending:
-        """Return the request that the script is responding to, else wait for the next one."""
+        """Return the request that the script is responding to, or wait for the next one."""
         return self._current or await self._next_request()
 
     async def _next_request(self) -> Pending:

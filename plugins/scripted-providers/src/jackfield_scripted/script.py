@@ -77,7 +77,7 @@ class ScriptedModel(ABC):
 
     @abstractmethod
     async def hears_speech(self, transcript: str, *, after_ms: int = 200) -> UserInput:
-        """Wait for that much audio, treat it as one utterance and transcribe it as given (voice)."""
+        """Wait for `after_ms` of audio, treat it as one utterance and transcribe it as given (voice)."""
 
     @abstractmethod
     async def says(self, text: str, *, pieces: int = 3) -> None:
@@ -85,7 +85,7 @@ class ScriptedModel(ABC):
 
     @abstractmethod
     async def speaks(self, text: str, *, ms: int) -> None:
-        """Start a response with that much audio, sent faster than it plays, and leave it open (voice)."""
+        """Start a response with `ms` of audio, sent faster than it plays, and leave it open (voice)."""
 
     @abstractmethod
     async def ends_speaking(self) -> None:
@@ -103,7 +103,7 @@ class ScriptedModel(ABC):
     async def calls(self, *calls: ScriptedCall, incomplete: bool = False) -> dict[str, Any]:
         """Call tools in one message; wait for all results and return the envelopes by call id.
 
-        With `incomplete` the message is cut short, so none of its calls may run, and nothing is awaited.
+        With `incomplete`, the message is cut short: none of its calls may run, and no results are awaited.
         """
 
     @abstractmethod
@@ -120,7 +120,7 @@ class ScriptedModel(ABC):
 
     @abstractmethod
     async def fails(self, code: str, message: str = "") -> None:
-        """Report an error of the provider, such as `session_expired` or `server_error`."""
+        """Report a provider error, such as `session_expired` or `server_error`."""
 
     @abstractmethod
     async def closes(self, code: int = 1000, reason: str = "") -> None:

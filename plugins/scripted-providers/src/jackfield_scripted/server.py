@@ -27,7 +27,7 @@ _GRACE = 0.5
 
 
 class ProtocolViolationError(AssertionError):
-    """A client broke the protocol of the provider."""
+    """A client broke the provider's protocol."""
 
 
 class Violations:
@@ -53,7 +53,8 @@ class Violations:
 class ScriptedServer(ABC):
     """A provider on the loopback whose n-th connection plays the n-th script; later ones play the last.
 
-    When the block ends, it raises the first error of a script, else the client's protocol violations.
+    When the `async with` block ends, it raises the first error from a script or, if there is none, the
+    client's protocol violations.
     """
 
     def __init__(
@@ -106,7 +107,7 @@ class ScriptedServer(ABC):
 
     @abstractmethod
     def _app(self) -> ASGIApp:
-        """Return the application with the routes of the provider."""
+        """Return the application with the provider's routes."""
 
     @abstractmethod
     def _path(self) -> str:
@@ -215,7 +216,7 @@ def _splitting_protocol(split: int, delay: float) -> type[H11Protocol]:
 
 
 class _SplittingTransport:
-    """A transport that sends what is written in small pieces."""
+    """A transport that sends written data in small pieces."""
 
     def __init__(self, transport: asyncio.Transport, split: int, delay: float) -> None:
         self._transport = transport

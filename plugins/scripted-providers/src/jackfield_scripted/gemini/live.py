@@ -98,7 +98,7 @@ class LiveModel(ScriptedModel):
         return await self.inbox.until(self.inbox.question)
 
     async def hears_speech(self, transcript: str, *, after_ms: int = 200) -> UserInput:
-        """Wait for that much audio, and send its transcript."""
+        """Wait for `after_ms` of audio, and send its transcript."""
         heard = await self.inbox.until(lambda: self.inbox.speech(after_ms))
         if self.options.voice_activity:
             await self._send({"voiceActivity": {"voiceActivityType": "ACTIVITY_START"}})
@@ -212,7 +212,7 @@ class LiveModel(ScriptedModel):
         await self._complete(turnCompleteReason=reason)
 
     async def updates(self, *, resumable: bool) -> None:
-        """Send whether the session can be resumed now."""
+        """Report whether the session can be resumed now."""
         await self._update(resumable=resumable)
 
     def _begin(self) -> None:

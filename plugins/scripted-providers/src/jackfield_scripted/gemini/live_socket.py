@@ -103,7 +103,7 @@ class LiveInbox:
             for response in given.get("functionResponses") or ():
                 self._add_response(response)
         else:
-            self._violations.add(f"a message of no known kind: {sorted(message)}")
+            self._violations.add(f"a message of unknown kind: {sorted(message)}")
         self._changed.set()
         return interrupts
 
@@ -132,11 +132,11 @@ class LiveInbox:
 
     @property
     def asked(self) -> bool:
-        """True if an input waits for a response."""
+        """True if an input is waiting for a response."""
         return bool(self._questions)
 
     def speech(self, ms: int) -> UserInput | None:
-        """Return the user's speech, once there is that much of it."""
+        """Return the user's speech, once `ms` milliseconds of it have arrived."""
         length = milliseconds(len(self.audio), rate=RATE)
         if length < ms:
             return None

@@ -29,10 +29,10 @@ _NO_KEY = Refusal(403, "PERMISSION_DENIED", "Method doesn't allow unregistered c
 
 
 class GeminiServer(ScriptedServer):
-    """`async with GeminiServer(script) as server:` and a client with `server.base_url` and `server.ca_file`.
+    """Use `async with GeminiServer(script) as server:`; the client needs `server.base_url` and `.ca_file`.
 
-    The n-th connection or conversation plays the n-th script; later ones play the last.
-    When the block ends, it raises the first error of a script, else the client's protocol violations.
+    The n-th connection or conversation plays the n-th script; later ones play the last. When the block ends,
+    it raises the first error from a script or, if there is none, the client's protocol violations.
     """
 
     def __init__(
@@ -47,7 +47,7 @@ class GeminiServer(ScriptedServer):
     ) -> None:
         super().__init__(scripts, refusals, Violations(), split=split, delay=delay, port=port)
         self.ca_file: str | None = None
-        """The certificate that a client has to trust; None without TLS, where the SDK supports text only."""
+        """The certificate that a client has to trust; None without TLS, when the SDK supports only text."""
         self._options = options or GeminiOptions()
         self._tls = tls
         self._handles: dict[str, LiveModel] = {}
@@ -127,7 +127,7 @@ class GeminiServer(ScriptedServer):
         return pending
 
     def _conversation(self, request: ContentRequest) -> TextModel:
-        """Return the conversation that a request repeats and adds to, else start a new one."""
+        """Return the conversation that a request continues, or start a new one."""
         for model in reversed(self.models):
             if isinstance(model, TextModel) and not self._playing[id(model)].done():
                 before = model.requests[-1].contents

@@ -139,7 +139,7 @@ class TextModel(RequestModel[ContentRequest]):
         for piece in split_text(text, pieces):
             words += len(piece.split())
             request.send({"text": piece}, words=words)
-            # Lets the piece be sent and a disconnect be noticed.
+            # Lets the server send the piece and notice a disconnect.
             await asyncio.sleep(0)
         request.send({"text": "", SIGNATURE: encode(b"said")}, finish="STOP", words=words)
         self._current = None

@@ -12,7 +12,7 @@ import orjson
 from jackfield_scripted.script import Refusal, ScriptedCall
 
 _USER_DATA = frozenset({"args", "response", "parametersJsonSchema", "responseJsonSchema", "properties"})
-"""Members whose content belongs to the user, so that its names are kept."""
+"""Members that contain the user's own data, in which names are kept."""
 
 _STATUS_NAMES = {
     400: "INVALID_ARGUMENT",
@@ -32,7 +32,7 @@ HTTP_ERRORS: Mapping[str, tuple[int, str]] = {
     "rate_limit_exceeded": (429, "Resource has been exhausted (e.g. check quota)."),
     "server_error": (500, "An internal error has occurred."),
 }
-"""The status and message of each error of a request."""
+"""The status and message for each request error."""
 
 CLOSE_REASONS: Mapping[str, tuple[int, str]] = {
     "authentication": (1007, "API key not valid. Please pass a valid API key."),
@@ -44,7 +44,7 @@ CLOSE_REASONS: Mapping[str, tuple[int, str]] = {
     "session_expired": (1008, "BidiGenerateContent session expired"),
     "going_away": (1011, "Deadline expired before operation could complete."),
 }
-"""The close code and reason of each error of a Live connection, which has no error message."""
+"""The close code and reason for each error of a Live connection, whose protocol has no error message."""
 
 
 def to_camel_case(value: Any) -> Any:
@@ -84,7 +84,7 @@ def encode(pcm: bytes) -> str:
 
 
 def decode(data: str) -> bytes:
-    """Decode bytes of a message, in either alphabet of base64."""
+    """Decode bytes from a message, in either base64 alphabet."""
     return base64.b64decode(data.replace("-", "+").replace("_", "/"))
 
 

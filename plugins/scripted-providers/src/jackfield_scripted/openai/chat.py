@@ -145,7 +145,7 @@ class ChatModel(RequestModel[ChatRequest]):
         request.send({"role": "assistant", "content": ""})
         for piece in split_text(text, pieces):
             request.send({"content": piece})
-            # Lets the piece be sent and a disconnect be noticed.
+            # Lets the server send the piece and notice a disconnect.
             await asyncio.sleep(0)
         request.send({}, "stop")
         self._end(request, len(text))
@@ -235,7 +235,7 @@ def _without(delta: Mapping[str, Any], member: str) -> dict[str, Any]:
 
 
 class ChatConversations:
-    """Every conversation so far; a request that repeats one's messages and adds to them continues it."""
+    """All conversations so far; a request continues the one whose messages it repeats and adds to."""
 
     def __init__(self, start: Callable[[], ChatModel], violations: Violations) -> None:
         self._start = start

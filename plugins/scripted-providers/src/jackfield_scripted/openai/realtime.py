@@ -50,7 +50,7 @@ class RealtimeModel(ScriptedModel):
         return UserInput(text=text)
 
     async def hears_speech(self, transcript: str, *, after_ms: int = 200) -> UserInput:
-        """Wait for that much audio and send the events of voice activity detection."""
+        """Wait for `after_ms` of audio and send the events of voice activity detection."""
         session = self.session
         if not session.webrtc:
             async with session.changed:
@@ -147,7 +147,7 @@ class RealtimeModel(ScriptedModel):
         return {call_id: await self._output(call_id, again=True) for call_id in ids}
 
     async def goes_away(self, seconds: float) -> None:
-        """Send when the session expires."""
+        """Send the session's expiry time."""
         self.session.config["expires_at"] = int(time.time() + seconds)
         await self.session.socket.send("session.updated", session=self.session.config)
 
@@ -193,7 +193,7 @@ class RealtimeModel(ScriptedModel):
         await response.finish()
 
     async def _output(self, call_id: str, *, again: bool = False) -> Any:
-        """Return the next output that was not read yet; with `again`, the latest one."""
+        """Return the next output that has not been read; with `again`, the latest one."""
         outputs = self.session.outputs
         wanted = self._outputs_read.get(call_id, 0) + (0 if again and outputs.get(call_id) else 1)
         async with self.session.changed:

@@ -46,7 +46,7 @@ class RealtimeSocket:
                 self.closed = True
 
     async def reject(self, code: str, message: str, event_id: str | None = None) -> None:
-        """Record a violation of the client and send the error that OpenAI would send."""
+        """Record the client's violation and send the error that OpenAI would send."""
         self._violations.add(message, code=code)
         await self.send("error", error=error_body(code, message, event_id=event_id))
 
@@ -113,7 +113,7 @@ class RealtimeResponse:
         await self._socket.send(f"response.{kind}.delta", **self._place(content=True), delta=text)
 
     async def send_audio(self, ms: int) -> None:
-        """Send that much of the tone, without pauses; over WebRTC audio does not use the socket."""
+        """Send `ms` of the tone, without pauses; over WebRTC, audio does not use the socket."""
         start = milliseconds(self.audio_bytes)
         for place in range(start, start + ms, _CHUNK_MS):
             pcm = tone(min(_CHUNK_MS, start + ms - place), start_ms=place)

@@ -59,7 +59,7 @@ class RealtimeSession:
         return {} if given is None else {"create_response": True, "interrupt_response": True, **given}
 
     async def receive(self, message: Message) -> None:
-        """Handle one event of the client."""
+        """Handle one event from the client."""
         self.received.append(message)
         code, fault = _event_fault(message)
         if code:

@@ -28,10 +28,10 @@ _CROSSING = frozenset({"response_cancel_not_active"})
 
 
 class OpenAIServer(ScriptedServer):
-    """`async with OpenAIServer(script) as server:` and a client with `base_url=server.base_url`.
+    """Use `async with OpenAIServer(script) as server:`, and a client with `base_url=server.base_url`.
 
-    The n-th conversation or connection plays the n-th script; later ones play the last.
-    When the block ends, it raises the first error of a script, else the client's protocol violations.
+    The n-th conversation or connection plays the n-th script; later ones play the last. When the block ends,
+    it raises the first error from a script or, if there is none, the client's protocol violations.
     """
 
     def __init__(

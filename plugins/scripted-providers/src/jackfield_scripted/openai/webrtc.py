@@ -1,4 +1,4 @@
-"""WebRTC calls of a browser: client secrets, the SDP exchange, and hanging up."""
+"""A browser's WebRTC calls: client secrets, the SDP exchange, and hanging up."""
 
 from __future__ import annotations
 
