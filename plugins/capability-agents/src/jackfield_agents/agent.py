@@ -69,7 +69,7 @@ class Sources:
             self._found.setdefault(str(kept.get("id") or kept.get("url")), {**kept, "tool": tool_id})
 
     def for_report(self, text: str) -> tuple[Mapping[str, Any], ...]:
-        """The sources that the report mentions, or all sources if it mentions none."""
+        """Return the sources that the report mentions, or all sources if it mentions none."""
         found = list(self._found.values())
         return tuple(([each for each in found if _named(each, text)] or found)[:MOST])
 
@@ -242,7 +242,7 @@ def truncated(text: str, limit: int) -> str:
 
 
 def progress_details(work: AgentRun) -> dict[str, Any]:
-    """The progress of a run, for the details of a tool error."""
+    """Return a run's progress, for the details of a tool error."""
     details: dict[str, Any] = {"steps": work.steps, "tools": list(work.used)}
     if found := work.so_far():
         details["soFar"] = found

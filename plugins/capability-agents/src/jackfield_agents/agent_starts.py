@@ -18,7 +18,7 @@ MAX_TAKEOVERS = 3
 """How often a task changes hosts; a task that kills its hosts must not kill all of them."""
 
 CERTAIN_SECONDS = 86400.0
-"""How long after its start it is certain whether the agent of a task could change something."""
+"""How long after an agent's start the records certainly show whether it could change something."""
 
 WRITERS = "agent-writes/"
 """Prefix of the keys of agents that may change something: the session of the task, then of the agent."""
@@ -40,7 +40,7 @@ class AgentStart(NamedTuple):
 
 
 _taken_over: ContextVar[AgentStart | None] = ContextVar("taken_over", default=None)
-"""The start on a dead host of the task that the current call continues."""
+"""The task that the current call continues, as it was started on a host that died."""
 
 
 class AgentStarts:
@@ -67,7 +67,7 @@ class AgentStarts:
         return bool(await self._store.keys(f"{WRITERS}{parent}/"))
 
     async def take_over(self, parent: str, args: Mapping[str, Any]) -> bool:
-        """Return whether this host may continue a task: its agent could only read, and it rarely moved."""
+        """Return whether this host may continue a task: its agent could only read, and few hosts ran it."""
         instructions, tools = task_terms(args)
         task = _task_key(parent, instructions, tools)
         record = await self._store.get(task)
@@ -84,7 +84,7 @@ def task_terms(args: Mapping[str, Any]) -> tuple[str, list[str]]:
 
 
 def taken_over(parent: str, instructions: str, tools: Sequence[str]) -> AgentStart | None:
-    """Return the start on a dead host if the current call continues this task; None otherwise."""
+    """Return the task's start on the host that died, if the current call continues the task."""
     start = _taken_over.get()
     return start if start is not None and start.task == _task_key(parent, instructions, tools) else None
 

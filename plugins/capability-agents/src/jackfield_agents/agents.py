@@ -88,12 +88,12 @@ class AgentPool:
         return SessionAgents(self, session)
 
     def lease(self, session_id: str) -> Mapping[str, RegisteredTool] | None:
-        """The tools of the agent that runs in a session; None if no agent does."""
+        """Return the tools of the agent that runs in a session; None if no agent does."""
         shift = self._shifts.get(session_id)
         return shift.tools if shift else None
 
     def writers(self, tools: Sequence[str]) -> list[str]:
-        """The names of an agent's tools that change something."""
+        """Return the names of an agent's tools that change something."""
         return [name for name, tool in self._tools.items() if not tool.reads and (not tools or name in tools)]
 
     async def close(self) -> None:
@@ -245,7 +245,7 @@ class AgentPool:
         return {name: tool for name, tool in usable.items() if not tools or name in tools}
 
     def _reached(self) -> Transport:
-        """The transport that all agents share."""
+        """Return the transport that all agents share."""
         if self._transport is None:
             try:
                 self._transport = self._here.transport()

@@ -28,7 +28,7 @@ TASKS = frozenset(("task",))
 
 
 def usable(registry: Registry, more: Iterable[str]) -> dict[str, RegisteredTool]:
-    """The tools of an agent: those that only read and need no confirmation, and those the settings add.
+    """Return an agent's tools: those that only read and need no confirmation, and those the settings add.
 
     Tools that start agents are excluded, so that agents cannot start agents.
     """
@@ -42,7 +42,7 @@ def usable(registry: Registry, more: Iterable[str]) -> dict[str, RegisteredTool]
 
 
 def _allowed(registry: Registry, name: str) -> bool:
-    """Return whether a tool of the settings is available; raises for a tool that agents cannot use."""
+    """Return whether a tool in the settings is available; raise if agents cannot use it."""
     where = "[capabilities.agents] tools"
     tool = registry.get(name)
     if name in registry.withheld:
@@ -65,10 +65,10 @@ class AgentTools(Protocol):
     """The tools that agents use."""
 
     def lease(self, session_id: str) -> Mapping[str, RegisteredTool] | None:
-        """The tools of the agent that runs in a session; None if no agent does."""
+        """Return the tools of the agent that runs in a session; None if no agent does."""
 
     def writers(self, tools: Sequence[str]) -> list[str]:
-        """The names of an agent's tools that change something."""
+        """Return the names of an agent's tools that change something."""
 
 
 class Unattended(SyncPolicy):
@@ -146,6 +146,6 @@ def _asks(sentence: str, words: Sequence[str], negations: Sequence[str]) -> bool
 
 
 def _first(heard: str, phrases: Collection[str]) -> int | None:
-    """The position of the first phrase that occurs as whole words."""
+    """Return the position of the first phrase that occurs as whole words."""
     places = [at for phrase in phrases if (at := heard.find(f" {phrase} ")) >= 0]
     return min(places, default=None)

@@ -95,7 +95,7 @@ class Backend(Protocol):
 
 
 def clash(event: NewEvent, taken: Iterable[Occurrence]) -> Occurrence | None:
-    """The first other occurrence that overlaps an event."""
+    """Return the first other occurrence that overlaps an event."""
     others = (each for each in taken if each.uid != event.uid and event.span.overlaps(each.start, each.end))
     return min(others, key=lambda each: each.start, default=None)
 

@@ -49,7 +49,7 @@ def filled(
 
 
 def times(calendar: str, taken: Iterable[Occurrence], span: TimeRange, *, details: bool) -> list[Busy]:
-    """Cut occurrences to a range and sort them; without details adjacent ones are merged."""
+    """Cut occurrences to a range and sort them; without details, adjacent ones are merged."""
     inside = sorted(_cut(calendar, taken, span, details=details), key=lambda busy: (busy.start, busy.end))
     return inside if details else list(_merged(inside))
 

@@ -1,4 +1,4 @@
-"""`GET /images/{id}`: the images that tools show, for the client of the user."""
+"""`GET /images/{id}`: the images that tools show, for the user's client."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where image files are: in a folder of this machine, or in an object store that all hosts share."""
+"""Storage for image files: a folder on this machine, or an object store that all hosts share."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ if TYPE_CHECKING:
     from obstore.store import ObjectStore
 
 SCHEMES = ("s3", "gs", "az")
-"""The schemes of the object stores: Amazon S3 and everything that speaks its protocol, Google, Azure."""
+"""URL schemes of object stores: Amazon S3 and everything that speaks its protocol, Google, Azure."""
 
 CONNECT_SECONDS = "5s"
 REQUEST_SECONDS = "20s"
 
 RETRIES = 2
-"""How often a request to an object store is repeated after a failure that may pass."""
+"""How often a request to an object store is retried after a temporary failure."""
 
 RETRY_SECONDS = 10.0
 
@@ -28,7 +28,7 @@ PROBE = "write-test"
 
 
 class FilesUnavailableError(OSError):
-    """The object store cannot be reached, or does not accept this deployment."""
+    """The object store cannot be reached, or rejects this deployment's requests."""
 
 
 class ImageFiles(Protocol):
@@ -108,7 +108,7 @@ class ImageBucket:
         try:
             return send(self._store())
         except NotFoundError as error:
-            # A missing bucket looks the same, but an image cannot be stored in one.
+            # A missing bucket causes the same error, but then no image can have been stored in it.
             raise FileNotFoundError(_first_line(error)) from None
         except BaseError as error:
             raise FilesUnavailableError(f"{self._url}: {_first_line(error)}") from None
@@ -137,7 +137,7 @@ class ImageBucket:
 
 
 def is_object_store(url: str) -> bool:
-    """Return whether a URL names an object store, and nothing secret."""
+    """Return whether a URL names an object store and contains nothing secret."""
     try:
         parts = urlsplit(url)
     except ValueError:
@@ -147,5 +147,5 @@ def is_object_store(url: str) -> bool:
 
 
 def _first_line(error: Exception) -> str:
-    """Return what went wrong; the following lines hold the whole response of the server."""
+    """Return the line that says what went wrong; the others contain the server's whole response."""
     return str(error).partition("\n")[0][:300]

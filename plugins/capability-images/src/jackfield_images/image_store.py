@@ -25,7 +25,7 @@ MEDIA_TYPES = {"PNG": "image/png", "JPEG": "image/jpeg", "WEBP": "image/webp", "
 _MOST_PIXELS = 64_000_000
 
 MAX_FACTS_BYTES = 256 * 1024
-"""Maximum size of the file with the properties of an image; most of it is the prompt."""
+"""Maximum size of the file with an image's properties; most of it is the prompt."""
 
 
 class NotAnImageError(Exception):

@@ -52,7 +52,7 @@ class Prices:
 
     @classmethod
     def of(cls, own: Mapping[Any, Mapping[str, Mapping[Any, Any]]], *, built_in: bool) -> Prices:
-        """The prices of the deployment, over the price lists if they apply."""
+        """Return the deployment's prices, which override the built-in price lists if those apply."""
         listed = BUILT_IN if built_in else {}
         providers = {*listed, *own}
         return cls({name: {**listed.get(name, {}), **own.get(name, {})} for name in providers})

@@ -182,13 +182,13 @@ class ProviderConfig:
             url=settings.url,
             max_bytes=settings.max_bytes,
             timeout=settings.timeout,
-            # Another server has other prices.
+            # A different server has different prices.
             prices=Prices.of(settings.prices, built_in=settings.base_url is None),
         )
 
 
 def _detect_provider() -> str | None:
-    """The first provider whose key is set."""
+    """Return the first provider whose key is set."""
     return next((name for name, known in PROVIDERS.items() if os.environ.get(known.key_env)), None)
 
 

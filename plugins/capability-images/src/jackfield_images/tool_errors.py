@@ -13,7 +13,7 @@ _REFUSED = frozenset({"moderation_blocked", "content_policy_violation"})
 
 
 def for_status(status: int, code: str, model: str, retry_after: float | None = None) -> ToolError:
-    """The tool error for an HTTP status and a provider's error code."""
+    """Return the tool error for an HTTP status and a provider's error code."""
     if code in _OUT_OF_CREDIT:
         return out_of_credit()
     if code in _REFUSED:
@@ -140,7 +140,7 @@ def unusable() -> ToolError:
 
 
 def cannot_keep(*, paid: bool) -> ToolError:
-    """The directory for images is not writable."""
+    """The image files cannot be written."""
     return ToolError(
         ErrorType.TRANSIENT,
         "The image was generated but cannot be stored."
@@ -152,7 +152,7 @@ def cannot_keep(*, paid: bool) -> ToolError:
 
 
 def from_transport(error: Exception) -> ToolError | None:
-    """The tool error for a connection failure; None for other errors.
+    """Return the tool error for a connection failure; None for other errors.
 
     The provider packages use several HTTP libraries, which may not be installed, so errors are recognized by
     the module of their class.
@@ -185,7 +185,7 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
 
 
 def cannot_read() -> ToolError:
-    """The place where images are stored cannot be reached."""
+    """The image files cannot be reached."""
     return ToolError(
         ErrorType.TRANSIENT,
         "The stored images cannot be read at the moment.",

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 Tell = Callable[[str], Awaitable[None]]
-"""Receives the next step of an agent, in a few words for the user."""
+"""Receives an agent's next step, in a few words for the user."""
 
 
 Show = Callable[[str], None]
-"""Receives the next piece of what an agent writes."""
+"""Receives the next piece of an agent's text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +42,8 @@ class AgentsView(Protocol):
     async def work(
         self, instructions: str, *, tools: Sequence[str], tell: Tell, show: Show | None = None
     ) -> Report:
-        """Run a task for the session's user; `tools`, if given, limits the tools of the agent.
+        """Run a task for the session's user; `tools`, if given, limits the agent's tools.
 
-        `show` gets what the agent writes, remarks and report, as it writes it.
-        Raises `RATE_LIMIT` if too many agents are running, `TRANSIENT` or `PERMANENT` if the model fails.
+        `show` receives the agent's text, both remarks and the report, as it is written. Raises `RATE_LIMIT`
+        if too many agents are running, `TRANSIENT` or `PERMANENT` if the model fails.
         """

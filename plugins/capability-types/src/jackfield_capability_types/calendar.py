@@ -10,7 +10,7 @@ from typing import Protocol
 from jackfield.contract.context import SessionView
 
 CALENDARS = ("primary", "team", "personal")
-"""The calendar names that tools use; the deployment configures what each of them is."""
+"""The calendar names that tools use; the deployment configures the calendar behind each name."""
 
 MAX_DAYS = 31
 """The longest range of one query."""
@@ -34,7 +34,7 @@ class Agenda:
 
     busy: tuple[Busy, ...]
     notices: tuple[str, ...] = ()
-    """What could not be read, in sentences; with a notice a time that looks free may be busy."""
+    """What could not be read, in sentences; if there is a notice, a time that looks free may be busy."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,9 +90,9 @@ class CalendarView(Protocol):
     ) -> Agenda:
         """Return the busy times between two times; recurring events are expanded.
 
-        Cancelled and transparent events are not busy. Times are cut to the range. Without details overlapping
-        events of a calendar are merged; with details every event is separate, and a private event still has
-        only its time. Raises `PERMANENT` for a calendar that is not configured.
+        Cancelled and transparent events are not busy. Times are cut to the range. Without details,
+        overlapping events in a calendar are merged; with details, every event is separate, and a private
+        event still shows only its time. Raises `PERMANENT` for a calendar that is not configured.
         """
 
     async def create(self, draft: EventDraft) -> CreatedEvent:

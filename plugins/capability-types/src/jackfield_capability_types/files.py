@@ -17,7 +17,7 @@ OTHER_TYPE = "application/octet-stream"
 
 
 class ShownFile(NamedTuple):
-    """A file to which the data of a result refers."""
+    """A file that a result's data refers to."""
 
     id: str
     """A random id; it gives access to the file."""
@@ -33,20 +33,20 @@ class FileContent(NamedTuple):
     """The content of a stored file."""
 
     media_type: str
-    """One of `IMAGE_TYPES` only if the content was decoded as such an image, else what was recognised."""
+    """One of `IMAGE_TYPES` only if the content was decoded as such an image, else the recognised type."""
 
     content: bytes
 
 
 def recognised_type(content: bytes) -> str:
-    """Return the media type of a file that is no image, from its content: sound, text or anything else."""
+    """Return the media type of a file that is not an image, as recognised in its content."""
     if content[:4] == b"RIFF" and content[8:12] == b"WAVE":
         return "audio/wav"
     if content[:4] == b"OggS":
         return "audio/ogg"
     if content[:4] == b"fLaC":
         return "audio/flac"
-    # Eleven set bits begin every frame; the next four say that it is MPEG audio of layer 3.
+    # Every frame begins with eleven set bits; the last two of the next four identify MPEG audio layer 3.
     if content[:3] == b"ID3" or (content[:1] == b"\xff" and content[1:2] and content[1] & 0xE6 == 0xE2):
         return "audio/mpeg"
     return TEXT_TYPE if _is_text(content) else OTHER_TYPE
@@ -62,10 +62,10 @@ def _is_text(content: bytes) -> bool:
 
 @runtime_checkable
 class FileSource(Protocol):
-    """A capability that stores files; plugins that show results find and read them with it."""
+    """A capability that stores files; plugins that show results use it to find and read these files."""
 
     def shown_files(self, data: Any) -> Sequence[ShownFile]:
-        """Return the files to which the data of a result refers; the data may be of any shape."""
+        """Return the files that a result's data refers to; the data may have any shape."""
 
     async def read_file(self, file_id: str) -> FileContent | None:
         """Return a file; None if there is none. Raises `OSError` if it cannot be read at the moment."""

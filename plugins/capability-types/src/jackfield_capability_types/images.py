@@ -56,8 +56,8 @@ class ImagesView(Protocol):
     async def generate(self, order: ImageOrder) -> Sequence[StoredImage]:
         """Generate and store images: at least one, possibly fewer than ordered.
 
-        Raises `PERMANENT` if the provider rejects; `partial_side_effects` is set if a failure may have been
-        billed.
+        Raises `PERMANENT` if the provider rejects the request; `partial_side_effects` is set if a failure may
+        have been billed.
         """
 
     async def read(self, image_id: str) -> tuple[StoredImage, bytes] | None:

@@ -41,7 +41,7 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class Filters:
-    """Filters of a search; all of them must match."""
+    """Search filters; all of them must match."""
 
     type: str | None = None
     tags: tuple[str, ...] = ()
@@ -64,7 +64,7 @@ class Evidence:
 
 
 class SearchResults(list[Evidence]):
-    """Search results that may say that not all records were searched."""
+    """Search results, with the reason if not all records were searched."""
 
     def __init__(self, found: Iterable[Evidence] = (), incomplete: str | None = None) -> None:
         super().__init__(found)

@@ -15,7 +15,7 @@ RECENCIES = ("day", "week", "month", "year")
 
 
 class Link(NamedTuple):
-    """A link of a page."""
+    """A link on a page."""
 
     text: str
     url: str

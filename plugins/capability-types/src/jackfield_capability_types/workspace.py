@@ -20,7 +20,7 @@ class Excerpt:
     """The number of the first line, from 1."""
 
     total: int
-    """The number of lines of the file."""
+    """The number of lines in the file."""
 
     encoding: str = "utf-8"
 
@@ -81,7 +81,7 @@ class FileChange:
     """`created`, `replaced`, `edited`, or `unchanged` if the content was the same."""
 
     lines: int
-    """The number of lines of the file now."""
+    """The number of lines in the file after the change."""
 
     diff: str = ""
     """A unified diff; empty for a new file."""
@@ -174,6 +174,6 @@ class Shell(Protocol):
     ) -> Finished:
         """Run a command; all its processes have ended when this returns or is cancelled.
 
-        `progress` periodically receives the number of lines written, and `output` what the command writes, as
-        it is written.
+        `progress` periodically receives the number of lines written, and `output` receives the command's
+        output as it is written.
         """

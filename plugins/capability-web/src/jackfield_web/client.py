@@ -35,7 +35,7 @@ class PrivateAddressError(Exception):
 
 
 class NoSuchHostError(Exception):
-    """The host has no address; `passing` if a retry may help."""
+    """The host has no address; `passing` is true if a retry may help."""
 
     def __init__(self, *, passing: bool) -> None:
         super().__init__()
@@ -201,12 +201,12 @@ class PageClient:
 
 
 def _place(url: httpx.URL) -> tuple[str, int]:
-    """The host and port of the connection."""
+    """Return the host and port to connect to."""
     return url.raw_host.decode("ascii"), url.port or _PORTS[url.scheme]
 
 
 def _root(error: BaseException) -> BaseException:
-    """The first exception of a chain of causes."""
+    """Return the first exception in a chain of causes."""
     while error.__cause__ is not None or error.__context__ is not None:
         error = error.__cause__ or error.__context__ or error
     return error

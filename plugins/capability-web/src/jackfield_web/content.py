@@ -37,7 +37,7 @@ _KINDS = {
 
 
 def content_kind(content_type: str) -> ContentKind | None:
-    """The kind for a Content-Type header; None if it cannot be read as text."""
+    """Return the kind for a Content-Type header; None if it cannot be read as text."""
     name = media_type(content_type)
     if name.startswith("text/") or name.endswith(("+json", "+xml")):
         return _KINDS.get(name, ContentKind.TEXT)
@@ -45,7 +45,7 @@ def content_kind(content_type: str) -> ContentKind | None:
 
 
 def media_type(content_type: str) -> str:
-    """The media type without its parameters."""
+    """Return the media type without its parameters."""
     return content_type.partition(";")[0].strip().lower()
 
 

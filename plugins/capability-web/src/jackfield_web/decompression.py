@@ -12,7 +12,8 @@ ACCEPTED = "gzip, deflate"
 
 _PLAIN = ("", "identity")
 _COMPRESSED = ("gzip", "x-gzip", "deflate")
-# Incompressible data grows a little; a stream that decompresses to almost nothing is cut.
+# Compressed bytes that are accepted, as a multiple of the limit: compression makes some data a little longer,
+# and a stream that decompresses to almost nothing is cut off.
 _MOST_RECEIVED = 2
 _EITHER_HEADER = zlib.MAX_WBITS | 32
 
@@ -77,7 +78,7 @@ class ResponseBody:
 
 
 def _window(beginning: bytes) -> int:
-    """The window argument for zlib; some servers send deflate without its header."""
+    """Return the window argument for zlib; some servers send deflate without its header."""
     gzipped = beginning[:2] == b"\x1f\x8b"
     with_header = beginning[0] & 0x0F == 8 and int.from_bytes(beginning[:2]) % 31 == 0
     return _EITHER_HEADER if gzipped or with_header else -zlib.MAX_WBITS

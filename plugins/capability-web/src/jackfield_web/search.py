@@ -45,7 +45,7 @@ class SearchProvider(Protocol):
         """Parse a response; raises `LookupError`, `TypeError` or `ValueError` for an unexpected form."""
 
     def hint(self, status: int) -> str:
-        """What the operator can do about an error status, for the log."""
+        """Return what the operator can do about an error status, for the log."""
 
 
 def plain(text: Any, longest: int) -> str:
@@ -64,7 +64,7 @@ def moment(text: Any) -> datetime | None:
 
 
 def listed(answer: Any) -> list[Mapping[str, Any]]:
-    """The entries of a result list that have an HTTP address."""
+    """Return the entries of a result list that have an HTTP address."""
     if not isinstance(answer, list):
         raise TypeError("no list of results")
     return [
@@ -112,7 +112,7 @@ class Brave:
         ]
 
     def hint(self, status: int) -> str:
-        """What the operator can do about Brave's status."""
+        """Return what the operator can do about Brave's status."""
         if status in (401, 403, 422):
             return "check the key in the variable that api_key_env names, and language"
         return "see the dashboard of the account"
@@ -166,7 +166,7 @@ class Searxng:
         ]
 
     def hint(self, status: int) -> str:
-        """What the operator can do about SearXNG's status."""
+        """Return what the operator can do about SearXNG's status."""
         if status == 403:
             return "its settings.yml has to list json under search.formats"
         return "look at its own log"

@@ -49,7 +49,7 @@ class OutputBuffer:
         return max(self.total - self._head_room - self._tail_room, 0)
 
     def text(self) -> str:
-        """The output, with a note where the middle was dropped."""
+        """Return the output, with a note where the middle was dropped."""
         if not self.left_out:
             return (self._head + self._tail).decode("utf-8", "replace")
         end = self._tail[-self._tail_room :]
@@ -243,7 +243,7 @@ async def _ended(starting: asyncio.Future[asyncio.subprocess.Process], mark: str
 
 @asynccontextmanager
 async def _home() -> AsyncIterator[str]:
-    """A temporary directory for HOME and TMPDIR, removed after the command."""
+    """Yield a temporary directory for HOME and TMPDIR, removed after the command."""
     home = await asyncio.to_thread(mkdtemp, prefix="jackfield-")
     try:
         yield home

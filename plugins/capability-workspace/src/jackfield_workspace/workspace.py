@@ -44,7 +44,7 @@ class SeenVersions:
         self._session = session
 
     async def state(self, path: str) -> str | None:
-        """The hash of a file when the session last read or wrote it; None if it never did."""
+        """Return the hash that a file had when the session last read or wrote it; None if it never did."""
         kept = await self._store.get(self._key(path))
         return kept.decode() if kept else None
 

@@ -39,7 +39,7 @@ TIMEOUT_SECONDS = 5.0
 """Default time limit of a request."""
 
 _MARGIN = timedelta(days=1)
-"""Servers place all-day events and floating times in their own zone; the surplus is cut later."""
+"""Added at both ends of a query: servers place all-day events and floating times in their own zone."""
 
 _NO_SERVER = "the server is not a CalDAV server"
 _MULTISTATUS = "{DAV:}multistatus"
@@ -155,7 +155,7 @@ class CalDavCalendar:
         return booked_event(found, self._zones)
 
     async def _read(self, uid: str) -> tuple[Event, str | None] | None:
-        """The event stored under a UID, and its ETag."""
+        """Return the event stored under a UID, and its ETag."""
         async with self._request(writing=False):
             answer = await self._client.request(self._place(uid), "GET")
         found = read(answer.raw or "").find(uid) if answer.status == 200 else None

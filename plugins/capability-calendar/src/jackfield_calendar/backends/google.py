@@ -108,7 +108,7 @@ def booked_event(item: Mapping[str, Any], event: NewEvent, *, existed: bool) -> 
 
 
 def link(item: Mapping[str, Any]) -> str | None:
-    """The meeting link, once Google has created it."""
+    """Return the meeting link, once Google has created it."""
     entries = item.get("conferenceData", {}).get("entryPoints", ())
     video = (each.get("uri") for each in entries if each.get("entryPointType") == "video")
     found = item.get("hangoutLink") or next(video, None)

@@ -34,7 +34,7 @@ class ParsedCalendar:
     faults: tuple[str, ...] = ()
 
     def find(self, uid: str) -> Event | None:
-        """The single event with a UID."""
+        """Return the single event with a UID."""
         return next((each for each in self.single if each.get("UID") == uid), None)
 
 
@@ -64,7 +64,7 @@ def read(text: bytes | str) -> ParsedCalendar:
 
 
 def events_of(calendar: Calendar) -> list[Event]:
-    """The events of an iCalendar object, including the exceptions of series."""
+    """Return the events of an iCalendar object, including the exceptions of series."""
     return [each for each in calendar.walk("VEVENT") if isinstance(each, Event)]
 
 

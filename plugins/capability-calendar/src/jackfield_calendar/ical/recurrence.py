@@ -24,13 +24,13 @@ _PICKS_DAYS = ("BYDAY", "BYMONTHDAY", "BYYEARDAY")
 
 
 def rules_of(event: Event) -> list[vRecur]:
-    """The recurrence rules of an event; RFC 5545 discourages more than one, but allows it."""
+    """Return an event's recurrence rules; RFC 5545 discourages more than one, but allows it."""
     said = event.get("RRULE", [])
     return list(said) if isinstance(said, list) else [said]
 
 
 def spell_out(event: Event) -> None:
-    """Add to the rules of an event the parts that they take from its start, in place."""
+    """Add to an event's rules, in place, the parts that they take from its start."""
     start = event.start
     for rule in rules_of(event):
         if not isinstance(start, datetime):

@@ -43,7 +43,7 @@ def write(event: NewEvent, *, sequence: int = 0) -> bytes:
 
 def _add_words(entry: Event, event: NewEvent) -> None:
     if event.meeting_url:
-        # CONFERENCE is the standard property; programs show LOCATION.
+        # CONFERENCE is the standard property, but programs show LOCATION.
         entry.add("CONFERENCE", vUri(event.meeting_url), parameters={"VALUE": "URI", "FEATURE": "VIDEO"})
         entry.add("LOCATION", event.meeting_url)
     if event.description:
@@ -62,7 +62,7 @@ def _add_people(entry: Event, event: NewEvent) -> None:
 
 
 def booked_event(entry: Event, zones: Zones) -> BookedEvent:
-    """The current state of an event that exists; its owner may have moved it."""
+    """Return the current state of an existing event, which its owner may have moved."""
     days_in, floating_in = zones
     start = moment(entry.start, days_in=days_in, floating_in=floating_in)
     end = moment(entry.end, days_in=days_in, floating_in=floating_in)
@@ -83,7 +83,7 @@ def cancelled(entry: Event) -> bool:
 
 
 def next_sequence(entry: Event) -> int:
-    """The SEQUENCE of the next version of an event."""
+    """Return the SEQUENCE for an event's next version."""
     return int(entry.get("SEQUENCE", 0)) + 1
 
 

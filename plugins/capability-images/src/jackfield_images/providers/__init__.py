@@ -28,7 +28,7 @@ class ImageProvider(Protocol):
 
 
 def full_prompt(order: ImageOrder) -> str:
-    """The prompt with unwanted things appended, because not every model has a field for them."""
+    """Return the prompt with unwanted things appended, because not every model has a field for them."""
     return f"{order.prompt}\n\nAvoid: {order.avoid}" if order.avoid else order.prompt
 
 

@@ -144,7 +144,7 @@ def _contents(answer: types.GenerateContentResponse) -> Iterator[bytes]:
 
 
 def _reasons(answer: types.GenerateContentResponse) -> Iterator[str]:
-    """The provider's reasons for a response without an image."""
+    """Yield the provider's reasons for a response without an image."""
     if answer.prompt_feedback and answer.prompt_feedback.block_reason:
         yield answer.prompt_feedback.block_reason.value
     for candidate in answer.candidates or ():
@@ -160,7 +160,7 @@ def _details(error: errors.APIError) -> Iterator[dict[str, Any]]:
 
 
 def _wait(error: errors.APIError, details: list[dict[str, Any]]) -> float | None:
-    """The retry delay from the response body, or else from its header."""
+    """Return the retry delay from the response body, or else from its header."""
     for each in details:
         if delay := re.fullmatch(r"(\d+(\.\d+)?)s", str(each.get("retryDelay", ""))):
             return float(delay[1])

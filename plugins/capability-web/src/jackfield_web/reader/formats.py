@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pypdf import PageObject
 
 LONGEST = 500_000
-"""The maximum number of characters kept of a page."""
+"""The maximum number of characters that are kept of a page."""
 
 
 class UnreadablePageError(Exception):
@@ -111,9 +111,9 @@ def read_html(content: bytes, content_type: str, url: str, *, cut: bool) -> Page
 
 
 def _markdown(page: Any) -> str:
-    """The article as Markdown, or the whole page if there is no article.
+    """Return the article as Markdown, or the whole page if there is no article.
 
-    On a page that is a list of links article extraction finds almost nothing, so a short result is compared
+    On a page that is a list of links, article extraction finds almost nothing, so a short result is compared
     with the text of the whole page.
     """
     from copy import deepcopy
@@ -141,7 +141,7 @@ def _title(page: Any) -> str:
 
 
 def _links(page: Any, url: str) -> list[tuple[str, str]]:
-    """The links of the page, each address once, in page order."""
+    """Return the page's links, each address once, in page order."""
     from urllib.parse import urldefrag, urljoin
 
     base = next(iter(page.xpath("//base/@href")), "")
@@ -185,7 +185,7 @@ def read_pdf(content: bytes, *, cut: bool) -> PageText:
 
 
 def _pages(pages: Iterable[PageObject]) -> tuple[str, bool]:
-    """The text of the pages, and whether it is complete."""
+    """Return the text of the pages, and whether it is complete."""
     texts: list[str] = []
     size = 0
     for number, page in enumerate(pages):
