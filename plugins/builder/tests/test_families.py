@@ -321,7 +321,7 @@ def test_a_hint_names_the_function_and_the_heading(site: SitePackages) -> None:
     found = {each.code.id: each for each in build(Settings(allow=("fab-*",)), import_handlers=False).findings}
     assert found["JF703"].message == "get_order takes order"
     assert found["JF703"].hint == "define it as `async def get_order(args, ctx)`"
-    assert found["JF608"].message.endswith(", but line 9 has it as a heading of a lower level")
+    assert found["JF608"].message.endswith(", but line 9 has it as a lower-level heading")
     assert "`# list_orders`" in found["JF608"].hint
 
 

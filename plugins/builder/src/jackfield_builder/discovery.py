@@ -31,7 +31,7 @@ _PLUGIN_CODES = {
 
 
 class Discovery(NamedTuple):
-    """The selected entry points, sorted, those that are switched off, and the findings."""
+    """The sorted entry points that are selected, those that are switched off, and the findings."""
 
     tools: tuple[EntryPoint, ...]
     plugins: tuple[EntryPoint, ...]
@@ -75,9 +75,9 @@ def discover(selection: Selection | None = None, path: list[str] | None = None) 
 def _expand_families(
     entries: Iterable[EntryPoint], selection: Selection
 ) -> tuple[list[Family], list[EntryPoint], list[Finding]]:
-    """Replace the entry point of each family by one for each of its tools, which may be selected alone.
+    """Replace each family's entry point with one for each of its tools, which may be selected individually.
 
-    A family of which nothing is selected keeps its own entry point, and its faults are not reported.
+    A family without selected tools keeps its own entry point, and its faults are not reported.
     """
     families: list[Family] = []
     expanded: list[EntryPoint] = []
@@ -110,7 +110,7 @@ def plugin_findings(plugins: Plugins) -> Iterator[Finding]:
     for error in plugins.faults:
         entry = error.plugin
         message, hint = f"{entry.value}: {error.message}", ""
-        # Not a module that the plugin's own code fails to import.
+        # The plugin's own module is missing, not a module that its code imports.
         if error.message == f"ModuleNotFoundError: No module named {entry.value.partition(':')[0]!r}":
             hint = f"correct the entry point {entry.name!r} of {PLUGINS!r} in pyproject.toml"
         yield Finding(_PLUGIN_CODES[error.kind], message, entry.distribution, entry.name, hint=hint)
@@ -126,7 +126,7 @@ def _unmatched_patterns(selection: Selection, entries: Iterable[EntryPoint]) -> 
 
 
 def _second_copies(entries: Iterable[EntryPoint], path: list[str] | None) -> Iterator[Finding]:
-    # One search for each name would read every folder on the path as often.
+    # A search for each name would read every folder on the path once per name.
     found: defaultdict[str, list[importlib_metadata.Distribution]] = defaultdict(list)
     for each in distributions(path):
         found[_name_in_path(each)].append(each)
@@ -147,7 +147,7 @@ def _second_copies(entries: Iterable[EntryPoint], path: list[str] | None) -> Ite
 
 
 def _name_in_path(distribution: importlib_metadata.Distribution) -> str:
-    """Return the name in the path of the metadata, which need not be read for it."""
+    """Return the name from the path of the metadata, without reading the metadata."""
     name = PurePath(str(getattr(distribution, "_path", ""))).name.rpartition(".")[0].partition("-")[0]
     return name.lower().replace("_", "-").replace(".", "-")
 

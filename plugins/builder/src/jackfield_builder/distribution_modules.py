@@ -1,4 +1,4 @@
-"""Finds the import packages and modules that a distribution installs, from a wheel or as editable.
+"""Finds the import packages and modules that a distribution installs from a wheel or as an editable install.
 
 A wheel's RECORD lists its files. An editable install's RECORD lists only the file that leads to the source:
 a `.pth` file with folders, or a module with a map of names (setuptools, `editables`). For those folders, this
@@ -42,11 +42,11 @@ def distribution_modules(
     """Return the packages and modules of a distribution, sorted, always with those of its entry points.
 
     Regular packages and modules are listed by their dotted names. Several distributions can share a namespace
-    package, so each package, module and file in it is listed by itself.
+    package, so each package, module and file in it is listed separately.
     """
     found = _module_names(_files(name, metadata)) if metadata else set()
     if metadata and not found:
-        # System packages have no RECORD, so only the names can be tried.
+        # System packages have no RECORD, so only likely names can be tried.
         names = [*_top_level(Path(metadata.folder)), normalised(name).replace("-", "_")]
         found |= {each for each in names if spec_of(each) is not None}
     for module in entry_modules:

@@ -42,7 +42,7 @@ class InstalledDistributions:
             own = contributed.get(name)
             if own:
                 facts = {"modules": self._module_hashes(name, own), "dependencies": needed[name]}
-                # Most distributions have one tool and no dependencies; without them the host starts faster.
+                # Most distributions would have an empty record; without it, the host starts faster.
                 if any(facts.values()):
                     records.append({"name": name} | {fact: value for fact, value in facts.items() if value})
             elif self._found[name].is_from_index:

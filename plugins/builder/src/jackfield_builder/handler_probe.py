@@ -124,7 +124,7 @@ def _error_message(error: BaseException) -> str:
 
 
 def _error_places(error: BaseException) -> tuple[tuple[str, int], ...]:
-    """Return the files and lines that the import had reached; that of a syntax error is not in a frame."""
+    """Return the files and lines that the import had reached; a syntax error's line is not in a frame."""
     places = [(frame.filename, frame.lineno or 1) for frame in traceback.extract_tb(error.__traceback__)]
     if isinstance(error, SyntaxError) and error.filename:
         places.append((error.filename, error.lineno or 1))

@@ -29,7 +29,7 @@ from jackfield_builder.tool_sources import ToolSource, locate_tools
 from jackfield_builder.tool_variants import check_variants, locate_variants
 
 BUILD_ATTEMPTS = 3
-"""How often a build is attempted while files are saved."""
+"""How many times a build is attempted if files are saved during it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +48,8 @@ def build(settings: Settings, *, import_handlers: bool = True, keep_listed: bool
     The files are read first and hashed last. If one of them is saved in between, its text in the snapshot
     would not be the one that was hashed, so the build starts again.
 
-    With `keep_listed`, tools of other systems stay as the current registry has them: a change of theirs is
-    accepted only by a build that a person starts.
+    With `keep_listed`, listed tools stay as the current registry has them: only a build that a person starts
+    accepts changes that other systems made to them.
     """
     for _ in range(BUILD_ATTEMPTS):
         result, drafts = _build(settings, import_handlers=import_handlers, keep_listed=keep_listed)
@@ -151,7 +151,7 @@ def check_tools(
 
 
 def _place_findings(drafts: Iterable[ToolDraft]) -> None:
-    """Name the places in the authors' files; what a family shares is reported once, with its first tool."""
+    """Give findings their places in the authors' files; report those about a family's shared parts once."""
     reported: set[Finding] = set()
     for draft in drafts:
         draft.place_findings()

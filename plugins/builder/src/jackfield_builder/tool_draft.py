@@ -37,7 +37,7 @@ _FAMILY_HINT = f'declare the package in [project.entry-points."{FAMILIES}"], not
 
 
 class GuideExample(NamedTuple):
-    """A fenced JSON block of a guide: arguments or result of a call."""
+    """A fenced JSON block in a guide: the arguments or the result of a call."""
 
     line: int
     text: str
@@ -127,7 +127,7 @@ class ToolDraft:
     def report(
         self, code: CheckCode, message: str, *, file: str = "", path: str = "", hint: str = ""
     ) -> None:
-        """Add a finding about this tool; one about a schema of the types is in the handler."""
+        """Add a finding about this tool; a fault in a schema from the types is placed in the handler."""
         source = self.source
         if file == SCHEMA and path.split("/")[1:2] and path.split("/")[1] in self.from_types:
             file, hint = HANDLER, hint or f"{code.hint}; the schema comes from the types in the signature"
@@ -139,7 +139,7 @@ class ToolDraft:
             self.report(each.code, each.message, file=each.file, path=each.path, hint=each.hint)
 
     def place_findings(self) -> None:
-        """Give the findings about a tool of a family their places in the files of the family."""
+        """Give the findings about a family's tool their places in the family's files."""
         if family := self.source.family:
             self.findings = [family.placed(finding, self.inherited) for finding in self.findings]
 
@@ -215,7 +215,7 @@ def _read_shared_files(draft: ToolDraft, family: Family) -> None:
     elif section is None:
         message = f"no section starts with `# {tool_id}`"
         if lower := family.lower_headings.get(tool_id):
-            message += f", but {lower} has it as a heading of a lower level"
+            message += f", but {lower} has it as a lower-level heading"
         elif close := get_close_matches(tool_id, family.stray_titles, 1):
             message += f"; is it misspelled as `# {close[0]}`?"
         hint = f"write one section for it that starts with the heading `# {tool_id}`"

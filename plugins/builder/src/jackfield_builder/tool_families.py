@@ -43,7 +43,7 @@ _OF_THE_FILE = {
 
 
 class GuideSection(NamedTuple):
-    """The guide of one tool in the family's guide: the lines before it, and its text with the heading."""
+    """One tool's section in the family's guide: the number of lines before it, and its text with heading."""
 
     lines_before: int
     text: str
@@ -80,11 +80,11 @@ class Family:
         return tuple(sorted({*self.tools, *self.folders}))
 
     def read_again(self) -> Family:
-        """Return the family as its files are now."""
+        """Read the family's files again."""
         return read_family(self.name, self.package, self.folder, self.distribution, self.import_path)
 
     def inherited(self, own: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the fields that a tool takes over from the family."""
+        """Return the fields that a tool inherits from the family."""
         fields = {"version": self.version, **self.defaults} if self.version else dict(self.defaults)
         return {name: value for name, value in fields.items() if name not in own}
 
@@ -121,7 +121,7 @@ class Family:
 def read_family(
     name: str, package: str, folder: Path, distribution: Distribution, import_path: tuple[str, ...] = ()
 ) -> Family:
-    """Read the shared files of a family; what is wrong with them becomes findings."""
+    """Read the shared files of a family; problems with them become findings."""
     document, problems = _document(folder, package)
     tools = {tool_id: each for tool_id, each in _table(document, "tools").items() if isinstance(each, dict)}
     folders = frozenset(
@@ -204,9 +204,9 @@ def _is_of_a_tool(document: Mapping[str, Any]) -> bool:
 
 
 def _family_fields() -> dict[str, Any]:
-    """Return the published schema without the values of defaults and the manifests of the tools.
+    """Return the published schema without the schemas of default values and of the tools' manifests.
 
-    The checks of the tools cover both, after the defaults are applied.
+    The checks of the tools cover both after the defaults are applied.
     """
     published = family_schema()
     defaults = dict.fromkeys(FAMILY_DEFAULTS, True)
@@ -231,7 +231,7 @@ def _definition_problems(definitions: Mapping[str, Any]) -> Iterator[FileProblem
 def _sections(
     text: str, tools: Mapping[str, Any]
 ) -> tuple[dict[str, GuideSection], list[FileProblem], list[str]]:
-    """Return the section of each tool, and the problems and the titles of those that belong to no tool."""
+    """Return each tool's section, and the problems and titles of the sections that belong to no tool."""
     from markdown_it import MarkdownIt
 
     text = text.removeprefix("\ufeff")

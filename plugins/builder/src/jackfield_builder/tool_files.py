@@ -1,4 +1,4 @@
-"""Reads the files of tools and families; an unusable file gives a problem instead of its content."""
+"""Reads the files of tools and families; for an unusable file, returns a problem instead of its content."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class FileProblem(NamedTuple):
     file: str
     path: str = ""
     hint: str = ""
-    """How to fix it, if that is more than the hint of the code says."""
+    """How to fix it, if the hint of the code is not enough."""
 
 
 def read_text(folder: Path, name: str, package: str, limit: int) -> str | FileProblem:
@@ -75,7 +75,7 @@ def too_large(name: str, limit: int) -> FileProblem:
 
 
 def _json_hint(text: str, where: str) -> str:
-    """Return a hint for Python or JavaScript at the place of a syntax error."""
+    """Return a hint if there is Python or JavaScript syntax at the place of a syntax error."""
     if not (place := _POSITION.fullmatch(where)):
         return ""
     rest = text.split("\n")[int(place[1]) - 1][int(place[2]) - 1 :].lstrip()

@@ -1,4 +1,4 @@
-"""The owners of tool ids: one distribution each, and others only with a variant that they declare."""
+"""The owners of tool ids: one distribution owns each id, and others may only offer declared variants."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Owners(NamedTuple):
 
 
 def resolve_owners(tools: Iterable[EntryPoint], families: Sequence[Family]) -> Owners:
-    """Find the owner of each id; other distributions may offer it if they declare a variant each."""
+    """Find the owner of each id; another distribution may offer the id if it declares a variant."""
     claims: dict[str, list[EntryPoint]] = defaultdict(list)
     for tool in tools:
         claims[tool.name].append(tool)

@@ -16,7 +16,7 @@ from jackfield_builder.tool_files import SCHEMA
 from jackfield_builder.tool_sources import ToolSource, locate_tools
 
 _GOVERNED = ("category", "requiresConfirmation", "availability")
-"""Fields in which variants must agree, because policies treat a call accordingly."""
+"""Fields that a variant may not change, because policies treat a call accordingly."""
 
 
 def locate_variants(
@@ -33,7 +33,7 @@ def locate_variants(
 
 
 def check_variants(drafts: Iterable[ToolDraft], variants: Iterable[ToolDraft]) -> None:
-    """Report tools that are declared as variants of nothing, and variants with another contract."""
+    """Report variants without a tool, and variants whose contract is not compatible with the tool's."""
     owners = {draft.source.tool_id: draft for draft in drafts}
     for draft in owners.values():
         if draft.is_valid and draft.schema and draft.schema.get("variant"):

@@ -1,7 +1,7 @@
 """The JSON Schemas of the types in a handler's signature.
 
-pydantic creates them; it is imported only for a handler that has types. Its output is then brought into one
-form, so that it does not depend on pydantic's version and suits every provider: closed objects, nested types
+pydantic creates them; it is imported only for a handler that has types. Its output is then normalised, so
+that it does not depend on pydantic's version and suits every provider: closed objects, nested types
 in place (only a recursive type is in `$defs`), no titles, keywords in a fixed order.
 """
 
@@ -22,11 +22,11 @@ from jackfield_builder.subschemas import FORMATS, children
 
 _DEFS = "#/$defs/"
 
-# OpenAPI's, or of use only to a program.
+# Keywords that are OpenAPI's, or useful only to a program.
 _DROPPED = ("title", "discriminator")
 
 _FORMATS = {f"uuid{version}": "uuid" for version in range(1, 9)} | {"multi-host-uri": "uri"}
-"""Formats of pydantic under their names in JSON Schema; others that JSON Schema lacks are dropped."""
+"""pydantic's formats and their names in JSON Schema; other formats that JSON Schema lacks are dropped."""
 
 _ORDER = (
     "$ref", "type", "format", "const", "enum", "pattern", "minLength", "maxLength", "minimum",
@@ -45,7 +45,7 @@ class HandlerSchemas(NamedTuple):
     parameters: dict[str, Any] | None = None
     returns: dict[str, Any] | None = None
     problems: tuple[str, ...] = ()
-    """Why a type gives no schema."""
+    """Why a type has no schema."""
     unresolved: tuple[str, ...] = ()
     """Annotations that do not exist at run time."""
 
@@ -78,7 +78,7 @@ def _schema(hint: Any, mode: Any, problems: list[str]) -> dict[str, Any] | None:
         # A type can add keywords of its own, with any value; this raises for one that is not JSON.
         schema = json.loads(json.dumps(schema, allow_nan=False))
         return normalised(schema, results=mode == "serialization")
-    except Exception as error:  # noqa: BLE001 - a type may have any code
+    except Exception as error:  # noqa: BLE001 - a type may run any code
         cause = " ".join(str(error).partition("\n\nFor further information")[0].split())
         if missing := _missing_name(hint):
             cause = f"{missing!r} cannot be resolved"
@@ -87,7 +87,7 @@ def _schema(hint: Any, mode: Any, problems: list[str]) -> dict[str, Any] | None:
 
 
 def _missing_name(hint: Any) -> str:
-    """Return the name in the members of a type that does not exist at run time; empty if there is none.
+    """Return the name that a type's members use but that does not exist at run time; empty if all exist.
 
     pydantic's own message names only the type.
     """
@@ -108,7 +108,7 @@ def _name(hint: Any) -> str:
 
 @cache
 def _generator() -> Any:
-    """Return the subclass of pydantic's generator; a function, because pydantic is imported late."""
+    """Return a subclass of pydantic's generator, created here because pydantic is imported on first use."""
     from pydantic.json_schema import GenerateJsonSchema
 
     class DescribedJsonSchema(GenerateJsonSchema):
@@ -162,7 +162,7 @@ def _documentation(hint: Any) -> str:
 
 
 def normalised(schema: dict[str, Any], *, results: bool = False) -> dict[str, Any]:
-    """Return a schema in the one form: references in place, closed, without titles, in a fixed order."""
+    """Return a schema in normal form: references in place, closed, without titles, in a fixed order."""
     recursive = set(_recursive(schema))
     inlined = _inlined(schema, schema, recursive)
     kept = {name: _inlined(schema["$defs"][name], schema, recursive) for name in sorted(recursive)}
@@ -204,7 +204,7 @@ def _inlined(schema: Any, root: dict[str, Any], recursive: set[str]) -> Any:
         return schema
     schema = {name: value for name, value in schema.items() if name != "$defs"}
     if len(schema.get("allOf", ())) == 1:
-        # Older versions wrap a reference that has siblings.
+        # Older versions of pydantic wrap a reference that has siblings.
         schema = {**schema.pop("allOf")[0], **schema}
     name = str(schema.get("$ref", "")).removeprefix(_DEFS)
     target = root.get("$defs", {}).get(name)

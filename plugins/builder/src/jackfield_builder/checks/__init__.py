@@ -1,4 +1,4 @@
-"""The checks of one tool, a module for each file or schema; each check reports into the tool's draft."""
+"""The checks of one tool, a module for each file or schema; each adds its findings to the tool's draft."""
 
 from jackfield_builder.checks import capabilities, guide, manifest, parameters
 
@@ -10,4 +10,4 @@ CHECKS = (
     guide.check_repetition,
     capabilities.check,
 )
-"""The checks that follow those of the handler and its types."""
+"""The checks that run after those of the handler and its types."""

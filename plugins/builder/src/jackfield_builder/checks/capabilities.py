@@ -22,7 +22,7 @@ from jackfield_builder.tool_draft import ToolDraft
 from jackfield_builder.tool_files import HANDLER, MAX_BYTES
 
 CONTEXT_MEMBERS = frozenset(name for name in vars(ToolContext) if not name.startswith("_"))
-"""The members of the context that every tool has."""
+"""The context members that every tool can use."""
 
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 _MAX_FUNCTIONS = 200
@@ -30,7 +30,7 @@ _CAUGHT = {"AttributeError", "Exception", "BaseException"}
 
 
 def check(draft: ToolDraft) -> None:
-    """Report each capability that the handler uses and `requires` does not list."""
+    """Report each capability that the handler uses but `requires` does not list."""
     required = (draft.schema or {}).get("requires", [])
     if draft.schema is None or draft.handler is None or not isinstance(required, list):
         return
@@ -52,7 +52,7 @@ def check(draft: ToolDraft) -> None:
         elif close := get_close_matches(use.name, CONTEXT_MEMBERS, 1):
             message += f"; did you mean ctx.{close[0]}?"
             hint = f"correct the name, or add {use.name!r} to `requires` in schema.json"
-        # The folder of the handler, which in a family may be a folder of the package.
+        # In a family, the handler's folder may be a folder inside the package.
         folder, line = module.file.parent, f"line {use.line}"
         if use.file.is_relative_to(folder):
             file = str(use.file.relative_to(folder))
@@ -85,7 +85,7 @@ class _Module:
 
     @cached_property
     def imports(self) -> dict[str, tuple[str, str]]:
-        """The imported names: the module each comes from and its name there, if it is not the module."""
+        """The imported names, each with its module and its name there; a module itself has no name there."""
         found: dict[str, tuple[str, str]] = {}
         for node in ast.walk(self.tree):
             if isinstance(node, ast.Import):
@@ -144,7 +144,7 @@ class _SourceReader:
                 waiting += self._callee(owner, callee, position)
 
     def _definition(self, module: _Module, name: str) -> tuple[_Module, _Function] | None:
-        """Return the function of a name, also if the module imports it."""
+        """Return the function with this name, even if the module imports it from another one."""
         for _ in range(10):
             if definition := module.functions.get(name):
                 return module, definition
@@ -186,12 +186,12 @@ def _parameter(function: _Function, which: int | str) -> str | None:
 
 @dataclass
 class _FunctionWalk:
-    """Collects what a function does with the names of the context."""
+    """Collects what a function does with the context, under all names that it has there."""
 
     names: set[str]
     members: list[tuple[str, int]] = field(default_factory=list)
     guarded: set[str] = field(default_factory=set)
-    """Members that the function asks for with `hasattr` or `getattr`."""
+    """Members that the function looks up with `hasattr` or `getattr`."""
     calls: list[tuple[ast.expr, int | str]] = field(default_factory=list)
 
     def run(self, function: _Function) -> None:
@@ -224,7 +224,7 @@ class _FunctionWalk:
         self._visit_all((*node.handlers, *node.orelse, *node.finalbody), caught=caught)
 
     def _visit_inner(self, node: _Function | ast.Lambda, *, caught: bool) -> None:
-        """Visit a nested function, in which a parameter may hide the context."""
+        """Visit a nested function, in which a parameter may shadow the context."""
         every = (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)
         hidden = self.names & {each.arg for each in every}
         self.names -= hidden

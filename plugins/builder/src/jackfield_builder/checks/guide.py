@@ -136,5 +136,5 @@ def _schema_words(schema: Any) -> Iterator[str]:
         for each in schema:
             yield from _schema_words(each)
     else:
-        # A guide may write `true` or `True`; `_words` lowers both.
+        # A guide may write `true` or `True`; `_words` converts both to lower case.
         yield from _words(str(schema))

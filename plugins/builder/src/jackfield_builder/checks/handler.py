@@ -35,7 +35,7 @@ def check(draft: ToolDraft) -> None:
     try:
         with warnings.catch_warnings(action="ignore"):
             tree = ast.parse(draft.handler)
-            # Finds what the grammar allows, such as `await` outside an `async def`.
+            # Finds errors that the grammar allows, such as `await` outside an `async def`.
             compile(tree, HANDLER, "exec", dont_inherit=True)
     except SyntaxError as error:
         draft.report(CheckCode.BAD_SYNTAX, error.msg, file=HANDLER, path=f"line {error.lineno or 1}")
@@ -84,7 +84,7 @@ def _definition(tree: ast.Module, name: str) -> _Function | None:
 
 
 def _binds(tree: ast.Module, name: str) -> bool:
-    """Return whether the module binds a name, also inside `if` and `try`."""
+    """Return whether the module binds a name, including inside `if` and `try`."""
     pending: list[ast.AST] = list(tree.body)
     while pending:
         node = pending.pop()
@@ -122,7 +122,7 @@ def _signature_problem(function: _Function) -> str:
 
 
 def _yields(function: _Function) -> Iterator[ast.Yield | ast.YieldFrom]:
-    """Yield what makes a function a generator, without the functions inside it."""
+    """Yield the `yield` expressions of a function, without those of nested functions."""
     pending: list[ast.AST] = list(function.body)
     while pending:
         node = pending.pop()
@@ -171,7 +171,7 @@ def check_imports(drafts: Sequence[ToolDraft]) -> None:
 
 
 def _import_hint(draft: ToolDraft, code: CheckCode, message: str) -> str:
-    """Return how to fix a failed import, or nothing if the code's hint says it."""
+    """Return how to fix a failed import; empty if the hint of the code is enough."""
     if missing := _MISSING_MODULE.match(message):
         name = missing[1]
         package, folder = draft.source.package, draft.source.folder
@@ -184,7 +184,7 @@ def _import_hint(draft: ToolDraft, code: CheckCode, message: str) -> str:
 
 
 def _place(draft: ToolDraft, result: ImportResult) -> tuple[str, str]:
-    """Return the innermost place of the failed import in the folder of the handler."""
+    """Return the innermost place of the failed import in the handler's folder."""
     folder = draft.source.folder.joinpath(*draft.source.module.split(".")[:-1]).resolve()
     for file, line in reversed(result.places):
         path = Path(file).resolve()

@@ -24,7 +24,7 @@ _PREVIEW_FORMATS = ("moment", "in", "until")
 
 
 def check(draft: ToolDraft) -> None:
-    """Check each field's presence, type and value, and that the id is the name that declares the tool."""
+    """Check each field's presence, type and value, and that the id is the tool's declared name."""
     if draft.schema is None:
         return
     document = _with_plain_id(draft.schema) if draft.source.origin else draft.schema

@@ -25,7 +25,7 @@ TYPES = ("array", "boolean", "integer", "null", "number", "object", "string")
 _NOT_COMPILED = (
     CheckCode.BAD_REFERENCE, CheckCode.CIRCULAR_REFERENCE, CheckCode.UNKNOWN_FORMAT, CheckCode.BAD_PATTERN,
 )  # fmt: skip
-"""Findings with which a schema cannot be compiled."""
+"""Findings that prevent a schema from being compiled."""
 _REQUIRED_HINT = "list the names of the required members in the object, next to its `properties`"
 _UNSUPPORTED = ("$dynamicRef", "$dynamicAnchor", "$anchor", "$id")
 
@@ -202,7 +202,7 @@ def _compiles(keyword: str, value: str) -> bool:
 
 
 def _check_circles(draft: ToolDraft, root: dict[str, Any], name: str) -> None:
-    """Report a chain of references that returns to the same value, which describes nothing."""
+    """Report a chain of references that leads back to the same value, and so describes nothing."""
     finished: set[int] = set()
     for each in walk(root, (name,)):
         active = {id(each.schema)}

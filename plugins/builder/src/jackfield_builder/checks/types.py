@@ -20,7 +20,7 @@ _MAX_REPORTED = 10
 
 
 def check(draft: ToolDraft) -> None:
-    """Add the schemas that only the types have; report where the file says something else."""
+    """Add the schemas that only the types have; report where the file disagrees with the types."""
     if draft.schema is None or draft.written is None:
         return
     types = draft.types
@@ -60,7 +60,7 @@ def _check_unread(draft: ToolDraft) -> None:
     if draft.schema is None or "parameters" in (draft.written or {}):
         return
     if draft.handler is None or draft.has(*_UNREADABLE):
-        # The types may declare arguments. As a tool without arguments, it would contradict its guide.
+        # The types may declare arguments; a tool without arguments would contradict its guide.
         draft.schema.pop("parameters", None)
         return
     with warnings.catch_warnings(action="ignore"):
@@ -74,6 +74,6 @@ def _check_unread(draft: ToolDraft) -> None:
                 )
                 place = f"line {node.lineno}"
                 draft.report(CheckCode.TYPES_UNREAD, message, file=HANDLER, path=place)
-                # Not those of a tool without arguments, which would contradict the guide.
+                # Remove the parameters of a tool without arguments, which would contradict the guide.
                 del draft.schema["parameters"]
                 return
