@@ -1,4 +1,4 @@
-"""Compares the contracts of two tools: arguments, result and metadata, each change with its version bump."""
+"""Compares the arguments, result and metadata of two tools; each change has the bump that it requires."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Completes a manifest: adds every field that its author may omit because the others imply it.
 
-The snapshot contains the complete manifest, so a reader of it needs to know none of these rules.
+The snapshot contains the complete manifest, so its readers do not need to know these rules.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def close_objects(schema: dict[str, Any]) -> dict[str, Any]:
     """Return a schema in which every object that does not state `additionalProperties` is closed.
 
     An object stays open if closing it would refuse a property that a subschema declares for it. The author
-    has to decide there, and the check of the parameters says so.
+    has to decide in that case, and the parameters check says so.
     """
     return _closed(schema, schema, closed=False)
 

@@ -1,7 +1,6 @@
-"""Finds the positions of the parts of a JSON text, so that it can be edited without reformatting it.
+"""Finds the positions of the values in a JSON text, so that it can be edited without reformatting it.
 
-It reads more than JSON: a comma after the last member or item is noted and skipped, so that it can be
-removed.
+This parser accepts more than JSON: it records and skips trailing commas, so that they can be removed.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ MAX_DEPTH = 64
 
 
 class JsonSyntaxError(ValueError):
-    """The text is not JSON, even without its extra commas."""
+    """The text is not JSON, even without its trailing commas."""
 
 
 class JsonNode(NamedTuple):
@@ -28,7 +27,7 @@ class JsonNode(NamedTuple):
     end: int
     parts: dict[str | int, JsonNode]
     keys: dict[str, tuple[int, int]]
-    """The positions of the names of the members, with their quotation marks."""
+    """The positions of the members' names, with their quotation marks."""
 
     def descendants(
         self, path: tuple[str | int, ...] = ()
@@ -40,7 +39,7 @@ class JsonNode(NamedTuple):
 
 
 class JsonPositions(NamedTuple):
-    """The positions in one text: its root value, and every comma that has nothing after it."""
+    """The positions in one text: its root value, and every trailing comma."""
 
     root: JsonNode
     extra_commas: tuple[int, ...]

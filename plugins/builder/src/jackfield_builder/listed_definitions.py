@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 Definition = Mapping[str, Any]
-"""What the other system says about a tool: `name`, `description`, `inputSchema`, and any other members."""
+"""The other system's definition of a tool: `name`, `description`, `inputSchema`, and any other members."""
 
 MAX_TEXT = 160
-"""How much of a description a message quotes."""
+"""The maximum number of characters of a description that a message quotes."""
 
 _NAMES = {"name", "title"}
 _DESCRIBED = {"name", "description", "inputSchema", "outputSchema"}
@@ -30,7 +30,7 @@ def text_changes(old: Definition, new: Definition) -> Iterator[str]:
 
 
 def hint_changes(old: Definition, new: Definition) -> Iterator[str]:
-    """Yield the changes that a registry shows nowhere else, such as those of hints."""
+    """Yield the changes that a registry shows nowhere else, such as changed hints."""
     if old.get("inputSchema") != new.get("inputSchema"):
         yield "schema of the arguments changed on the server"
     yield from _other_changes(old, new)
@@ -45,7 +45,7 @@ def is_renamed(old: Definition, new: Definition) -> bool:
 
 
 def renamed(gone: Definition, listed: Iterable[Definition]) -> Definition | None:
-    """Return the definition that a tool now has under another name, if it is the same in all else."""
+    """Return the definition that a tool now has under another name, if it is otherwise the same."""
     return next((each for each in listed if is_renamed(gone, each)), None)
 
 

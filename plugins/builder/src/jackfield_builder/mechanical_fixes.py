@@ -35,7 +35,7 @@ _Place = tuple[str | int, ...]
 
 
 class FixedFile(NamedTuple):
-    """A file with its content before and after, and what was fixed."""
+    """A file with its content before and after the fixes, and what was fixed."""
 
     path: Path
     before: str
@@ -55,7 +55,7 @@ def fix_project(project: Project) -> list[FixedFile]:
     folders: dict[Path, str | None] = {
         tool.folder: tool.tool_id for tool in project.tools if tool.family is None and tool.schema is None
     }
-    # A family whose shared file cannot be read has no tools, but may have the fault that is fixed here.
+    # A family whose shared file cannot be read has no tools, but the file may have a fault to fix here.
     for family in project.families:
         folders |= {family.folder: None, **{family.folder / each: each for each in family.folders}}
     files = {folder / name: tool_id for folder, tool_id in folders.items() for name in (SCHEMA, GUIDE)}

@@ -1,7 +1,7 @@
 """Compares the schemas in schema.json with those of the handler's types, and merges them.
 
 The file may say more than the types can: descriptions, examples, and keywords that begin with `x-`. In
-everything that decides which values are valid, both must say the same.
+everything that decides which values are valid, both must agree.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def disagreements(written: Any, typed: Any, path: Path = ()) -> Iterator[tuple[P
 
 
 def written_path(written: Mapping[str, Any], path: Path) -> Path:
-    """Return the path in a schema as its author wrote it, which leads into the definition of a reference."""
+    """Return the path in a schema as its author wrote it, where it leads through referenced definitions."""
     place: Path = ()
     here: Any = written
     for step in path:
@@ -58,7 +58,7 @@ def written_path(written: Mapping[str, Any], path: Path) -> Path:
         try:
             here = here[step]
         except (LookupError, TypeError):
-            # The file lacks this member, or has it in another form.
+            # The file lacks this member, or states it in another form.
             here = None
     return place
 

@@ -1,4 +1,4 @@
-"""Compares two parameter schemas: which calls are newly accepted or rejected, and the version bump for it."""
+"""Compares two parameter schemas: which calls are newly accepted or rejected, and the required bump."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def in_place(before: Any, after: Any) -> tuple[Any, Any]:
     try:
         old, new = (resolved(each) if isinstance(each, dict) else each for each in (before, after))
     except UnresolvableSchemaError:
-        # A change of a definition is then a change of `$defs`, with the bump of any unknown keyword.
+        # A changed definition then counts as a change of `$defs`, with the bump for an unknown keyword.
         return before, after
     return old, new
 

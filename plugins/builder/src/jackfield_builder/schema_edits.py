@@ -42,7 +42,7 @@ class SchemaEdit(NamedTuple):
 
 
 def schema_edits(drafts: Iterable[ToolDraft]) -> list[SchemaEdit]:
-    """Return the text of each schema file of the tools whose handlers have types."""
+    """Return an edit for each schema file of the tools whose handlers have types."""
     texts: dict[Path, tuple[str, str]] = {}
     for draft in drafts:
         if draft.written is None or draft.types is None or draft.source.schema is not None:
@@ -142,13 +142,13 @@ def _margin(text: str, members: Sequence[_Member]) -> str:
 
 
 def _indentation(text: str, position: int) -> str:
-    """Return the indentation of the line of a position."""
+    """Return the indentation of the line at a position."""
     line = text[text.rfind("\n", 0, position) + 1 : position]
     return line[: len(line) - len(line.lstrip(" \t"))]
 
 
 def _formatted(value: Any, margin: str, column: int, newline: str) -> str:
-    """Return JSON in which whatever fits on a line is on one line."""
+    """Return JSON in which every value that fits on a line is on one line."""
     short = _on_one_line(value)
     if not isinstance(value, dict | list) or not value or column + len(short) < _WIDTH:
         return short

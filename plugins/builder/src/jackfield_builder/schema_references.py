@@ -10,13 +10,13 @@ from jackfield.strict_json import pointer
 from jackfield_builder.subschemas import children
 
 _MAX_SCHEMAS = 5_000
-"""Maximum number of subschemas after resolving; definitions that use each other twice double each time."""
+"""Maximum number of subschemas after resolving, because definitions that use others twice multiply."""
 
 _MAX_DEPTH = 100
 
 _ANNOTATIONS = frozenset({"title", "description", "examples", "$comment", "deprecated", "default"})
 
-# What these accept depends on the keywords in the same schema.
+# What these accept depends on other keywords in the same schema.
 _DEPENDENT = frozenset(
     {
         "additionalProperties", "unevaluatedProperties", "properties", "patternProperties", "items",
@@ -28,13 +28,13 @@ _Path = tuple[str | int, ...]
 
 
 class UnresolvableSchemaError(ValueError):
-    """The references of a schema have no target, or their targets are too large in place."""
+    """A schema's references cannot be resolved: they have no target, or the result would be too large."""
 
 
 def resolved(schema: dict[str, Any]) -> dict[str, Any]:
     """Return the schema with each definition in the place of its references, and without `$defs`.
 
-    In a recursive schema, a reference to a schema around it becomes a reference to that place. Raises
+    In a recursive schema, a reference to an enclosing schema becomes a reference to its place. Raises
     `UnresolvableSchemaError`.
     """
     return _Resolution(schema).resolved(schema, (), {"#": ()})
@@ -46,7 +46,7 @@ class _Resolution:
         self._remaining = _MAX_SCHEMAS
 
     def resolved(self, schema: dict[str, Any], path: _Path, around: dict[str, _Path]) -> dict[str, Any]:
-        """Return a schema that is at `path` in the result; `around` has the places of enclosing targets."""
+        """Resolve the schema at `path` in the result; `around` has the places of the enclosing targets."""
         self._remaining -= 1
         if self._remaining < 0 or len(path) + len(around) > _MAX_DEPTH:
             raise UnresolvableSchemaError("too large")

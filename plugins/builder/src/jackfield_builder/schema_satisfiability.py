@@ -1,9 +1,9 @@
 """Finds schemas that no value can satisfy, without trying values.
 
 The search is sound but not complete: it reports a schema only with a proof, and assumes that every keyword it
-does not interpret (`pattern`, most of `not`, and of `format` all but the length) accepts any value. It splits
-a schema into conjunctions: sets of schemas that all describe one value, with `$ref` and `allOf` followed and
-one branch chosen of each `anyOf` and `oneOf`. A conjunction is empty if every type it allows is
+does not interpret (`pattern`, most of `not`, and `format` except for lengths) accepts any value. It splits a
+schema into conjunctions: sets of schemas that all describe one value, with `$ref` and `allOf` followed and
+one branch chosen from each `anyOf` and `oneOf`. A conjunction is empty if every type it allows is
 contradictory.
 """
 
@@ -43,7 +43,7 @@ _FORMAT_LENGTHS: Mapping[str, tuple[int, float]] = {
     "date": (10, 10), "date-time": (20, math.inf), "time": (9, math.inf), "uuid": (36, 36),
     "email": (3, math.inf), "ipv4": (7, 15), "ipv6": (2, 45),
 }  # fmt: skip
-"""The fewest and the most characters of a text of a format, as far as the format limits them."""
+"""The minimum and maximum number of characters of a text in each format."""
 
 
 def unsatisfiable_schemas(
@@ -138,7 +138,7 @@ class _EmptinessSearch:
             if not extra:
                 yield plain
                 continue
-            # Nested choices are ignored, which can only accept more.
+            # Nested choices are ignored; the result can only accept more values.
             inner, _ = self._flattened(extra)
             yield list(dict.fromkeys([*plain, *inner]))
 
@@ -191,7 +191,7 @@ class _EmptinessSearch:
         return reasons[0]
 
     def _values_reason(self, values: list[Any], whole: Atoms) -> str:
-        """Try every listed value."""
+        """Return why no listed value is accepted, after trying each of them; empty if one is."""
         if any(path[: len(outer)] == outer for path in self._ignored for outer in whole):
             return ""
         if any(all(self._validator(path).is_valid(value) for path in whole) for value in values):
@@ -350,7 +350,7 @@ def _crossed(atoms: list[Mapping[str, Any]], low: str, high: str) -> str:
 
 
 def _format_reason(atoms: list[Mapping[str, Any]]) -> str:
-    """Return why no text of its formats has an allowed length."""
+    """Return why no text in the required formats has an allowed length; empty if one may have."""
     least, low = max(((schema.get("minLength", 0), "minLength") for schema in atoms), default=(0, ""))
     most, high = min(
         ((schema.get("maxLength", math.inf), "maxLength") for schema in atoms), default=(math.inf, "")
@@ -431,7 +431,7 @@ def _required(atoms: list[Mapping[str, Any]]) -> set[str]:
 
 
 def _closed_names(atoms: list[Mapping[str, Any]]) -> set[str] | None:
-    """Return the only allowed names of members; None if other names are allowed."""
+    """Return the member names if only these are allowed; None if other names are allowed."""
     closed = [
         {name for name, member in schema.get("properties", {}).items() if member is not False}
         for schema in atoms

@@ -41,7 +41,7 @@ FREEZES_OFFERS = {
     "jackfield_capabilities": True,
     "jackfield_transports": True,
     "jackfield_stores": True,
-    # They do not change what a session does.
+    # These do not change what a session does.
     "jackfield_observers": False,
     "jackfield_endpoints": False,
     "jackfield_commands": False,
@@ -111,7 +111,7 @@ def _contributed_modules(tools: Iterable[CheckedTool], plugins: Plugins) -> dict
 
 
 def _tool(tool: CheckedTool, installation: InstalledDistributions, folders: Iterable[str]) -> dict[str, Any]:
-    """Describe a tool; `folders` are those of the tools in its package that have one of their own."""
+    """Describe a tool; `folders` are the folders of the tools in its package that have their own."""
     draft = tool.draft
     if draft.schema is None or draft.guide is None:
         raise ValueError(f"{draft.source.tool_id} was not checked")
@@ -188,7 +188,7 @@ def write_snapshot(snapshot: Snapshot, path: Path, *, keep_previous: bool = Fals
     """Write the snapshot atomically; a reader sees the old file or the new one.
 
     If the file held another version, copy that to the path of the previous registry, so that the two can be
-    compared, and return it. With `keep_previous`, leave the previous registry as it is.
+    compared, and return that version. With `keep_previous`, leave the previous registry as it is.
     """
     replaced = None
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -68,13 +68,13 @@ def tool_changes(old: FrozenTool, new: FrozenTool) -> list[SnapshotChange]:
 
 
 def _shown_manifest(old: FrozenTool, new: FrozenTool) -> ToolManifest:
-    """Return a tool's manifest; a changed description of another system is shown with both texts."""
+    """Return the new manifest; a listed tool keeps the old description, whose change is shown elsewhere."""
     listed = old.origin and new.origin
     return new.manifest._replace(description=old.manifest.description) if listed else new.manifest
 
 
 def required_bump(changes: list[SnapshotChange]) -> VersionBump | None:
-    """Return the largest bump of the changes."""
+    """Return the largest bump that the changes require."""
     return max((change.bump for change in changes if change.bump is not None), default=None)
 
 
@@ -86,7 +86,7 @@ def missing_bumps(earlier: Sequence[Snapshot], current: Snapshot) -> list[Findin
     findings = []
     for tool_id, new in current.implementations.items():
         if new.origin:
-            # Nobody here decides on the version of a tool that another system provides.
+            # Nobody here decides the version of a tool that another system provides.
             continue
         since = [old for snapshot in earlier if (old := snapshot.implementations.get(tool_id))]
         missing = [each for old in since if (each := missing_bump(old, new))]
@@ -136,7 +136,7 @@ def _announces_removal(old: FrozenTool, after: Snapshot) -> bool:
     try:
         return any(_is_bumped(earlier, semantic_version(each), VersionBump.MAJOR) for each in versions)
     except ValueError:
-        # The version is not a semantic one.
+        # One of the versions is not a semantic version.
         return False
 
 
@@ -175,7 +175,7 @@ def _is_bumped(old: str, new: str, required: VersionBump) -> bool:
 
 
 def _renamings(before: Snapshot, after: Snapshot) -> dict[str, str]:
-    """Return the tools of other systems that are gone under their id, with their new id."""
+    """Return the ids of listed tools that were renamed, with their new ids."""
     gone, new = (
         {
             tool_id: tool.origin
@@ -218,7 +218,7 @@ def _code_changes(old: FrozenTool, new: FrozenTool) -> Iterator[tuple[str, Versi
 def _distribution_changes(before: Snapshot, after: Snapshot) -> Iterator[SnapshotChange]:
     """Yield changes of shared modules and dependencies.
 
-    They require no new version of a tool, which is raised only when its own files or its contract change.
+    They require no new version of a tool: its version is raised only if its own files or its contract change.
     """
     if "distributions" not in before.wire:
         if "distributions" in after.wire:

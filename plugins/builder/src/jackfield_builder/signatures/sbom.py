@@ -45,7 +45,7 @@ def create_sbom(snapshot: Snapshot) -> dict[str, Any]:
     )
     versions = "\n".join(f"{name} {found[name].version}" for name in components)
     needed = {name: _needed(name, components) for name in components}
-    # Not with `register_dependency`, which searches all dependencies for each of them.
+    # `register_dependency` is not used, because it searches all dependencies for each of them.
     leaves = {name: Dependency(component.bom_ref) for name, component in components.items()}
     bom = Bom(
         components=components.values(),
@@ -67,7 +67,7 @@ def create_sbom(snapshot: Snapshot) -> dict[str, Any]:
 
 
 def listed_versions(sbom: Mapping[str, Any]) -> dict[str, str]:
-    """Return the versions in a bill of materials by name; parts without them are left out."""
+    """Return the versions in a bill of materials by name; components without either are left out."""
     components = sbom.get("components")
     return {
         str(each["name"]): str(each["version"])
@@ -114,7 +114,7 @@ def _component(name: str, metadata: Metadata, contributed: list[tuple[str, str]]
 
 
 def _licenses(name: str) -> Iterator[LicenseExpression]:
-    """Return the SPDX expression of a distribution, if its metadata has a valid one."""
+    """Yield the SPDX expression of a distribution, if its metadata has a valid one."""
     from cyclonedx.model.license import LicenseExpression
     from cyclonedx.spdx import is_expression
 
@@ -127,7 +127,7 @@ def _licenses(name: str) -> Iterator[LicenseExpression]:
 
 
 def _needed(name: str, components: Mapping[str, Component]) -> list[str]:
-    """Return the installed distributions that one requires in this environment, without its extras."""
+    """Return the installed distributions that a distribution requires here, without its extras."""
     needed = []
     with suppress(importlib_metadata.PackageNotFoundError):
         for text in importlib_metadata.requires(name) or ():

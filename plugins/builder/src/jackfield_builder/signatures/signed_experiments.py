@@ -1,4 +1,4 @@
-"""Signs a version of the experiments: writes its envelope, or adds a signature to the one that is there."""
+"""Signs a version of the experiments: writes its envelope, or adds a signature to the existing one."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from jackfield_builder.signatures.signers import Signer
 
 
 def present_envelope(target: Path) -> DsseEnvelope | None:
-    """Return the envelope that a file has; None if it has none."""
+    """Return the envelope in a file; None if the file does not exist."""
     try:
         return DsseEnvelope.parse(read_envelope(target), str(target))
     except UnsignedError:
@@ -29,7 +29,7 @@ def present_envelope(target: Path) -> DsseEnvelope | None:
 
 
 def add_signature(target: Path, envelope: DsseEnvelope, signer: Signer, what: str) -> DsseEnvelope:
-    """Add a signature to an envelope and write it; `what` is what messages call the signed file."""
+    """Add a signature to an envelope and write it; `what` names the signed file in messages."""
     key = signer.public_key
     if any(key.verifies(each.value, envelope.signed_bytes) for each in envelope.signatures):
         raise SignatureError(f"{target}: {key.name} has signed {what} already")

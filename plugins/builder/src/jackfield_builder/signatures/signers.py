@@ -32,7 +32,7 @@ class Signer(Protocol):
 
     @property
     def public_key(self) -> PublicKey:
-        """The key that verifies them."""
+        """The key that verifies the signatures."""
 
     def sign(self, data: bytes) -> bytes:
         """Return the signature of some bytes; raises `SignatureError`."""
@@ -56,17 +56,17 @@ class CommandSigner(NamedTuple):
     command: Sequence[str]
 
     def sign(self, data: bytes) -> bytes:
-        """Run the command; it is the operator's own, without a shell."""
+        """Return the signature that the operator's command prints; it runs without a shell."""
         try:
             done = subprocess.run(  # noqa: S603 - see above
                 list(self.command), input=data, stdout=subprocess.PIPE, check=False, timeout=COMMAND_SECONDS
             )
         except OSError as error:
             raise SignatureError(
-                f"the sign command cannot run: {self.command[0]}: {error.strerror}"
+                f"the sign command cannot be run: {self.command[0]}: {error.strerror}"
             ) from None
         except subprocess.TimeoutExpired:
-            raise SignatureError(f"the sign command gave no signature within {COMMAND_SECONDS:g} s") from None
+            raise SignatureError(f"the sign command sent no signature within {COMMAND_SECONDS:g} s") from None
         if done.returncode != 0:
             raise SignatureError(f"the sign command failed with status {done.returncode}")
         return _signature(done.stdout)
@@ -87,7 +87,7 @@ def _signature(output: bytes) -> bytes:
 
 
 def read_signer(path: Path, passphrase: str | None) -> KeySigner:
-    """Read a private key in PEM format; raises `SignatureError` with what to do."""
+    """Read a private key in PEM format; raises a `SignatureError` that says what to do."""
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
     from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
