@@ -211,7 +211,7 @@ def test_a_full_disk_leaves_whole_lines_and_the_rest_follows(path: Path, host: H
     assert drained == "True"
     assert 5000 < int(size) <= 6000
     assert "File too large" in complaints
-    assert "is writable again; 0 earlier lines are lost" in complaints
+    assert "is writable again; 0 earlier lines are missing" in complaints
     assert process.returncode == 0
     lines = [orjson.loads(each) for each in path.read_bytes().splitlines()]
     assert [each["arguments"]["number"] for each in lines] == list(range(40))

@@ -405,7 +405,9 @@ class Audit(BackgroundObserver[Line | DeferredLine]):
         """Log failing writes, missing lines, and the end of a failure; at most once per interval."""
         due = time.monotonic() >= self._next_log
         if fault is None and (self._failing or (missing and due)):
-            _log.warning("audit: %s is writable again; %d earlier lines are lost", self._file.path, missing)
+            _log.warning(
+                "audit: %s is writable again; %d earlier lines are missing", self._file.path, missing
+            )
         elif fault is not None and (not self._failing or due):
             _log.error(
                 "audit: %s cannot be written (%s); %d lines are waiting, %d were dropped",
