@@ -1,4 +1,4 @@
-"""The answers for finished and for stopped commands."""
+"""The answers for finished and stopped commands."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tool in a kernel session: when the session ends, what is spoken, what goes to the chat."""
+"""The tool in a kernel session: when the session ends, what is spoken, and what is sent to the chat."""
 
 from __future__ import annotations
 

@@ -152,7 +152,7 @@ def score_links(folder: Path, kind: str) -> Score:
 
 
 def score_phones(folder: Path, leniency: str, *, library_alone: bool = False) -> Score:
-    """Compare as PhoneNumberMatcherTest: a text matches whole up to its group's leniency, not beyond it."""
+    """Compare like PhoneNumberMatcherTest: a text matches whole up to its group's leniency, not beyond it."""
     level = LENIENCIES[leniency]
     hits, wrong, missed, negatives = 0, [], [], 0
     for row in _rows(folder / "phone_matcher_cases.jsonl"):

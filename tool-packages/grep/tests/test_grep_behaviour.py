@@ -1,4 +1,4 @@
-"""The answers of a search in voice and text."""
+"""The answers to a search in voice and text."""
 
 from __future__ import annotations
 

@@ -177,7 +177,7 @@ def test_a_ban_that_cannot_be_confirmed_is_reported_as_in_doubt(step: str) -> No
     failure = failure_of(response)
     assert failure.type is ErrorType.TRANSIENT
     assert failure.partial_side_effects
-    # Not retryable: a ban that was recorded after all would be doubled.
+    # Not retryable: if the ban was recorded after all, a retry would double it.
     assert not failure.retryable
     assert conversation.sent == []
 

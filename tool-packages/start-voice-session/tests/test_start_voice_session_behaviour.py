@@ -1,4 +1,4 @@
-"""The tool in a kernel session: the request to the client, and what is passed on."""
+"""The tool in a kernel session: the request to the client, and the handover to the voice session."""
 
 from __future__ import annotations
 

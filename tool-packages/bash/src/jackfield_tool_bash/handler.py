@@ -19,7 +19,7 @@ async def execute(args: dict[str, Any], ctx: ToolContext) -> AsyncIterator[Parti
         yield fail(ErrorType.PERMANENT, "The command is blank.", suggestion="Give a command to run.")
         return
     seconds = args["timeout_seconds"]
-    # If the call is cancelled, it ends when the processes of the command have ended.
+    # A cancelled call ends only when the command's processes have ended.
     async with LiveOutput(lambda show: shell.run(args["command"], seconds=seconds, output=show)) as output:
         lines = 0
         async for text in output:

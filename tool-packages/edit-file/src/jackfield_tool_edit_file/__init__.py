@@ -1,1 +1,1 @@
-"""Jackfield tool `edit_file`: replaces a text in a file."""
+"""Jackfield tool `edit_file`: replaces text in a file."""

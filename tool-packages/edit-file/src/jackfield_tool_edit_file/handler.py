@@ -1,4 +1,4 @@
-"""Replaces a text in a file."""
+"""Replaces text in a file."""
 
 from __future__ import annotations
 

@@ -93,7 +93,7 @@ def _are_short(lines: Iterable[Line]) -> bool:
 
 
 def _undisputed(layout: Layout, group: Group) -> list[Group]:
-    """Return the group, or those of its lines that can be one contact if the group is a list."""
+    """Return the group, or, if it is a list, those of its lines that can be one contact."""
     if _has_one_owner(group):
         return [group]
     lines: dict[int, Group] = {}

@@ -35,7 +35,7 @@ _ENTRY = re.compile(
     r"(?P<name>[^,:;|(\[<\t\u2013\u2014]+?)\s*(?:(?P<mark>[,:;|(\[\t\u2013\u2014]|\s-)(?P<rest>.*))?$"
 )
 _WORDS = re.compile(r"[^\W\d_]+(?:[-'\u2019][^\W\d_]+)*")
-# The number of lines below its first line within which a signature has its addresses.
+# A signature's addresses are within this many lines below its first line.
 _REACH = 6
 
 

@@ -1,4 +1,4 @@
-"""Links found by linkify-it, without false matches."""
+"""Links found by linkify-it, without its false matches."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ _PARTS = re.compile(
 
 @cache
 def _linkifier() -> Any:
-    # Our own scanner finds addresses, and four numbers with dots are more likely a version than a host. The
-    # list adds to linkify-it's own (two-letter ones, com, org, ...) for hosts without a scheme.
+    # Our own scanner finds addresses, and four numbers with dots are more likely a version than a host. For
+    # hosts without a scheme, the list extends linkify-it's own (two-letter ones, com, org, ...).
     linkifier = LinkifyIt(options={"fuzzy_email": False, "fuzzy_ip": False}).add("mailto:", None)
     return linkifier.tlds(sorted(TOP_LEVEL_DOMAINS), True)
 

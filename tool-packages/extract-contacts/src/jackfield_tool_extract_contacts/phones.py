@@ -1,4 +1,4 @@
-"""Phone numbers found by the matcher of libphonenumber, without false matches."""
+"""Phone numbers found by libphonenumber's matcher, without its false matches."""
 
 from __future__ import annotations
 

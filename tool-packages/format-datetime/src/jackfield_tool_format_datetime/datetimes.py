@@ -68,12 +68,13 @@ def resolve(local: datetime, zone: ZoneInfo) -> ResolvedTime:
 
 def in_zone(moment: datetime, zone: ZoneInfo) -> datetime:
     """Return the same instant in a zone."""
-    # By way of UTC: a date-time already in the zone would be returned unchanged, even within a skipped hour.
+    # Converted through UTC: a date-time already in the zone would be returned unchanged, even within a
+    # skipped hour.
     return moment.astimezone(UTC).astimezone(zone)
 
 
 def repeated_note(moment: datetime, zone: ZoneInfo) -> str | None:
-    """Return a note about which of two hours is meant, if the target zone shows this time twice."""
+    """Return a note that tells which of two hours is meant, if the target zone shows this time twice."""
     if moment.replace(fold=0).utcoffset() == moment.replace(fold=1).utcoffset():
         return None
     which = "second" if moment.fold else "first"

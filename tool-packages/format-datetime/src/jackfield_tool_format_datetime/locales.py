@@ -20,7 +20,7 @@ _OTHER_CALENDARS = {"AF": "Persian", "IR": "Persian", "TH": "Buddhist"}
 
 
 def find_locale(tag: str) -> tuple[Locale, str | None]:
-    """Return the locale of a tag, or the nearest more general one (RFC 4647, lookup) with a note."""
+    """Return a tag's locale, or the nearest more general one (RFC 4647, lookup) with a note."""
     subtags = _subtags(tag)
     for length in range(len(subtags), 0, -1):
         locale = _parse("_".join(subtags[:length]))
@@ -31,7 +31,7 @@ def find_locale(tag: str) -> tuple[Locale, str | None]:
 
 
 def tag_of(locale: Locale) -> str:
-    """Return the BCP 47 tag of a locale."""
+    """Return a locale's BCP 47 tag."""
     return str(locale).replace("_", "-")
 
 

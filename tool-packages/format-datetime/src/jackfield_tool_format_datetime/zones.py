@@ -34,7 +34,7 @@ _SAID = {
     "hkt": ("Asia/Hong_Kong",),
     "gst": ("Asia/Dubai",),
     "brt": ("America/Sao_Paulo",),
-    # Large cities that have no zone of their name.
+    # Large cities after which no zone is named.
     **dict.fromkeys(("san_francisco", "seattle", "san_diego", "las_vegas"), ("America/Los_Angeles",)),
     **dict.fromkeys(("dallas", "houston", "austin"), ("America/Chicago",)),
     **dict.fromkeys(("boston", "miami", "washington", "atlanta", "philadelphia"), ("America/New_York",)),
@@ -56,7 +56,7 @@ _WITHOUT_SUMMER = {"EST": "America/New_York", "MST": "America/Denver"}
 
 @cache
 def _names() -> dict[str, str]:
-    # The list of the tzdata distribution, because the directories of the operating system also hold other
+    # The list from the tzdata distribution, because the operating system's directories also contain other
     # names, such as localtime. Only a name from this list ever becomes the path of a file.
     listed = resources.files("tzdata").joinpath("zones").read_text("utf-8").split()
     return {name.casefold(): name for name in listed if name != "Factory"}

@@ -1,1 +1,1 @@
-"""Jackfield tool `ignore_user`: a closing sentence, then a temporary ban in every session of the user."""
+"""Jackfield tool `ignore_user`: bans the user temporarily in every session, with a closing sentence."""

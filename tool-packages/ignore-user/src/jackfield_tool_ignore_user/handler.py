@@ -1,4 +1,4 @@
-"""Bans the user of the session, first of all, because the ban must apply even if the client has left."""
+"""Bans the session's user before anything else, because the ban must apply even if the client has left."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ async def execute(args: dict[str, Any], ctx: ToolContext) -> ToolResponse:
 async def _add_ban(seconds: float, ctx: ToolContext) -> _Ban:
     who = ctx.session
     until: float = await ctx.bans.add(who.user, seconds, who.id)
-    # Read rather than computed: an earlier ban counts too, and the end is by the clock of the store.
+    # Read rather than computed: an earlier ban counts too, and the end is in the store's time.
     remaining: float = await ctx.bans.remaining(who.user, who.id)
     return _Ban(until, math.ceil(remaining))
 

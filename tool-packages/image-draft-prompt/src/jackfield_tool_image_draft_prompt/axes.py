@@ -1,6 +1,6 @@
 """The axes of variation: media and their treatments, framings for each purpose, light for each mood.
 
-Every list goes from the plainest to the boldest choice, and variant n takes the n-th of each, so that
+Every list goes from the plainest to the boldest choice, and variant n takes the n-th entry of each, so that
 variants never differ by chance and a person can choose the closest one.
 """
 

@@ -1,4 +1,4 @@
-"""Generates images and asks the client of the user to show them."""
+"""Generates images and asks the user's client to show them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from jackfield_capability_types.images import ImageOrder, StoredImage
 
 
 async def execute(args: dict[str, Any], ctx: ToolContext) -> ToolResponse:
-    """Generate the images; errors of the provider reach the model unchanged."""
+    """Generate the images; provider errors reach the model unchanged."""
     prompt = args["prompt"].strip()
     if not prompt:
         return fail(

@@ -1,1 +1,1 @@
-"""Jackfield tool `kb_get`: records of the knowledge base by id."""
+"""Jackfield tool `kb_get`: gets knowledge base records by id."""

@@ -1,4 +1,4 @@
-"""Gets records of the knowledge base that the user of the session may see."""
+"""Gets knowledge base records that the session's user may see."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Searches the records that the user of the session may see."""
+"""Searches the records that the session's user may see."""
 
 from __future__ import annotations
 

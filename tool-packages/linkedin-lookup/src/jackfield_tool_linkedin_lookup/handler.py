@@ -39,7 +39,7 @@ async def execute(args: dict[str, Any], ctx: ToolContext) -> ToolResponse:
 
 
 async def _candidates(ctx: ToolContext, name: str, company: str) -> list[Record]:
-    """Return people of every namespace visible to this user, best match first."""
+    """Return people from every namespace visible to this user, best match first."""
     only_people = Filters(type="person")
     # Also search for the name alone: a company missing from the record must not hide the person.
     queries = [name, f"{name} {company}"[:200]] if company else [name]

@@ -1,4 +1,4 @@
-"""URLs of LinkedIn profiles in a record."""
+"""LinkedIn profile URLs in a record."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _PROFILE = re.compile(r"/(in|pub)/[^/\s<>\"'\\]+(/[^/\s<>\"'\\]+){0,3}/?")
 
 
 def profile_of(record: Record) -> str | None:
-    """Return the profile of the record: `linkedin` in its metadata, its URL, or another member."""
+    """Return the record's profile: `linkedin` in its metadata, its URL, or another member."""
     metadata = record.metadata
     candidates = [metadata.get("linkedin"), record.url, *metadata.values()]
     return next((found for each in candidates for found in _profiles(each)), None)
@@ -28,7 +28,7 @@ def _profiles(value: Any) -> Iterator[str]:
 
 
 def _profile(text: str) -> str | None:
-    """Return the URL without tracking parameters, or None if it is not a profile of linkedin.com."""
+    """Return the URL without tracking parameters, or None if it is not a profile on linkedin.com."""
     try:
         parts = urlsplit(text if "//" in text else f"https://{text}")
     except ValueError:

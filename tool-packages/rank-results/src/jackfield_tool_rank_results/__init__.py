@@ -1,1 +1,1 @@
-"""Jackfield tool `rank_results`: ranks results of several searches, with explanations and reproducibly."""
+"""Jackfield tool `rank_results`: ranks the results of several searches reproducibly, with explanations."""

@@ -1,4 +1,4 @@
-"""Ranks results of other tools."""
+"""Ranks the results of other tools."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ class Ranked:
 
 
 def effective_weights(weights: Mapping[str, float], reasons: Mapping[str, Values]) -> dict[str, float]:
-    """Return the weights of the known reasons, normalised to the sum 1; empty if there are none."""
+    """Return the weights of the known reasons, normalised to a sum of 1; empty if there are none."""
     total = sum(weights[name] for name in reasons)
     return {name: weights[name] / total for name in reasons if weights[name] > 0}
 

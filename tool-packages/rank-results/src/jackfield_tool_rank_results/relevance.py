@@ -1,4 +1,4 @@
-"""Relevance of items for a query, word by word.
+"""Relevance of items to a query, word by word.
 
 Not BM25: over a handful of short texts its length and frequency terms measure noise, and it ignores spelling.
 rapidfuzz finds each word of the query in other spellings and forms (organisation, organization; design,
@@ -70,6 +70,6 @@ def _similar(word: str, others: Collection[str]) -> dict[str, float]:
 
 
 def _weight(match: Sequence[float]) -> float:
-    """Return a lower weight the more items have the word; this replaces stop words in each language."""
+    """Return a weight that falls with the number of items that have the word, instead of stop word lists."""
     having = sum(value > 0 for value in match)
     return 1 - having / (len(match) + 1)

@@ -9,7 +9,7 @@ from jackfield.speech import characters, plain
 from jackfield_capability_types.workspace import Excerpt, WorkspaceView
 
 _ROOM = 3000
-"""Characters of JSON for the lines: a model gets at most 4000 of an answer."""
+"""Characters of JSON for the lines: a model gets at most 4000 characters of an answer."""
 
 _SPOKEN = 900
 _LONGEST_LINE = 1000

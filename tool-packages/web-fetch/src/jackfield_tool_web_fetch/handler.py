@@ -12,7 +12,7 @@ _MOST_LINKS = 50
 
 
 async def execute(args: dict[str, Any], ctx: ToolContext) -> ToolResponse:
-    """Fetch the page; errors of the capability reach the model unchanged."""
+    """Fetch the page; the capability's errors reach the model unchanged."""
     url = args["url"].strip()
     await ctx.progress(f"reading {_host(url)}")
     page: Page = await ctx.web.fetch(url)
