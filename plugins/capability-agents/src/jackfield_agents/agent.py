@@ -131,7 +131,7 @@ class AgentRun:
         return any(name in self._tools and not self._tools[name].reads for name in self.used)
 
     def so_far(self) -> str:
-        """Partial results without a report: the model's texts, or else the titles of its sources."""
+        """Return partial results without a report: the model's texts, or else the titles of its sources."""
         written = "\n\n".join([*self.remarks, self._writing.strip()]).strip()
         if written:
             return truncated(written, self._settings.characters)

@@ -16,7 +16,7 @@ from jackfield_store_postgres.errors import RefusedError
 
 
 class Migration(NamedTuple):
-    """A change to the tables, and the oldest version of the tables whose users can still use them."""
+    """A change to the tables, and the oldest `VERSION` of this plugin that can use the result."""
 
     minimum: int
     statements: str

@@ -141,8 +141,8 @@ HOLDS = f"""
     WHERE c.key = $1 AND c.fence = $2 AND c.owner = $3 AND c.result IS NULL AND {_CURRENT}
 """  # noqa: S608
 
-# $1 keys in their order, $2 fences, $3 results, $4 numbers, $5 ttls (none: that of the claim; below 0:
-# without end), $6 durable. An expiry that stays the same leaves its index alone.
+# $1 keys in their order, $2 fences, $3 results, $4 numbers, $5 ttls (none: keep the claim's; below 0: no
+# expiry), $6 durable. An expiry that stays the same leaves its index alone.
 COMPLETE = f"""
     UPDATE claims c SET result = w.result, note = NULL,
         expires = CASE WHEN w.ttl IS NULL THEN c.expires WHEN w.ttl < 0 THEN 'infinity'

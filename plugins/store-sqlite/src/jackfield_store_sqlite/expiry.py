@@ -12,7 +12,7 @@ from typing import NamedTuple
 import apsw
 
 RANGE_ROWS = 1000
-"""Row ids per range. It limits how many rows one transaction deletes while other writers wait."""
+"""Row ids per range, which limits how many rows one transaction deletes while other writers wait."""
 
 RECHECK_SECONDS = 6 * 3600.0
 """Seconds after which a skipped range is searched again: a row may have received an earlier expiry."""

@@ -199,7 +199,8 @@ class NativeWriter(SchemaWriter):
             items = union((*option.prefix_items, *rest), option.path)
         if items is None:
             self._report.add(
-                option.path, f"items may be of any type, but arrays in them only {_FREE_ARRAYS} levels deep"
+                option.path,
+                f"items may be of any type, but arrays in them are declared only {_FREE_ARRAYS} levels deep",
             )
         written: Written = {"type": "ARRAY", "items": self._free() if items is None else self.write(items)}
         if option.min_items is not None:
