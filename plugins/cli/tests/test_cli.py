@@ -127,7 +127,7 @@ def test_tools_shows_tokens_and_whether_the_guide_is_in_the_prompt(site: Any) ->
 
     shown = site.run("tools", "--tokens", **chosen, JACKFIELD_PROMPT_TOKENS="3000").stdout
     assert f"text: {written['tokens']:,} of 3,000 tokens" in shown
-    assert "guides of 1 of 2 tools" in shown
+    assert "guides for 1 of 2 tools" in shown
     beyond = site.run("tools", "--tokens", **chosen, JACKFIELD_PROMPT_TOKENS="500")
     assert beyond.returncode == 0
     assert "prompt_tokens allows 500" in " ".join(beyond.stderr.split())
@@ -525,7 +525,7 @@ def test_a_command_whose_plugin_is_missing_names_the_plugin(
 def test_an_unknown_command_gets_a_suggestion(site: Any) -> None:
     assert "No such command 'biuld'. Did you mean 'build'?" in site.run("biuld").stderr
     far = site.run("speak").stderr
-    assert "No such command 'speak'. `jackfield --help` lists them." in far
+    assert "No such command 'speak'. `jackfield --help` lists all commands." in far
     assert "could not be loaded" not in far
     assert "No such option" in site.run("--speak").stderr
     site.plugin("fab-broken", "raise RuntimeError('broken')\n")

@@ -1,4 +1,4 @@
-"""The command group of `jackfield`: built-in commands first, then those that plugins offer."""
+"""The command group of `jackfield`: the built-in commands, then the commands that plugins offer."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ COMMAND_DISTRIBUTIONS = {
     "mcp list": "jackfield-mcp-tools",
     "model": "jackfield-transport-local",
 }
-"""Documented commands of plugins, with the distribution that provides each; it may be missing."""
+"""Plugins' documented commands, each with the distribution that provides it, which may be missing."""
 
 
 class BuiltinCommand(NamedTuple):
-    """A command of this package: its module, its name there, and its line in `jackfield --help`."""
+    """A command of this package: its module, its name in the module, and its line in `jackfield --help`."""
 
     module: str
     attribute: str
@@ -130,7 +130,7 @@ class PluginCommandGroup(click.Group):
         return [*BUILTIN_COMMANDS, *top_level(self._offers(ctx))]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Return a built-in command, or else one of a plugin; a plugin cannot replace a built-in command."""
+        """Return a built-in command, or else a plugin's; a plugin cannot replace a built-in command."""
         if (own := BUILTIN_COMMANDS.get(cmd_name)) is not None:
             module = importlib.import_module(f"jackfield_cli.commands.{own.module}")
             command: click.Command = getattr(module, own.attribute)
@@ -191,7 +191,7 @@ class PluginCommandGroup(click.Group):
             offered = (each.name.partition(" ")[0] for each in plugins.of("jackfield_commands"))
             known = [*BUILTIN_COMMANDS, *offered]
             close = get_close_matches(name, known, 1, cutoff=0.75)
-            meant = f" Did you mean {close[0]!r}?" if close else " `jackfield --help` lists them."
+            meant = f" Did you mean {close[0]!r}?" if close else " `jackfield --help` lists all commands."
             unloaded = " A plugin could not be loaded; see `jackfield plugins`." if broken else ""
             return f"No such command {name!r}.{meant}{unloaded}"
         if owner in broken:

@@ -32,7 +32,7 @@ from jackfield.strict_json import pointer
 from jackfield_cli.recorded_calls import Outcome, RecordedCall
 
 MAX_SESSIONS = 10_000
-"""The maximum number of sessions in memory; if one that was evicted returns, its turn starts again."""
+"""The maximum number of sessions in memory; if an evicted session returns, its turn starts again."""
 
 KEPT_TURNS = 5
 """The maximum number of turns in memory per session: a call may arrive after the next turn has begun."""
@@ -58,11 +58,11 @@ Verdict = Literal[
     "differs",
     "undetermined",
 ]
-"""What would change for a call; docs/replay.md explains each."""
+"""The effect of the other registry on a call; docs/replay.md explains each verdict."""
 
 
 class Change(NamedTuple):
-    """What would change for one recorded call."""
+    """The effect of the other registry on one recorded call."""
 
     verdict: Verdict
     detail: str = ""
@@ -142,7 +142,7 @@ class DryRun:
         await self._components.close()
 
     async def check(self, recorded: RecordedCall) -> Change | None:
-        """Return what would change for a call; None if it is the approved run of a call that was checked."""
+        """Return the change for a call; None for the approved run of a call that was checked before."""
         self._now = max(self._now, recorded.at)
         replayed = self._session_of(recorded)
         if not replayed.is_new_call(recorded):
@@ -213,7 +213,7 @@ class DryRun:
             await self._store.delete(key)
 
     def _doubt(self, tool: RegisteredTool, recorded: RecordedCall, outcome: Outcome | None) -> str:
-        """Return why the recording is not enough to tell what would happen; empty if it is."""
+        """Return why the recording does not show what would happen; empty if it does."""
         if outcome is None:
             return "a policy failed on this call"
         if outcome in ("ran", "invalid") and not recorded.complete:
@@ -261,7 +261,7 @@ class _ReplayedSession:
 
 
 async def _not_run(args: dict[str, Any], ctx: ToolContext) -> ToolResponse:  # noqa: ARG001
-    """Replace the handler of a tool that must not run, also if the handler of a read calls it."""
+    """Replace the handler of a tool that must not run, even if the handler of a read calls it."""
     return fail(ErrorType.PERMANENT, "This tool is not run in a replay, because it may have effects.")
 
 
@@ -293,7 +293,7 @@ def _without_defaults(given: Mapping[str, Any], parameters: Mapping[str, Any]) -
 
 
 def _outcome(result: CallResult) -> tuple[Outcome | None, str]:
-    """Return what became of a replayed call, and the policy that refused it."""
+    """Return the outcome of a replayed call, None if it is unknown, and the policy that refused the call."""
     call, failure = result.call, result.response.failure
     if call is not None and call.invocations:
         return "ran", ""

@@ -16,7 +16,7 @@ _SHARED = """
     "__tool_id__": {
       "parameters": { "required": ["text"], "properties": { "text": { "$ref": "#/$defs/text" } } }
     }"""
-"""A tool of a new family, which uses the definition in the template."""
+"""A tool in a new family; it uses the definition in the template."""
 
 _ALONE = """
     "__tool_id__": {
@@ -28,7 +28,7 @@ _ALONE = """
         }
       }
     }"""
-"""A tool that is added to a family, which may have any definitions."""
+"""A tool that is added to an existing family; it uses no shared definitions, which differ by family."""
 
 _SECTION = """# __tool_id__
 

@@ -1,7 +1,7 @@
 """The installed plugins, read from the metadata folders alone.
 
 `jackfield_builder.entry_points` reads every kind of installation. The parser that it needs for that takes
-longer to import than all plugins together, and `jackfield --help` needs no more than their names.
+longer to import than all plugins together, and `jackfield --help` needs only the plugins' names.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def installed_plugins(selection: Selection) -> tuple[EntryPoint, ...]:
 
 
 def _has_other_installations() -> bool:
-    """Return whether distributions may be installed in other ways than in folders, such as in zip files."""
+    """Return whether distributions may be installed other than in folders, for example in zip files."""
     others = (finder for finder in sys.meta_path if finder is not PathFinder)
     return any(hasattr(finder, "find_distributions") for finder in others) or any(
         os.path.isfile(place)  # noqa: PTH113 - runs at every start

@@ -28,7 +28,7 @@ MAX_TURN_CALLS = 10_000
 _TRANSCRIPT_ARGUMENTS = 4000
 """A transcript cuts longer arguments at this length."""
 
-# What the audit log writes in place of a value, see docs/observability.md.
+# The placeholders that the audit log writes instead of values; see docs/observability.md.
 _PLACEHOLDER = re.compile(
     r"\[redacted\]|\[cut: \d+ characters\]$|^\[\d+ more\]$|^\[too deep\]$|^\[left out: ", re.ASCII
 )
@@ -104,7 +104,7 @@ def _time(recorded: Recorded) -> float:
 
 
 def _in_order(found: Iterator[Recorded]) -> Iterator[Recorded]:
-    """Sort by arrival within a window; what is not a call passes at once."""
+    """Sort calls by arrival within a window; everything else passes at once."""
     held: list[tuple[float, int, RecordedCall]] = []
     for number, each in enumerate(found):
         if not isinstance(each, RecordedCall):
@@ -190,7 +190,7 @@ def _is_incomplete(value: Any) -> bool:
 
 def _audit_line(place: str, wire: Mapping[str, Any]) -> Iterator[Recorded]:
     if wire["event"] == "claim":
-        return  # What an assistant said, which is no call.
+        return  # A statement by an assistant, not a call.
     if wire["event"] != "call":
         # The number of dropped lines, or an event of a later version.
         yield LinesSkipped(wire["lines"] if isinstance(wire.get("lines"), int) else 1)

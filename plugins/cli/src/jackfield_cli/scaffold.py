@@ -55,7 +55,7 @@ def create_folder(folder: Path) -> None:
 
 
 def scaffold_repository(folder: Path) -> None:
-    """Add the files of a repository to a package: a script of checks, and a workflow that runs it."""
+    """Add the files of a repository to a package: a script with checks, and a workflow that runs it."""
     project = tomllib.loads((folder / "pyproject.toml").read_text("utf-8"))["project"]
     render_template("repository", folder, {"__distribution__": project["name"]}, keep_existing=True)
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def top_level(offers: Mapping[str, CommandOffer]) -> dict[str, str]:
-    """Return the names of the commands and groups that plugins offer, each with its line of help."""
+    """Return the names of the commands and groups that plugins offer, each with its help line."""
     lines: dict[str, str] = {}
     for name, offer in offers.items():
         group, _, subcommand = name.partition(" ")

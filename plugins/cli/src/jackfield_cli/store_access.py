@@ -37,7 +37,7 @@ def with_store(settings: Settings, work: Callable[[Store], Awaitable[_T]]) -> _T
 
 
 def with_observed_store(settings: Settings, work: Callable[[StoreWithObservers], Awaitable[_T]]) -> _T:
-    """Run `work` with the store and the observers; do nothing if an observer cannot be created."""
+    """Run `work` with the store and the observers; fail before `work` if an observer cannot be created."""
 
     async def run() -> _T:
         from jackfield.contract.snapshot import Snapshot
@@ -52,7 +52,7 @@ def with_observed_store(settings: Settings, work: Callable[[StoreWithObservers],
 
 
 def operator_name() -> str:
-    """Return the name of the current user, or the user id if it has no name, as in some containers."""
+    """Return the current user's name, or the user id if the user has no name, as in some containers."""
     import getpass
     import os
 

@@ -72,7 +72,7 @@ def print_table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
 
 
 def pip() -> str:
-    """Return the command that installs packages into this environment; one made by `uv venv` has no pip."""
+    """Return the command that installs packages into this environment; `uv venv` creates one without pip."""
     from importlib.util import find_spec
 
     return "pip" if find_spec("pip") else "uv pip"
@@ -151,7 +151,7 @@ def interruptible(orchestrator: Orchestrator, session: Session) -> Iterator[None
         loop.call_soon_threadsafe(_interrupt, orchestrator, session, waiting, received)
 
     before = {each: signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)}
-    # A shell lets its background jobs ignore Ctrl-C; that is kept.
+    # A shell's background jobs ignore Ctrl-C; they continue to do so.
     changed = [each for each, handler in before.items() if handler is not signal.SIG_IGN]
     for each in changed:
         signal.signal(each, handle)

@@ -1,4 +1,4 @@
-"""`jackfield build`, `check` and `diff`: create a registry, check that it is up to date, compare two."""
+"""`jackfield build`, `check` and `diff`: create a registry, check that it is current, or compare two."""
 
 from __future__ import annotations
 
@@ -224,7 +224,7 @@ def _print_built(built: BuildResult, path: Path) -> None:
 
 
 def _print_replaced(old: Snapshot, new: Snapshot) -> None:
-    """Print which tools differ: a build in the wrong environment removes tools, and others are accepted."""
+    """Print which tools differ, so that a build in the wrong environment is noticed."""
     from jackfield_builder.snapshot_diff import compare_snapshots
 
     subjects = {each.subject for each in compare_snapshots(old, new)}

@@ -41,7 +41,7 @@ _HEADINGS = {
     "accepted": "would be accepted",
     "undetermined": "cannot be determined",
 }
-"""What a verdict means for a call, in the order of the report."""
+"""The heading of each verdict, in the order of the report."""
 
 FAILING = ("invalid", "refused", "withheld", "unknown", "confirmation", "no_confirmation", "differs")
 """The verdicts for which the exit status is 1."""
@@ -135,7 +135,7 @@ def _open(files: ExitStack, name: str) -> BinaryIO:
 
 @contextmanager
 def _quiet_log() -> Iterator[None]:
-    """Hide warnings about single calls, which the report does not need; errors are shown."""
+    """Hide warnings about individual calls, which the report does not need; errors are shown."""
     import logging
 
     before = logging.root.manager.disable
@@ -167,7 +167,7 @@ async def _replay(
 
 
 def _current_registry(settings: Settings) -> Snapshot | None:
-    """Return the registry of the recording; None if there is none, because it only adds precision."""
+    """Return the registry of the recording, or None: it is optional, because it only adds precision."""
     from jackfield.contract.snapshot import Snapshot
 
     return Snapshot.load(settings.registry) if settings.registry.exists() else None

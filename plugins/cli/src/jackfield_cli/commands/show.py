@@ -89,7 +89,7 @@ def _without_family(row: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _withheld(snapshot: Snapshot, settings: Settings) -> dict[str, str]:
-    """Return the withheld tools and variants with the reason: changed, or a capability that is missing."""
+    """Return the withheld tools and variants, each with the reason: a change, or a missing capability."""
     from jackfield.registry.registry import Deployment, drift_for
 
     drift = drift_for(snapshot, Deployment(settings.deployment))

@@ -66,7 +66,7 @@ def new_tool(names: tuple[str, ...], family: str | None, parent: Path, *, reposi
     if had_tests:
         echo(f"Add examples of the new tools to the family's tests: {', '.join(names)}.")
     findings, _ = _check([folder], no_import=True)
-    # The handlers are not imported, so the types of a family's other tools are not read: no fault of theirs.
+    # The handlers are not imported, so types of a family's other tools cannot be read; do not report that.
     print_findings(
         [
             finding
@@ -128,7 +128,7 @@ def validate(
 
 
 def _fix(projects: list[Path], *, dry_run: bool) -> None:
-    """Fix the files of projects, and print the changes as a diff, to stderr because of --json."""
+    """Fix the files of projects, and print the changes as a diff to stderr; stdout is for --json."""
     from difflib import unified_diff
 
     from jackfield.atomic_files import write_atomically
