@@ -98,7 +98,7 @@ __all__ = [
 
 @hookimpl
 def jackfield_commands() -> Iterable[CommandOffer]:
-    """Offer the commands of the client."""
+    """Offer the client's commands."""
     return [
         CommandOffer("chat", "Chat with a host's model in text.", _chat),
         CommandOffer("talk", "Send recorded speech to a host's model.", _talk),

@@ -139,7 +139,7 @@ class HostTarget(NamedTuple):
     url: str
     token: str | None
     key: str
-    """The key of its saved session."""
+    """The key under which its last session is saved."""
     embedded: bool = False
     """True if the host was started for this command alone."""
 

@@ -1,4 +1,4 @@
-"""A connection to a session that reconnects, and resends what the host has not acknowledged."""
+"""A connection to a session that reconnects, and resends messages that the host has not acknowledged."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ END_SECONDS = 5.0
 """How long the client waits for the host to end the session; an unreachable host ends it later by itself."""
 
 MAX_FRUITLESS_CONNECTIONS = 3
-"""How many connections in a row may end with the model unreachable and without any progress."""
+"""How many consecutive connections may end without progress because the model is unreachable."""
 
 FIRST_DELAY = 0.25
 MAX_DELAY = 10.0
 
 
 class StartOptions(NamedTuple):
-    """How the session starts or is resumed."""
+    """Options for starting or resuming the session."""
 
     time_zone: str | None = None
     language: str | None = None
@@ -200,7 +200,7 @@ class ReconnectingConnection:
         )
 
     async def _read_until_closed(self) -> CloseReason:
-        """Read the connection until it is closed; return why."""
+        """Read the connection until it is closed; return the reason."""
         socket = self._socket
         while socket is not None:
             try:
@@ -299,7 +299,7 @@ class ReconnectingConnection:
         return min(MAX_DELAY, FIRST_DELAY * 2**repeated) if repeated > 0 else 0.0
 
     async def _resend(self) -> None:
-        """Once the missed events have arrived, resend what the host has not acknowledged."""
+        """Once the missed events have arrived, resend the messages that the host has not acknowledged."""
         await self._caught_up.wait()
         await self._received.put(Resumed(self.info.state, len(self._outbox)))
         resent: list[PendingMessage] = []

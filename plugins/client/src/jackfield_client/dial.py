@@ -41,7 +41,7 @@ class HostAddress(NamedTuple):
     """The address of a host."""
 
     base: str
-    """Without the protocol's paths: `https://agent.example`."""
+    """The URL without the protocol's paths: `https://agent.example`."""
     origin: str
     """The `Origin` header of a page that this host serves."""
     secure: bool

@@ -27,7 +27,7 @@ PERMANENT_PROVIDER_ERRORS = ("authentication", "quota_exhausted")
 """Provider errors that a reconnect cannot fix."""
 
 MAX_ANSWER_CHARACTERS = 262_144
-"""How much of an answer is remembered; the rest of a longer one is passed on unchecked."""
+"""How many characters of an answer are remembered; the rest of a longer answer is passed on unchecked."""
 
 _CHECK_URL = "Check that the URL is the address of a Jackfield host."
 
@@ -47,7 +47,7 @@ class Inbox:
         self._has_progressed = False
 
     def read_session_info(self, frame: str | bytes) -> tuple[SessionInfo, list[Message]] | None:
-        """Read the first message of a connection and what follows from it; None for any other message."""
+        """Return a connection's first message, and the messages to yield; None for any other message."""
         if isinstance(frame, bytes):
             raise ProtocolError(f"The server sent audio before the session message. {_CHECK_URL}")
         _, message = _read(frame)
@@ -61,7 +61,7 @@ class Inbox:
         return message, [message, missed] if missed else [message]
 
     def read(self, frame: str | bytes) -> Iterator[Message]:
-        """Yield the messages of a frame, without anything received before."""
+        """Yield the messages in a frame, without anything that was received before."""
         if isinstance(frame, bytes):
             self._has_progressed = True
             yield AudioChunk(self._item, frame)
@@ -123,7 +123,7 @@ class AnswerStream:
     """Removes repeated text from streamed answers and fills gaps.
 
     A host that was killed repeats its answer from the beginning, and the model may word it differently.
-    Text that is the same is dropped. Where it differs, the answer starts over with a delta at offset 0.
+    Identical text is dropped. If the text differs, the answer starts over with a delta at offset 0.
     """
 
     def __init__(self) -> None:

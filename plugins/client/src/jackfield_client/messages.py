@@ -1,4 +1,4 @@
-"""The messages that a session yields: those of the host, and those of the client about its connection."""
+"""The messages that a session yields: from the host, and from the client about its connection."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ Message = HostMessage | AudioChunk | UnknownMessage | Reconnecting | Dormant | R
 
 
 def is_outcome(message: Message) -> TypeGuard[ToolComplete | ToolErrorEvent]:
-    """Return whether a call with an id has its outcome, so that no decision is needed any more."""
+    """Return whether a message is the outcome of a call with an id, which then needs no decision any more."""
     if isinstance(message, ToolErrorEvent):
         return message.call_id is not None and message.error_type != "CONFIRMATION_REQUIRED"
     return isinstance(message, ToolComplete) and message.call_id is not None

@@ -30,7 +30,7 @@ MAX_PENDING = 64
 """How many messages may wait for a host that is unreachable."""
 
 _DECISION_ERRORS = frozenset({"unknown_confirmation", "already_decided"})
-"""Errors in response to a decision: it did not count, and resending it changes nothing."""
+"""Errors in response to a decision: the decision did not count, and resending it changes nothing."""
 
 _DISCARD_ERRORS = frozenset({"store_unavailable", "provider_unavailable", "internal"})
 """Errors after which the host has discarded the last message."""
@@ -71,7 +71,7 @@ class Outbox:
         return pending
 
     def mark_sent(self, pending: PendingMessage) -> None:
-        """Note that a message was written to the connection; the host never acknowledges context."""
+        """Record that a message was written to the connection; the host never acknowledges context."""
         if isinstance(pending.message, AddContext):
             self._remove(pending)
 
@@ -80,7 +80,7 @@ class Outbox:
         return list(self._pending)
 
     def observe(self, message: Message) -> None:
-        """Remove what a message from the host acknowledges."""
+        """Remove the pending message that a message from the host acknowledges."""
         if isinstance(message, ConfirmationRequired):
             self._remember_call(message)
         elif isinstance(message, ChatMessage) and message.speaker == "user":

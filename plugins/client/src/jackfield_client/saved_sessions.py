@@ -21,7 +21,7 @@ class SavedSession(NamedTuple):
 
 
 def folder() -> Path:
-    """Return the folder of the saved sessions, in the platform's place for application state."""
+    """Return the folder for saved sessions, in the platform's directory for application state."""
     if sys.platform == "win32":
         base = os.environ.get("LOCALAPPDATA") or str(Path.home() / "AppData" / "Local")
     else:

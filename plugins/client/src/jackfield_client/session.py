@@ -123,7 +123,7 @@ class ClientSession:
         await self._connection.deliver(message)
 
     async def add_context(self, text: str, *, urgent: bool = False) -> None:
-        """Send something that the model should know and the user did not say."""
+        """Send information for the model that the user did not say."""
         priority: Literal["high", "low"] = "high" if urgent else "low"
         message = AddContext(text=_check_length(text, MAX_CONTEXT_LENGTH), priority=priority)
         await self._connection.deliver(message)
@@ -164,7 +164,7 @@ class ClientSession:
         await self._connection.send(Interrupt())
 
     async def cancel(self, call_id: str) -> None:
-        """Cancel a tool call; one that writes still completes."""
+        """Cancel a tool call; a call that writes still completes."""
         await self._connection.send(Cancel(call_id=call_id))
 
     async def end(self) -> None:

@@ -17,18 +17,18 @@ from jackfield.shadow import ShadowOutcome, ShadowResult
 from jackfield_experiments.figures import Figures, MeasuredCall
 
 MAX_WAITING = 100_000
-"""How many calls wait to be counted; the oldest are dropped."""
+"""The maximum number of calls that wait to be counted; beyond that, the oldest are dropped."""
 
 MAX_TURNS = 20_000
-"""How many sessions the collector remembers for follow-ups."""
+"""The maximum number of last calls, by session and tool, that the collector remembers for follow-ups."""
 
 
 _ENVELOPE = len('{"ok":true,"data":,"intents":[]}}')
-"""The part of the envelope of a success that is always the same."""
+"""The length of the constant part of a successful call's envelope."""
 
 
 class _Observed(NamedTuple):
-    """What is kept of a call on the call path; the rest is computed later, elsewhere."""
+    """The values that are kept of a call on the call path; all others are computed later."""
 
     session_id: str
     tool_id: str
@@ -43,7 +43,7 @@ class _Observed(NamedTuple):
 
     @property
     def result_size(self) -> int:
-        """The size of the result without what the envelope says about the tool and the duration.
+        """The size of the result, without the envelope's information about the tool and the duration.
 
         Otherwise the name of the variant, and the digits of a longer duration, would count as a difference.
         """
@@ -52,18 +52,18 @@ class _Observed(NamedTuple):
 
 
 class CallCollector(Observer):
-    """Keeps calls on the call path, and counts them when asked."""
+    """Records calls on the call path, and counts them later, when asked."""
 
     def __init__(self) -> None:
         self._waiting: deque[tuple[Any, ...]] = deque(maxlen=MAX_WAITING)
         self._assigned: dict[str, Mapping[str, Assignment]] = {}
-        """What was assigned to the sessions of the calls that wait, by tool."""
+        """The assignments by tool, for each session with calls that wait."""
         self._figures = Figures()
         self._last_turns: dict[tuple[str, str], int] = {}
         """The turn of the last call, by session and tool."""
 
     def call_finished(self, call: Call, response: ToolResponse) -> None:
-        """Keep what is needed of a call; runs on the call path."""
+        """Record the values of a call that are counted later; runs on the call path."""
         tool = call.tool
         if not tool.experiment or call.replayed:
             return
@@ -108,7 +108,7 @@ class CallCollector(Observer):
         variant.add_call(MeasuredCall(group, ran, result.bytes, result.error))
 
     def drain(self, most: int = MAX_WAITING) -> bool:
-        """Count up to so many of the calls that wait; return whether more of them wait."""
+        """Count up to `most` of the calls that wait; return whether there are more."""
         waiting = self._waiting
         for _ in range(min(most, len(waiting))):
             observed = _Observed(*waiting.popleft())
@@ -120,7 +120,7 @@ class CallCollector(Observer):
         return bool(waiting)
 
     def take(self) -> Figures:
-        """Return everything that was counted since the last time."""
+        """Return the figures that were counted since the last call of this method."""
         figures, self._figures = self._figures, Figures()
         return figures
 

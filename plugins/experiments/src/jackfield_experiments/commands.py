@@ -225,7 +225,7 @@ def _experiment(current: ExperimentsFile, name: str) -> Any:
 
 
 def _current(settings: Settings) -> ExperimentsFile:
-    """Return the newest version; a decision on an older one would undo the decisions since."""
+    """Return the newest version; a decision based on an older one would undo newer decisions."""
     source = _source(settings)
     found, problem = with_store(settings, lambda store: _newest(source, store))
     if problem:
@@ -234,7 +234,7 @@ def _current(settings: Settings) -> ExperimentsFile:
 
 
 async def _newest(source: ExperimentsSource, store: Store) -> tuple[ExperimentsFile, str]:
-    """Return the version in effect, and what is wrong with the file."""
+    """Return the version in effect, and the problem with the file; empty if there is none."""
     try:
         own = source.verify(source.read())
     except ExperimentsError as error:

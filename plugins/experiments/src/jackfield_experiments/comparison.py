@@ -18,13 +18,13 @@ from typing import NamedTuple
 from jackfield_experiments.figures import ArmFigures, Sum
 
 ERROR_RATE = 0.05
-"""How likely it is that any interval of an experiment is wrong at any time."""
+"""The probability that any interval of an experiment is wrong at any time."""
 
 MIN_CALLS = 100
-"""How many calls each arm needs."""
+"""The minimum number of calls in each arm."""
 
 MIN_GROUPS = 10
-"""How many groups of subjects each arm needs."""
+"""The minimum number of groups of subjects in each arm."""
 
 TIGHT_AT = 1000
 """The number of calls at which the intervals are tightest, compared with those of a single look."""
@@ -52,9 +52,9 @@ MEASURES = (
 
 
 class Difference(NamedTuple):
-    """The difference of a variant from control in one measure.
+    """The difference between a variant and control in one measure.
 
-    For a share it is in percentage points, otherwise in percent of control.
+    For a share, it is in percentage points, otherwise in percent of control.
     """
 
     measure: str
@@ -71,7 +71,7 @@ class Difference(NamedTuple):
 
     @property
     def sentence(self) -> str:
-        """What the figures say, in plain words."""
+        """The difference, in plain words."""
         word = "higher" if self.difference > 0 else "lower"
         size = f"{abs(self.difference):.1f} {self.unit} {word} than control"
         between = f"between {self.low:+.1f} and {self.high:+.1f}"
@@ -85,7 +85,7 @@ class ArmComparison(NamedTuple):
 
     arm: str
     missing: str
-    """What is missing for a comparison; empty if there is one."""
+    """The data that is missing for a comparison; empty if nothing is missing."""
     differences: tuple[Difference, ...] = ()
 
     @property
@@ -148,15 +148,15 @@ class Estimate(NamedTuple):
 
 
 def _estimate(measure: Measure, figures: ArmFigures) -> Estimate | None:
-    """Return the value of a measure; None if hardly any call has one."""
+    """Return the estimate for a measure; None if it has values in too few groups."""
     pairs = [(sums[measure.what], sums[measure.per]) for sums in figures.groups.values() if sums[measure.per]]
     if len(pairs) < MIN_GROUPS:
         return None
     found = ratio(pairs)
     if not measure.is_share:
         return found
-    # Few failures fall into few groups, which may look more alike than they are; a call that fails by chance
-    # is the least variance that there can be.
+    # Rare failures occur in few groups, so groups may look more alike than they are. The variance is at least
+    # that of calls that fail independently of each other.
     calls = figures.calls
     smoothed = (figures.total(measure.what) + 1) / (calls + 2)
     return found._replace(variance=max(found.variance, smoothed * (1 - smoothed) / (calls + 2)))
@@ -175,7 +175,7 @@ def ratio(pairs: Iterable[tuple[float, float]]) -> Estimate:
 
 
 def half_width(standard_error: float, calls: int, chance: float) -> float:
-    """Return half the width of the interval that holds at every look, except with this chance."""
+    """Return half the width of an interval that is right at every look, except with this probability."""
     budget = -2 * math.log(chance)
     time = calls * (budget + math.log(budget + 1)) / TIGHT_AT
     return standard_error * math.sqrt((time + 1) / time * (math.log(time + 1) + budget))

@@ -33,7 +33,7 @@ OPENAPI: dict[str, Any] = {
 
 
 def routes(runtime: Runtime) -> Iterable[Route]:
-    """Return the route of a host."""
+    """Return the endpoint's route on a host."""
 
     async def experiments(_: Request) -> Response:
         found = runtime.experiments

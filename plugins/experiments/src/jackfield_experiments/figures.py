@@ -1,4 +1,4 @@
-"""What is counted for each arm of an experiment, in a form that can be added up and stored."""
+"""The figures of each arm of an experiment, in a form that can be added up and stored."""
 
 from __future__ import annotations
 

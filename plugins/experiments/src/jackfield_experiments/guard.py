@@ -1,4 +1,4 @@
-"""The guard: decides when the errors or the latency of a variant exceed their bounds."""
+"""The guard: detects that a variant's errors or latency exceed their bounds."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from jackfield_experiments.figures import ArmFigures, Histogram
 
 
 class _Level(NamedTuple):
-    """What the guard looks at, up to some time."""
+    """The cumulative figures that the guard checks, at one point in time."""
 
     calls: int
     errors: int
@@ -23,7 +23,7 @@ class _Level(NamedTuple):
         return cls(figures.calls, figures.errors.total(), Histogram(figures.latencies))
 
     def since(self, before: _Level) -> _Level:
-        """Return the part that was added after an earlier level."""
+        """Return the difference between these figures and earlier ones."""
         latencies = Histogram(self.latencies)
         latencies.subtract(before.latencies)
         return _Level(self.calls - before.calls, self.errors - before.errors, latencies)
@@ -38,7 +38,7 @@ class ExperimentGuard:
     def check(
         self, experiment: Experiment, arms: Mapping[str, ArmFigures], now: float
     ) -> tuple[str, str] | None:
-        """Return the variant that exceeds a bound, and how; None if none does."""
+        """Return a variant that exceeds a bound, and the reason; None if no variant does."""
         settings = experiment.settings.guard
         levels = {arm: _Level.of(arms[arm]) for arm in experiment.settings.variants if arm in arms}
         while self._history and self._history[0][0] < now - settings.window_seconds:

@@ -30,7 +30,7 @@ _log = logging.getLogger(__name__)
 
 
 class ExperimentMonitor(Observer):
-    """Does nothing on a host without experiments; with them, it adds a collector to the call path."""
+    """Adds a collector to the call path of a host with experiments; does nothing on other hosts."""
 
     def __init__(self) -> None:
         self._watch: ExperimentWatch | None = None
@@ -78,7 +78,7 @@ class ExperimentWatch:
                 _log.exception("the experiments could not be checked")
 
     async def share(self) -> None:
-        """Add the figures since the last time to those of all hosts."""
+        """Add the figures since the last time to this host's record in the store."""
         while self._collector.drain(AT_ONCE):  # noqa: ASYNC110 - lets others run, and waits for nothing
             await asyncio.sleep(0)
         current = self._experiments.current.experiments.values()

@@ -1,4 +1,4 @@
-"""The figures of all hosts: each adds to a record of its own in the store, and reads those of the others."""
+"""The figures of all hosts: each host adds to its own record in the store, and can read all records."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ KEPT_SECONDS = 90 * 24 * 3600.0
 """How long the record of a host is kept after its last change."""
 
 ABANDONED_SECONDS = 60.0
-"""A record that has not changed for so long, of a host that no longer reports, is taken over."""
+"""After this time without a change, the record of a host that no longer reports is taken over."""
 
 
 class SharedFigures:
@@ -28,9 +28,9 @@ class SharedFigures:
         self._pending = Figures()
 
     async def add(self, figures: Figures, keys: Collection[str]) -> None:
-        """Add figures to the record of this host; those of definitions outside `keys` are dropped.
+        """Add figures to this host's record, and drop the figures of definitions outside `keys`.
 
-        After an error of the store, the figures are added the next time.
+        If the store fails, the figures are added the next time.
         """
         self._pending.merge(figures)
         await self._take_over()
@@ -57,7 +57,7 @@ class SharedFigures:
                 continue
             value = await self._store.get(name)
             abandoned = self._store.now() - ABANDONED_SECONDS
-            # If several hosts try, one gets it.
+            # If several hosts try, one of them gets the record.
             if value and orjson.loads(value)["at"] < abandoned and (taken := await self._store.take(name)):
                 self._pending.merge(_parse(taken))
 

@@ -149,7 +149,7 @@ class TurnTracker:
         self._end()
 
     def observe(self, message: Message) -> None:
-        """Update the state from a message of the session."""
+        """Update the state from one of the session's messages."""
         match message:
             case ChatMessage(speaker="user") | ConfirmationSettled():
                 self._acknowledged = True

@@ -169,7 +169,7 @@ class MessagePrinter:
                 self._reconnect_reason, self._history = "", False
 
 
-# Text that is safe to print: most of it was written by a model, a tool or a host.
+# Making text safe to print: most of it was written by a model, a tool or a host.
 
 
 def strip_control(text: str) -> str:
