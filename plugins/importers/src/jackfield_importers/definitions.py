@@ -61,7 +61,7 @@ class Definitions:
         return "#" + pointer("$defs", self._names[key])
 
     def convert_waiting(self) -> None:
-        """Convert the definitions that were referred to; a loop, because chains of references may be long."""
+        """Convert the referenced definitions, in a loop because chains of references may be long."""
         while self._waiting:
             name, convert = self._waiting.pop()
             self.schemas[name] = convert()

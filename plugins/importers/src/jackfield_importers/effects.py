@@ -1,4 +1,4 @@
-"""Guesses what a call may change, from an HTTP method, from a server's hints, or from the verb of a name."""
+"""Guesses what a call may change, from an HTTP method, from a server's hints, or from the verb in a name."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _READING_VERBS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class EffectsGuess:
-    """A guess whether a tool writes and whether it is idempotent, with the reason."""
+    """A guess about whether a tool writes and whether it is idempotent, with the reason."""
 
     writes: bool
     idempotent: bool

@@ -24,18 +24,18 @@ class ImportedTool:
 
     tool_id: str
     origin: str
-    """Its name in the source, such as `GET /pets/{petId}`."""
+    """The tool's name in the source, such as `GET /pets/{petId}`."""
     summary: str
     details: str
     effects: EffectsGuess
     parameters: dict[str, Any]
     call: str
-    """The Python expression that runs it with `args`."""
+    """The Python expression that runs the tool with `args`."""
     returns: dict[str, Any] | None = None
     examples: list[dict[str, Any]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     generated: list[dict[str, Any]] = field(default_factory=list)
-    """Those of the examples that the source does not contain."""
+    """The examples that the source does not contain."""
 
     @property
     def preview(self) -> str | None:
@@ -52,12 +52,12 @@ class ImportedFamily:
     name: str
     title: str
     source: str
-    """What kind of source the family was generated from, as words for the readme."""
+    """The kind of source, in words, for the readme."""
     definitions: Definitions
     tools: list[ImportedTool]
     dependencies: tuple[str, ...]
     modules: dict[str, str]
-    """Further modules of the package: file name and text."""
+    """The package's other modules: file name and text."""
     imports: tuple[str, ...]
     """Import lines of the handler module."""
     setup: tuple[str, ...] = ()
@@ -75,7 +75,7 @@ class ImportedFamily:
         return self.package.replace("_", "-")
 
     def complete(self) -> None:
-        """Remove what the schemas reject, generate missing examples, and add what the author must know."""
+        """Remove invalid defaults and examples, generate missing examples, and add notes for the author."""
         definitions = self.definitions.schemas
         for name, schema in definitions.items():
             definitions[name] = without_invalid_values(schema, definitions)

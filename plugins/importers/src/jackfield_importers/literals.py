@@ -44,17 +44,17 @@ def shortened(line: str, limit: int) -> str:
 def sentence(line: str) -> str:
     """Return a line that starts with a capital letter and ends with a full stop."""
     made = line and line[0].upper() + line[1:] + ("" if line[-1] in ".?!" else ".")
-    # With its full stop, a number alone would be an item of a list.
+    # A lone number with a full stop would be a list item.
     return _LIST_NUMBER.sub(r"\1\\\2", made)
 
 
 def code_span(text: str) -> str:
-    """Return a text as inline code of Markdown, also inside a table."""
+    """Return a text as inline code in Markdown, which is valid inside a table too."""
     return f"`{shortened(' '.join(text.split()).translate(_CODE_UNSAFE), 120) or ' '}`"
 
 
 def toml_string(text: str) -> str:
-    """Return a text as a basic string of TOML."""
+    """Return a text as a TOML basic string."""
     escaped = text.replace("\\", "\\\\").replace('"', '\\"')
     return f'"{_ESCAPED.sub(_as_escape, escaped)}"'
 

@@ -1,4 +1,4 @@
-"""Names for tools, arguments, definitions and packages, derived from untrusted names of a source."""
+"""Names for tools, arguments, definitions and packages, derived from untrusted names in a source."""
 
 from __future__ import annotations
 

@@ -27,7 +27,8 @@ def package_files(family: ImportedFamily) -> dict[str, str]:
     for path, size, limit in _too_large(files):
         raise SourceError(
             f"{len(family.tools)} tools are too many for one family: {path} would have {size // 1024} KiB, "
-            f"at most {limit // 1024}; import fewer with --only, for example once for each group of paths"
+            f"but may have {limit // 1024} KiB; import fewer with --only, for example one group of paths at "
+            "a time"
         )
     return files
 
@@ -40,7 +41,7 @@ def _too_large(files: dict[str, str]) -> list[tuple[str, int, int]]:
 
 
 def write_package(folder: Path, files: dict[str, str], *, force: bool) -> None:
-    """Write the files; an existing one is replaced only with `force`."""
+    """Write the files; replace existing files only with `force`."""
     existing = [path for path in files if (folder / path).exists()]
     if existing and not force:
         more = f" and {len(existing) - 1} more files" if len(existing) > 1 else ""
@@ -54,7 +55,7 @@ def write_package(folder: Path, files: dict[str, str], *, force: bool) -> None:
 
 
 def check_package(folder: Path) -> Iterator[Finding]:
-    """Run the checks of the build on a package that is not installed; notes are left out."""
+    """Run the build checks on a package that is not installed; notes are left out."""
     from jackfield.plugins import load
     from jackfield_builder.discovery import discover
     from jackfield_builder.findings import Severity, sort_findings

@@ -1,4 +1,4 @@
-"""The text of the confirmation card of an imported tool: a sentence that names every argument, or none."""
+"""The text of an imported tool's confirmation card, if one sentence can show every argument."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The text of REVIEW.md: every guess of an import, for its author to confirm or correct."""
+"""The text of REVIEW.md: every guess of an import, for the author to confirm or correct."""
 
 from __future__ import annotations
 

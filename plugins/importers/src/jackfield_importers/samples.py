@@ -1,4 +1,4 @@
-"""Generates a value that a schema accepts, for the examples of a guide."""
+"""Generates a value that a schema accepts, for a guide's examples."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Sampler:
         self._definitions = definitions
 
     def value(self, schema: Any, name: str = "", depth: int = 0) -> Any:
-        """Return a value: a given example if there is one, else one made from type and limits."""
+        """Return a value: one that the schema contains if possible, else one made from type and limits."""
         if not isinstance(schema, dict):
             if schema is False:
                 raise NoSampleError("no value is accepted")
@@ -167,6 +167,6 @@ def _matching(schema: dict[str, Any]) -> str:
             made = generator.xeger(schema["pattern"])
             if made.isprintable() and low <= len(made) <= high:
                 return made
-    except Exception as error:  # noqa: BLE001 - a pattern of another dialect of regular expressions
+    except Exception as error:  # noqa: BLE001 - the pattern may be in another dialect
         raise NoSampleError(f"no text was found for the pattern: {error}") from None
     raise NoSampleError("no text was found for the pattern")

@@ -1,4 +1,4 @@
-"""Converts the schemas of a source to what a tool can declare: draft 2020-12, closed, self-contained.
+"""Converts a source's schemas to those that a tool can declare: draft 2020-12, closed, self-contained.
 
 Arguments are closed objects, so a map with free keys becomes a list of entries, and an object of unknown
 shape becomes JSON text. Both are marked with `x-wire`, and the generated handler converts them back.
@@ -26,7 +26,7 @@ from jackfield_importers.schema_merge import (
 )
 
 WIRE = "x-wire"
-"""Marks an argument that has another shape in the source; its value is `entries` or `json`."""
+"""Marks an argument that has a different shape in the source; its value is `entries` or `json`."""
 
 _COPIED = (
     "enum", "const", "multipleOf", "maximum", "exclusiveMaximum", "minimum", "exclusiveMinimum", "maxLength",
@@ -53,7 +53,7 @@ class SchemaConverter:
         self.notes: list[str] = []
 
     def convert(self, schema: Any, name: str = "") -> dict[str, Any]:
-        """Return the converted schema; `name` is the member it describes, for a missing description."""
+        """Return the converted schema; the member's `name` replaces a missing description."""
         if not isinstance(schema, dict):
             return {"not": {}} if schema is False else {}
         self._depth += 1
@@ -93,7 +93,7 @@ class SchemaConverter:
         return dereferenced(self._document, value)
 
     def _composed(self, schema: dict[str, Any], name: str) -> dict[str, Any] | None:
-        """Convert `anyOf` and `oneOf`; members beside them are moved into each branch."""
+        """Convert `anyOf` and `oneOf`; the keywords beside them are merged into each branch."""
         for keyword in ("anyOf", "oneOf"):
             branches = schema.get(keyword)
             if not isinstance(branches, list) or not branches:
@@ -229,7 +229,7 @@ class SchemaConverter:
 
 
 def without_invalid_values(schema: dict[str, Any], definitions: dict[str, Any]) -> dict[str, Any]:
-    """Return a schema without the defaults and examples that it rejects itself."""
+    """Return a schema without the defaults and examples that the schema itself rejects."""
 
     def cleaned(part: Any) -> Any:
         if isinstance(part, list):

@@ -1,4 +1,4 @@
-"""Merges the branches of `allOf` into one schema: closed objects cannot be combined in another way."""
+"""Merges the branches of `allOf` into one schema: closed objects cannot be combined in any other way."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class UnmergeableError(Exception):
 
 
 def is_annotated_reference(schema: dict[str, Any]) -> bool:
-    """Return whether a schema only adds words to a single reference in `allOf`."""
+    """Return whether a schema only adds annotations to a single reference in `allOf`."""
     branches = schema.get("allOf")
     return (
         isinstance(branches, list)
@@ -41,7 +41,7 @@ def is_annotated_reference(schema: dict[str, Any]) -> bool:
 
 
 def flattened(schema: Any, dereference: Callable[[Any], Any], open_: tuple[int, ...] = ()) -> dict[str, Any]:
-    """Return a schema without `$ref` and `allOf` at its top."""
+    """Return a schema without `$ref` and `allOf` at the top level."""
     target = dereference(schema)
     if not isinstance(target, dict):
         raise UnmergeableError("a branch is not an object schema")
@@ -56,7 +56,7 @@ def flattened(schema: Any, dereference: Callable[[Any], Any], open_: tuple[int, 
 
 
 def merge(first: dict[str, Any], second: dict[str, Any]) -> dict[str, Any]:
-    """Return a schema that accepts what both accept; the words of the second win."""
+    """Return a schema that accepts what both accept; the second one's annotations take precedence."""
     merged = dict(first)
     for key, value in second.items():
         merged[key] = _merge_keyword(key, merged[key], value) if key in merged else value
@@ -82,7 +82,7 @@ def _merge_keyword(key: str, first: Any, second: Any) -> Any:  # noqa: PLR0911 -
         return max(first, second) if key in _LARGEST else min(first, second)
     if key == "type" and isinstance(first, list | str) and isinstance(second, list | str):
         return _common_type(first, second)
-    raise UnmergeableError(f"both branches state {key!r}")
+    raise UnmergeableError(f"both branches define {key!r}, with different values")
 
 
 def _common_type(first: list[str] | str, second: list[str] | str) -> list[str] | str:

@@ -1,7 +1,7 @@
 """Lists the tools of a Python module as JSON; runs as a script in the environment of that module.
 
-It imports nothing of Jackfield, because that environment may not have it. The module's own output goes to
-standard error, and the list to the file that the caller names.
+It imports no part of Jackfield, which may not be installed in that environment. The module's own output goes
+to standard error, and the list to the file that the caller names.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def _langchain(module: ModuleType, attribute: str) -> dict[str, Any]:
 
 
 def _places(names: dict[str, Any], attribute: str) -> Iterator[tuple[str, Any]]:
-    """Yield every value of the module, and the members of its lists, with the place where it is found."""
+    """Yield every value in the module, and the members of its lists, each with its place."""
     for name, value in names.items():
         if attribute and name != attribute:
             continue

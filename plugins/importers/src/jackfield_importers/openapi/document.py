@@ -18,7 +18,7 @@ VERSIONS = ("3.0", "3.1")
 
 
 def parse_document(data: bytes, name: str) -> dict[str, Any]:
-    """Return a valid document; raises `SourceError` with one sentence for everything else."""
+    """Return the document; raises `SourceError` with one sentence if it is not valid."""
     if len(data) > MAX_BYTES:
         raise SourceError(f"{name} is larger than {MAX_BYTES // 1024 // 1024} MiB")
     try:
@@ -57,7 +57,7 @@ def _parsed(text: str, name: str) -> Any:
 
 
 def _loader() -> Any:
-    """Return a safe loader without timestamps, so that a date stays the text that it is in JSON."""
+    """Return a safe loader without timestamps, so that a date stays text, as in JSON."""
     import yaml
 
     # The parser in C is ten times as fast, but not part of every installation.
@@ -70,7 +70,7 @@ def _loader() -> Any:
 
 
 class _PlainData:
-    """Copies parsed data into plain JSON values and enforces the limits, also against nested aliases."""
+    """Copies parsed data into plain JSON values and enforces the limits, even for nested aliases."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -95,7 +95,9 @@ class _PlainData:
         if isinstance(given, float) and math.isfinite(given):
             return given
         if isinstance(given, int | float):
-            raise SourceError(f"{self._name} has a number that JSON cannot carry safely: {str(given)[:30]}")
+            raise SourceError(
+                f"{self._name} has a number that JSON cannot represent safely: {str(given)[:30]}"
+            )
         raise SourceError(f"{self._name} has a value that is not JSON: a {type(given).__name__}")
 
     def _key(self, key: Any) -> str:
@@ -121,7 +123,7 @@ def _check_version(document: Any, name: str) -> None:
         raise SourceError(f"{name} is a Swagger 2.0 document; convert it to OpenAPI 3 first")
     version = document["openapi"]
     if not isinstance(version, str) or not version.startswith(tuple(f"{each}." for each in VERSIONS)):
-        raise SourceError(f"{name} states OpenAPI {str(version)[:20]!r}; 3.0 and 3.1 are supported")
+        raise SourceError(f"{name} declares OpenAPI {str(version)[:20]!r}; 3.0 and 3.1 are supported")
 
 
 def _check_references(document: dict[str, Any], name: str) -> None:
@@ -163,7 +165,7 @@ def _check_specification(document: dict[str, Any], name: str) -> None:
 
 
 def _first_clause(message: str) -> str:
-    """Return what is wrong, without the parts of the specification's schema that the validator appends."""
+    """Return the problem, without the parts of the specification's schema that the validator appends."""
     clause = " ".join(message.partition("\n")[0].split())
     # The clause starts with the rejected value, which may be long; the reason is at the end.
     return clause if len(clause) <= 240 else f"{clause[:120]} ... {clause[-100:]}"

@@ -59,7 +59,7 @@ class OpenApiImport:
         for method, path, item, operation in self._operations():
             total += 1
             wanted = self._tool_id(method, path, operation)
-            # The pattern matches the id of the tool, and `GET /path` as in the document.
+            # The pattern may match the tool's id, or `GET /path` or the path as in the document.
             if not any(fnmatchcase(each, self._only) for each in (wanted, f"{method.upper()} {path}", path)):
                 continue
             tool_id = unique(wanted, tools)
@@ -226,7 +226,7 @@ class OpenApiImport:
 
 
 def _parameter_literal(parameter: tuple[str, str, str, str, bool, bool]) -> str:
-    """Return the arguments of `http_api.Parameter`, without those that are the default."""
+    """Return the arguments of `http_api.Parameter`, without those that have the default value."""
     place, name, argument, style, explode, as_json = parameter
     is_form = style == "form"
     given = {
@@ -245,7 +245,7 @@ def runtime_module(name: str) -> str:
 
 
 def _server(document: dict[str, Any]) -> str:
-    """Return the address of the first server, or nothing if it is not a complete HTTP address."""
+    """Return the address of the first server; empty if it is not a complete HTTP address."""
     server: dict[str, Any] = next(iter(document.get("servers") or ()), {})
     variables = server.get("variables") or {}
     filled = _PLACEHOLDER.sub(
@@ -255,7 +255,7 @@ def _server(document: dict[str, Any]) -> str:
 
 
 def checked_address(address: str) -> str | None:
-    """Return an address of HTTP without query, fragment and credentials; None if it is none."""
+    """Return an HTTP address if it is valid and has no query, fragment or credentials; otherwise None."""
     try:
         parts = urlsplit(address)
         valid = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port is not False

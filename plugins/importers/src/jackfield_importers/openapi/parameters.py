@@ -1,4 +1,4 @@
-"""Merges the parameters and the request body of an operation into the arguments of one tool."""
+"""Merges an operation's parameters and request body into the arguments of one tool."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _IGNORED_HEADERS = {"accept", "content-type", "authorization"}
 
 
 class UnsupportedOperationError(Exception):
-    """An operation cannot become a tool; the message says why."""
+    """An operation cannot be converted to a tool; the message says why."""
 
 
 @dataclass(slots=True)
 class RequestArguments:
-    """The arguments of a tool, and how they become a request."""
+    """A tool's arguments, and how they are converted to a request."""
 
     properties: dict[str, Any] = field(default_factory=dict)
     required: list[str] = field(default_factory=list)
@@ -36,7 +36,7 @@ class RequestArguments:
     examples: list[dict[str, Any]] = field(default_factory=list)
 
     def schema(self) -> dict[str, Any]:
-        """Return the parameters of the tool."""
+        """Return the tool's parameters."""
         made: dict[str, Any] = {"properties": self.properties}
         if self.required:
             made["required"] = self.required
@@ -91,7 +91,7 @@ class ArgumentReader:
         raw = media.get("schema", {})
         converted = self._converter.convert(raw, name)
         if converted.keys().isdisjoint({"type", "enum", "const", "anyOf", "$ref"}):
-            # Whatever it is, it is sent as text.
+            # A value of unknown type is sent as text.
             converted = {**converted, "type": "string"}
         told = sentence(prose(parameter.get("description"), 400))
         if told:
@@ -110,7 +110,7 @@ class ArgumentReader:
         content = body.get("content", {})
         kind, media = self._media(content)
         if media is None:
-            # Without its body, an upload would replace a file by nothing, even if the body is optional.
+            # Without its body, an upload would replace a file with nothing, even if the body is optional.
             if content or body.get("required") is True:
                 kinds = ", ".join(content) or "nothing"
                 raise UnsupportedOperationError(f"its body is {prose(kinds, 80)}, not JSON or a form")
@@ -149,7 +149,7 @@ class ArgumentReader:
         arguments.examples = [{arguments.whole_body: each} for each in given]
 
     def _members(self, raw: Any, *, optional: bool) -> dict[str, Any] | None:
-        """Return the body as an object of members, or None if it is something else.
+        """Return the body's schema as an object with members; None if the body has to be one argument.
 
         An optional body with required members stays one argument: its members belong together.
         """
@@ -182,7 +182,7 @@ class ArgumentReader:
 
 
 def result_schema(document: dict[str, Any], operation: dict[str, Any]) -> Any:
-    """Return the schema of the JSON answer to a success, or None if there is none or there are several."""
+    """Return the schema of a successful JSON response; None if there is no schema, or several."""
     found: list[Any] = []
     for status, given in operation.get("responses", {}).items():
         # The response `default` usually describes an error.
@@ -195,7 +195,7 @@ def result_schema(document: dict[str, Any], operation: dict[str, Any]) -> Any:
             for kind, media in content.items()
             if kind.partition(";")[0].strip().lower().endswith("json") and "schema" in media
         ]
-        # An answer without a schema may be anything, so that no schema describes every success.
+        # A response without a schema may be anything, so no schema describes every success.
         found.append(schemas[0] if len(schemas) == 1 and len(content) == 1 else None)
     return found[0] if len(found) == 1 else None
 

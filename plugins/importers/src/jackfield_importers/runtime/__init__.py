@@ -1,1 +1,1 @@
-"""Modules that are copied into generated packages; they import nothing of this distribution."""
+"""Modules that are copied into generated packages; they import nothing from this distribution."""

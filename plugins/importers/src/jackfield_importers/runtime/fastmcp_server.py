@@ -16,7 +16,7 @@ MAX_MESSAGE = 500
 async def call(
     module: str, name: str, place: str, args: dict[str, Any], *, writes: bool, encoded: str = ""
 ) -> ToolResponse:
-    """Call a tool of the server that the module has at `place`."""
+    """Call a tool on the server in the module's variable `place`."""
     from fastmcp import Client
 
     # The first import may read files, so it must not block the event loop.

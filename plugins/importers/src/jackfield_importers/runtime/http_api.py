@@ -1,8 +1,8 @@
 """Calls the operations of an HTTP API.
 
-The address and the credentials come from environment variables of the operator, never from the model. Values
-of arguments are percent-encoded, so that they cannot change the path; redirects are not followed, because
-they would take the credentials along.
+The address and the credentials come from the operator's environment variables, never from the model. Argument
+values are percent-encoded, so that they cannot change the path; redirects are not followed, because they
+would send the credentials to another address.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import httpx
 from jackfield import ErrorType, ToolError, ToolResponse, fail, ok
 
 MAX_RESPONSE = 1024 * 1024
-"""The largest answer in bytes; a larger one is refused."""
+"""The maximum size of a response in bytes; a larger response is refused."""
 TIMEOUT = httpx.Timeout(30, connect=10)
 MAX_MESSAGE = 500
 
@@ -32,7 +32,7 @@ _PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
 
 @dataclass(frozen=True)
 class Credential:
-    """One way to authenticate: where its secret goes, and the variable that holds it."""
+    """One way to authenticate: where the secret goes, and the environment variable that holds it."""
 
     kind: str
     """`bearer`, `basic`, `header`, `query` or `cookie`."""
@@ -41,7 +41,7 @@ class Credential:
 
     @property
     def secret(self) -> str:
-        """The secret, or an empty text if the operator has not set it."""
+        """The secret; empty if the operator has not set it."""
         return os.environ.get(self.variable, "").strip()
 
 
@@ -54,7 +54,7 @@ class Api:
     credentials: dict[str, Credential]
 
     def address(self) -> str:
-        """Return the base address without a slash at its end."""
+        """Return the base address without a trailing slash."""
         given = os.environ.get(self.variable, "").strip() or self.default
         if not given.startswith(("https://", "http://")):
             raise ToolError(
@@ -66,7 +66,7 @@ class Api:
 
 @dataclass(frozen=True)
 class Parameter:
-    """A parameter of an operation, and the argument that has its value, by default of the same name."""
+    """An operation's parameter, and the argument that holds its value, by default of the same name."""
 
     place: str
     name: str
@@ -86,7 +86,7 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Operation:
-    """An operation of the API: how arguments become a request."""
+    """An operation of the API: how arguments are converted to a request."""
 
     tool_id: str
     method: str
@@ -100,11 +100,11 @@ class Operation:
     security: tuple[tuple[str, ...], ...] = ()
     """Alternatives; each lists the credentials that it needs."""
     encoded: bool = False
-    """True if arguments have other shapes than in the API."""
+    """True if some arguments have a different shape in the API."""
 
     @property
     def idempotent(self) -> bool:
-        """True if HTTP promises that a repetition has no further effect."""
+        """True if HTTP guarantees that a repetition has no further effect."""
         return self.method in {"GET", "HEAD", "OPTIONS", "PUT", "DELETE"}
 
     @property
@@ -114,7 +114,7 @@ class Operation:
 
 
 async def call(api: Api, operation: Operation, args: dict[str, Any]) -> ToolResponse:
-    """Send the request of an operation and return its answer, or a failure that a model understands."""
+    """Send an operation's request; return the response, or a failure that a model understands."""
     if operation.encoded:
         from .wire_arguments import wire_arguments
 
@@ -181,7 +181,7 @@ def _request(api: Api, operation: Operation, args: dict[str, Any]) -> dict[str, 
 
 
 def filled_path(template: str, values: dict[str, str]) -> str:
-    """Return the path; a value can neither add a segment nor climb to a parent."""
+    """Return the path with its values; a value can neither add a segment nor refer to a parent."""
     path = _PLACEHOLDER.sub(lambda match: values.get(match[1], ""), template)
     for segment, original in zip(path.split("/"), template.split("/"), strict=True):
         if original and (not segment or segment in {".", ".."}):

@@ -16,7 +16,7 @@ MAX_MESSAGE = 500
 async def call(
     module: str, name: str, place: str, args: dict[str, Any], *, writes: bool, encoded: str = ""
 ) -> ToolResponse:
-    """Call the tool that the module has at `place`, such as `search` or `tools.2`."""
+    """Call the tool at a place in the module, such as `search` or `tools.2`."""
     from langchain_core.tools import ToolException
     from pydantic_core import to_jsonable_python
 

@@ -1,4 +1,4 @@
-"""Converts arguments back to the shapes of the original.
+"""Converts arguments back to the shapes that the original takes.
 
 Arguments are closed objects. Where the original takes a map with free keys, the tool takes a list of entries
 (`"x-wire": "entries"`). Where it takes an object of unknown shape, the tool takes JSON text
@@ -22,7 +22,7 @@ def _family() -> dict[str, Any]:
 
 
 def wire_arguments(tool_id: str, args: dict[str, Any]) -> dict[str, Any]:
-    """Return the arguments of a tool in the shapes of the original."""
+    """Return a tool's arguments in the shapes that the original takes."""
     family = _family()
     parameters = family["tools"][tool_id].get("parameters", {})
     converted: dict[str, Any] = original_shape(args, parameters, family.get("$defs", {}))
@@ -30,7 +30,7 @@ def wire_arguments(tool_id: str, args: dict[str, Any]) -> dict[str, Any]:
 
 
 def original_shape(value: Any, schema: Any, definitions: dict[str, Any]) -> Any:
-    """Return a value in the shape of the original; `definitions` are the `$defs` of the schema."""
+    """Return a value in the shape that the original takes; `definitions` are the schema's `$defs`."""
     if not isinstance(schema, dict):
         return value
     if "$ref" in schema:
