@@ -27,7 +27,7 @@ export class InDoubtCalls {
   }
 
   async refresh({ forced = false } = {}) {
-    // Not updated while it has the focus: a rebuilt button would lose it.
+    // The list is not updated while it has the focus, because a rebuilt button would lose the focus.
     if (!forced && this.#section.contains(document.activeElement)) return;
     const { calls, complete } = await this.#api.get("calls");
     if (!forced && this.#dialog.open) return;
@@ -57,7 +57,7 @@ export class InDoubtCalls {
     replace(this.#dialog, element("div", { class: "stack" },
       element("h2", { id: "settle-title" }, "Record the call to ", element("code", {}, call.tool), ` as ${OUTCOMES[ran]}?`),
       callArguments(call),
-      element("p", {}, "This becomes the outcome of the call, which the assistant sees too. "
+      element("p", {}, "Your choice becomes the outcome of the call, and the assistant will see it too. "
         + "The audit log records it under your name. You cannot change it later."),
       element("div", { class: "row end" },
         element("button", { type: "button", on: { click: () => this.#dialog.close() } }, "Cancel"), record)));

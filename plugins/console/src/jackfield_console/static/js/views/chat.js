@@ -120,7 +120,7 @@ class ChatView {
       if (socket.session) this.#traces.record(detail, socket.session.session);
       this.conversation.handle(detail, socket);
       this.#update();
-      // Now the host has the message, and with the first one the title.
+      // By now, the host has the message, and the title if it was the first message.
       if (detail.type === "caught_up" || detail.type === "turn_complete") this.list.refresh();
     });
     socket.addEventListener("state", () => this.#update());
@@ -163,7 +163,7 @@ class ChatView {
     this.#showEmpty();
   }
 
-  /** Continues a conversation in text; of others, the transcript is left. */
+  /** Continues a text conversation that has not ended; shows the transcript of any other conversation. */
   async #openConversation(conversation) {
     const { session, mode, state } = conversation;
     if (session === this.#socket.session?.session) {
@@ -236,7 +236,7 @@ class ChatView {
     const names = models.map(({ name }) => name).join("\n");
     if (this.#models.dataset.names !== names) {
       this.#models.dataset.names = names;
-      // The provider of a session with another model is not the default one, whose name only its own sessions have.
+      // Only a session with the default model knows the name of the default provider.
       replace(this.#models, element("option", { value: "" }, model === null ? provider : "default"),
         models.map((each) => element("option", { value: each.name }, `${each.name} (${each.provider})`)));
     }
@@ -274,7 +274,7 @@ class ChatView {
     else this.#banner.showClosed(text, this.#socket.token ? "Continue here" : "New conversation", () => this.#socket.retry());
   }
 
-  /** The host has no provider: tools can be called, but nobody answers. */
+  /** Shows that the host has no provider: tools can be called, but nobody answers. */
   async #showOff() {
     this.#setBlocked("off");
     this.#banner.clear();
@@ -329,7 +329,7 @@ class ChatView {
     this.#side.hidden = true;
   }
 
-  // Events of tools
+  // Tool events
 
   #handleCustomEvent({ name, fields }, socket) {
     if (name === "voice_session_start" && socket === this.#socket) this.#offerCall(fields.pendingRequest);
@@ -421,11 +421,11 @@ class ChatView {
     this.#update();
   }
 
-  /** Gives the text session the transcript of the call. */
+  /** Sends the text session the transcript of the call. */
   #sendCallTranscript() {
     const transcript = this.conversation.transcriptSince(this.#callStartIndex);
     if (!transcript) return;
-    const prefix = "Transcript of the voice call that followed:\n";
+    const prefix = "Transcript of the voice call that has just ended:\n";
     this.#socket.send({ type: "context", text: prefix + transcript.slice(-(MAX_CONTEXT_LENGTH - prefix.length)) });
   }
 }
