@@ -1,4 +1,4 @@
-"""Runs `jackfield` in processes that need not import it first.
+"""Runs `jackfield` in processes that do not have to import it first.
 
 Importing the command line, the build and the host takes most of the time of a command. A server process
 imports them once. For each command it forks a process with its own arguments, environment, working folder
@@ -60,17 +60,17 @@ HOST_MODULES = (
     "pydantic",
     "uvicorn.loops.uvloop",
 )
-"""What most hosts import."""
+"""The modules that most hosts import."""
 
 _CHUNK = 65536
 _READ_AT_START = ("PYTHON", "LANG", "LC_", "LD_", "MALLOC_")
-"""Beginnings of variables that Python or its libraries read when they start."""
+"""Prefixes of the environment variables that Python or its libraries read at startup."""
 
 
 def run_command(
     arguments: Sequence[str], *, cwd: Path, env: Mapping[str, str], stderr: int = subprocess.PIPE
 ) -> subprocess.CompletedProcess[str]:
-    """Run `jackfield` to its end and return its output."""
+    """Run `jackfield` until it ends, and return its output."""
     if _needs_new_python(env):
         command = [sys.executable, "-m", PROGRAM, *arguments]
         return subprocess.run(  # noqa: S603 - trusted command with a test's arguments
@@ -98,7 +98,7 @@ def run_command(
 
 
 def _needs_new_python(env: Mapping[str, str]) -> bool:
-    """Return True if variables differ that cannot be changed later."""
+    """Return whether environment variables differ that have an effect only at startup."""
     names = {name for name in env.keys() | os.environ.keys() if name.startswith(_READ_AT_START)}
     return any(env.get(name) != os.environ.get(name) for name in names - {"PYTHONPATH"})
 
@@ -154,7 +154,7 @@ async def start_command(
 def _streams(
     asked: tuple[int | IO[Any] | None, ...], theirs: contextlib.ExitStack
 ) -> tuple[list[int], list[int | None]]:
-    """Return the streams of a command, and our ends of its pipes; `theirs` closes its own ends."""
+    """Return the streams of a command, and our ends of its pipes; `theirs` closes the command's ends."""
     given: list[int] = []
     ours: list[int | None] = []
     for number, stream in enumerate(asked):
@@ -231,7 +231,7 @@ class CommandProcess:
         return self.returncode
 
     async def communicate(self, written: bytes | None = None) -> tuple[Any, Any]:
-        """Write the input, read the output, and wait for the end; None is for streams that are no pipes."""
+        """Write the input, read the output, and wait for the end; a stream that is not a pipe gives None."""
         if self.stdin is not None:
             with contextlib.suppress(BrokenPipeError, ConnectionResetError):
                 self.stdin.write(written or b"")
@@ -260,7 +260,7 @@ async def _read(reader: asyncio.StreamReader | None) -> bytes | None:
 
 
 class _Server:
-    """The server process of this process."""
+    """The command server that this process starts."""
 
     def __init__(self) -> None:
         self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -269,7 +269,7 @@ class _Server:
             pass_fds=[theirs.fileno()],
             cwd="/",
             env={name: value for name, value in os.environ.items() if name != "PYTHONPATH"},
-            # Not the streams of a terminal, for which Python would not buffer.
+            # Not a terminal's streams, which Python would not buffer.
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
         )
@@ -280,7 +280,7 @@ class _Server:
         """Start a command with these three streams; return its process id, and a pipe with its status."""
         status, told = os.pipe()
         try:
-            # A packet has a limit, so the request is in a file.
+            # The size of a packet is limited, so the request is in a file.
             with open(os.memfd_create("request"), "w+b") as file:  # noqa: PTH123 - a descriptor
                 file.write(json.dumps(request).encode())
                 file.flush()
@@ -297,7 +297,7 @@ class _Server:
         return int(pid), status
 
     def stop(self) -> None:
-        """Let the server end."""
+        """Stop the server, and wait until it has ended."""
         self._socket.close()
         self._process.wait()
 
@@ -308,7 +308,7 @@ def _server() -> _Server:
 
 
 class _Forks:
-    """The commands that this process has forked as the server of another one."""
+    """The commands that this process has forked as the server of another process."""
 
     def __init__(self, requests: socket.socket) -> None:
         self._requests = requests
@@ -350,7 +350,7 @@ class _Forks:
         return True
 
     def _leave(self) -> None:
-        """Close in a new process what belongs to the server."""
+        """Close the server's descriptors in a new process."""
         self._selector.close()
         self._requests.close()
         for ended, (_, status) in self._running.items():
@@ -361,7 +361,7 @@ class _Forks:
         self._selector.unregister(ended)
         process, status = self._running.pop(ended)
         code = os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
-        # The test may not wait for it any more.
+        # The test may no longer wait for the command.
         with contextlib.suppress(BrokenPipeError):
             os.write(status, str(code).encode())
         os.close(status)
@@ -369,14 +369,14 @@ class _Forks:
 
 
 def _preload(names: Sequence[str]) -> None:
-    """Import modules, and keep collections from writing to memory that the processes share."""
+    """Import modules, and keep garbage collections from writing to memory that the processes share."""
     before = len(sys.modules)
     for name in names:
         with contextlib.suppress(ModuleNotFoundError):
             importlib.import_module(name)
     if len(sys.modules) != before:
         if len([*Path("/proc/self/task").iterdir()]) > 1:
-            raise RuntimeError(f"a module among {names} starts a thread when imported: do not preload it")
+            raise RuntimeError(f"one of {names} starts a thread when it is imported; do not preload it")
         gc.collect()
         gc.freeze()
 

@@ -65,7 +65,7 @@ class ToolTestContext:
     """The second argument of `execute`, for tests.
 
     `tools` maps a tool id to the function that answers `call_tool`: it takes the arguments and returns
-    `ok(...)` or `fail(...)`. `answers` are what the user answers to `ask_user`, and `texts` what the model
+    `ok(...)` or `fail(...)`. `answers` are the user's answers to `ask_user`, and `texts` the model's
     answers to `ask_model`. Every other keyword is a capability: `ToolTestContext("voice", kb=fake)` makes it
     available as `ctx.kb`. If it has a method `for_session`, `ctx.kb` is its result, as in a host.
     """
@@ -95,7 +95,7 @@ class ToolTestContext:
         self.progressed: list[ProgressReport] = []
         """The reports that the handler made with `progress`."""
         self.shown: str | list[Any] = ""
-        """The partial results that the handler yielded, added up: a text, or a list of items."""
+        """The partial results that the handler yielded, joined to one text or one list of items."""
         self.audited: list[AuditLine] = []
         """The lines that the handler wrote with `audit`."""
         self.called: list[tuple[str, dict[str, Any]]] = []
@@ -138,7 +138,7 @@ class ToolTestContext:
     ) -> UserAnswer:
         """Return the next of `answers`; after the last one, the user does not answer."""
         if not asked_by.strip() or seconds <= 0:
-            raise ValueError("ask_user: pass who asks, and a positive number of seconds")
+            raise ValueError("ask_user: pass asked_by, and a positive number of seconds")
         self.asked.append((message, dict(parameters)))
         return self._answers.pop(0) if self._answers else UNANSWERED
 

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, Literal, Self
 
 START_SECONDS = 60.0
-"""How long a server may take to accept connections, also on a busy machine."""
+"""How many seconds a server may take to accept connections, even on a busy machine."""
 
 StopMode = Literal["smart", "fast", "immediate"]
 
@@ -53,7 +53,7 @@ OLDEST_PROGRAMS = "/usr/lib/postgresql/15/bin"
 """Where Debian's package postgresql-15 has the programs of the oldest supported version."""
 
 OLDEST_VARIABLE = "JACKFIELD_TEST_POSTGRES_15"
-"""The environment variable with another folder of these programs."""
+"""The environment variable that names another folder with these programs."""
 
 
 def oldest_programs(extension: str = "plpgsql") -> Path | None:
@@ -72,7 +72,7 @@ def _is_public(folder: Path) -> bool:
 
 
 def free_port() -> int:
-    """Return a port of the loopback interface that is free now."""
+    """Return a port of the loopback interface that is currently free."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
@@ -83,7 +83,7 @@ class PostgresServer:
     """One PostgreSQL server, stopped until `start`; as a context manager, it runs in the block.
 
     `folder` is created if it does not exist. `settings` are lines of `postgresql.conf`. Unless they say
-    otherwise, the server does not flush to the disk: killing it loses nothing, only a power cut would.
+    otherwise, the server does not flush to the disk: a kill loses no data, but a power failure would.
     """
 
     def __init__(
@@ -177,7 +177,7 @@ class PostgresServer:
         self.start()
 
     def standby(self, folder: Path, name: str, **options: Any) -> PostgresServer:
-        """Return a new standby of this running server, stopped; `name` is its application name."""
+        """Create a standby of this running server without starting it; `name` is its application name."""
         made = PostgresServer(folder, programs=self._programs, **options)
         self._own(folder)
         source = f"host=127.0.0.1 port={self.port} user=postgres application_name={name}"
@@ -248,5 +248,5 @@ class PostgresServer:
 
 
 def _as_unprivileged_user() -> dict[str, Any]:
-    """Return the arguments with which a program does not run as root, which PostgreSQL refuses."""
+    """Return the arguments that keep a program from running as root, which PostgreSQL refuses."""
     return {"user": "nobody", "group": "nogroup", "extra_groups": []} if os.geteuid() == 0 else {}

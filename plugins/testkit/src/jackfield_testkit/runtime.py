@@ -110,7 +110,7 @@ class TestRuntime:
         self.events.append((event, fields))
 
     async def resolve(self, session: Session, token: str, *, approve: bool = True) -> CallResult | None:
-        """Approve or reject a call that needs confirmation; None if the token is not of this session."""
+        """Approve or reject a call that needs confirmation; None if the token is not this session's."""
         pending = await Confirmations(self.store).find(session, token)
         if pending is None:
             return None
@@ -138,7 +138,7 @@ def capability(name: str, settings: Mapping[str, Any] | None = None) -> Any:
 
 @lru_cache(maxsize=8)
 def _installed_plugins(_path: Hashable) -> tuple[EntryPoint, ...]:
-    """Return the installed plugins. A test creates many capabilities, and a discovery reads many files."""
+    """Return the installed plugins, cached: tests create many capabilities, and discovery reads files."""
     return discover().plugins
 
 

@@ -60,7 +60,7 @@ class ContractTests:
         self.parametrize(metafunc)
 
     def parametrize(self, metafunc: pytest.Metafunc) -> None:
-        """Parametrize a contract test, where a suite does so."""
+        """Parametrize a contract test; a suite whose tests have parameters overrides this."""
 
     @pytest.fixture(autouse=True)
     def _skip_waived(self, request: pytest.FixtureRequest) -> None:
@@ -107,7 +107,7 @@ def _check_sealed(cls: type[ContractTests]) -> None:
 
 
 def _definition(cls: type, name: str) -> object:
-    """Return what a class or the first of its bases defines; pytest asks for every test of a suite."""
+    """Return a class's definition of a name; this is fast, because pytest asks for every test of a suite."""
     for part in cls.__mro__:
         if name in part.__dict__:
             return part.__dict__[name]

@@ -15,7 +15,7 @@ from jackfield_testkit.context import ToolTestContext
 from jackfield_testkit.suite import async_test_for
 
 ModelBehaviour = Literal["looking", "endless", "silent", "failing", "refusing"]
-"""What the model behind the agents does."""
+"""The behaviour of the model behind the agents."""
 
 USER_SESSION = "the-session-of-the-user"
 

@@ -1,4 +1,4 @@
-"""A real CalDAV server for tests: Radicale in a process, on the loopback, with one user."""
+"""A real CalDAV server for tests: Radicale in its own process, on the loopback interface, with one user."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _TIMEOUT = 30.0
 
 
 class RadicaleResponse(NamedTuple):
-    """A response of the server."""
+    """A response from the server."""
 
     status: int
     text: str

@@ -120,7 +120,7 @@ class CalendarContractTests(ContractTests, suite=True):
 
     @async_test
     async def test_all_day_events_use_the_calendar_zone(self, harness: CalendarHarness) -> None:
-        """A day starts and ends at midnight of the calendar zone, also when it has 23 hours."""
+        """A day starts and ends at midnight in the calendar's zone, even if it has 23 hours."""
         objects = calendar(
             component("DTSTART;VALUE=DATE:20270328", "DTEND;VALUE=DATE:20270329", uid="short-day"),
         )
@@ -319,7 +319,7 @@ class CalendarContractTests(ContractTests, suite=True):
 
     @async_test
     async def test_same_draft_is_created_once(self, harness: CalendarHarness) -> None:
-        """Creating the same draft again, also with times in another zone, returns the existing event."""
+        """Creating the same draft again, even with times in another zone, returns the existing event."""
         async with harness.open() as view:
             first = await view.create(draft(*_MORNING))
             start, end = (local_time(each).astimezone(UTC) for each in _MORNING)

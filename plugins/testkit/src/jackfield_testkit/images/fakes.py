@@ -112,7 +112,7 @@ class ImageServer:
         self.content: bytes | None = None
         """The content of every image, if set."""
         self.encoded: str | None = None
-        """The text in place of base64, if set."""
+        """The text that replaces the base64 data, if set."""
         self._responses: list[_Response] = []
         self._stalled = False
         self._released = threading.Event()

@@ -92,7 +92,7 @@ class SearchTests:
 
     @async_test
     async def test_limit_is_respected(self, harness: KnowledgeHarness) -> None:
-        """A search returns at most the limit, with the best results."""
+        """A search returns the best results, up to the limit."""
         many = [
             Record(f"doc:{number}", f"Harbour log {number}", "The harbour log of one day.")
             for number in range(30)

@@ -65,7 +65,7 @@ class KnowledgeContractTests(ContractTests, SearchTests, FilterTests, QueryTests
 
     @async_test
     async def test_search_hides_personal_records_of_others(self, harness: KnowledgeHarness) -> None:
-        """Other users, anonymous users and users with a similar name do not find it."""
+        """Other users, anonymous users and users with a similar name do not find a personal record."""
         async with harness.open(*RECORDS, *_PERSONAL) as base:
             for user in ("ben", "cleo", None, "", "Ann", "ann ", "an", "ann OR ben", "*", "%"):
                 for namespace in ("personal", "studio", "public"):

@@ -94,7 +94,7 @@ class ClaimTests:
 
     @async_test
     async def test_released_key_can_be_claimed_again(self, harness: StoreHarness) -> None:
-        """After `release` a key can be claimed with any fingerprint."""
+        """After `release`, a key can be claimed with any fingerprint."""
         async with harness.open() as store:
             await store.claim("k", b"f", ttl=600)
             await store.release("k")
@@ -114,7 +114,7 @@ class ClaimTests:
 
     @async_test
     async def test_claims_expire(self, harness: StoreHarness) -> None:
-        """After its time to live a claim is removed with its result."""
+        """After its time to live, a claim is removed with its result."""
         async with harness.open_timed() as (store, unit, advance):
             await store.claim("done", b"f", ttl=unit)
             await store.complete("done", b"r")
@@ -347,7 +347,7 @@ class DoubtTests:
 
     @async_test
     async def test_abandoned_claim_without_a_note_expires(self, harness: StoreHarness) -> None:
-        """After its ttl it is removed: it can be claimed again and cannot be reclaimed."""
+        """After its ttl, such a claim is removed: its key can be claimed again and cannot be reclaimed."""
         async with harness.open_timed() as (store, unit, advance):
             for key in ("reclaimed", "claimed"):
                 await store.claim(key, b"f", ttl=unit)

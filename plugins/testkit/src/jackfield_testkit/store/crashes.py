@@ -39,7 +39,7 @@ class CrashTests:
 
     @async_test
     async def test_claim_of_a_killed_process_is_in_doubt(self, harness: StoreHarness) -> None:
-        """It is IN_DOUBT, and one of several competing processes reclaims it."""
+        """The claim is IN_DOUBT, and one of several competing processes reclaims it."""
         for number in range(max(1, self.rounds // 4)):
             key = f"held/{number}"
             await asyncio.to_thread(_kill_while_holding, harness, key)
@@ -101,7 +101,7 @@ class CrashTests:
             expect_equal(await store.in_doubt(""), [], "in_doubt() while all holders are alive")
             await asyncio.to_thread(plain.kill)
             await asyncio.to_thread(dying.kill)
-            # Each one by itself: a store may notice the death for one claim earlier than for another.
+            # Each claim is checked: a store may notice the death for one claim earlier than for another.
             for key in ("call/a", "call/b", "other", "call/plain"):
                 expect_equal(
                     await _claim_after_death(store, key),
@@ -204,7 +204,7 @@ def _kill_while_writing(harness: StoreHarness, number: int, rng: random.Random) 
     writer = harness.start_worker(worker.write, f"r{number}")
     writer.wait_for("ready")
     writer.proceed()
-    # On a busy machine, a process may be killed before it has done anything; in one round, it has.
+    # On a busy machine, a process may be killed before it reports anything; the first round waits.
     first = [] if number else [next(writer.reports())]
     time.sleep(rng.uniform(0.005, 0.15))
     return [*first, *writer.kill()]

@@ -90,7 +90,7 @@ class StoreHarness:
             return [report for reports in readers.map(WorkerProcess.finish, started) for report in reports]
 
     def close(self) -> None:
-        """Kill the processes that still run."""
+        """Kill the processes that are still running."""
         for each in self.workers:
             each.kill()
 
@@ -111,7 +111,7 @@ class WorkerProcess:
         )
 
     def proceed(self) -> None:
-        """Let it start, or continue where it waits for its input."""
+        """Let the process start, or continue if it waits for input."""
         if self._process.stdin:
             self._process.stdin.write(b"\n")
             self._process.stdin.flush()

@@ -52,7 +52,7 @@ class ValueTests:
 
     @async_test
     async def test_values_expire(self, harness: StoreHarness) -> None:
-        """After its time to live no method returns a value; `put` starts a new time to live."""
+        """After its time to live, no method returns a value; `put` starts a new time to live."""
         async with harness.open_timed() as (store, unit, advance):
             for key in ("got", "taken", "deleted", "renewed"):
                 await store.put(key, b"x", ttl=unit)
@@ -270,7 +270,7 @@ class StreamTests:
 
     @async_test
     async def test_entries_of_one_append_have_consecutive_ids(self, harness: StoreHarness) -> None:
-        """The entries of one append have consecutive ids, also if others append at the same time."""
+        """The entries of one append have consecutive ids, even if others append at the same time."""
         async with harness.open() as store:
             batches = [[b"%d.%d" % (number, place) for place in range(3)] for number in range(_MANY)]
             last = await asyncio.gather(*(store.append("s", *batch) for batch in batches))
@@ -365,10 +365,10 @@ class StoreContractTests(
     """How often the crash tests kill a process."""
 
     examples: ClassVar[int] = 30
-    """For how many random sequences of operations the store is compared with the memory store."""
+    """The number of random sequences of operations that are compared with the memory store."""
 
     seed: ClassVar[int] = 1
-    """The random seed for the moments of the kills."""
+    """The seed for the random moments at which processes are killed."""
 
     @classmethod
     def check_settings(cls) -> None:

@@ -54,12 +54,12 @@ _MARKUP = {
 def envelope_problems(run: Run, manifest: ToolManifest) -> list[str]:
     """Return everything that is wrong with the response of a run."""
     if not run.reached or run.crashed or isinstance(run.raised, ArgumentsRefusedError):
-        return []  # There is no response of the handler; test_examples checks whether that was expected.
+        return []  # There is no response from the handler; test_examples checks whether that was expected.
     found = list(_response_problems(run, manifest))
     if run.changed_arguments:
         found.append(
-            "the handler changed its arguments, so a retry and the audit log would not see those of the "
-            "model; copy what you change"
+            "the handler changed its arguments, so a retry and the audit log would not see the model's "
+            "arguments; copy what you change"
         )
     return found
 
@@ -133,7 +133,7 @@ def _one_intent(intent: Any) -> Iterator[str]:
 
 
 def _signature_problems(intent: Intent) -> Iterator[str]:
-    """Check intents of the kernel against the functions that make them."""
+    """Check the kernel's intents against the functions that create them."""
     make = _KERNEL_INTENTS.get(intent.type)
     if make is None:
         return

@@ -58,7 +58,7 @@ class FamilyContractTests(ToolContractTests, suite=True):
         return self.call(arguments, context)
 
     def test_every_tool_has_examples(self) -> None:
-        """Every tool of the family is tested, also one that was added later."""
+        """Every tool of the family is tested, including tools that are added later."""
         try:
             tools = set(family_tools(self.family))
         except ToolUnusableError as error:

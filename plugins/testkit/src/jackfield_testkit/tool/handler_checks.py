@@ -18,7 +18,7 @@ from jackfield_testkit.tool import report
 from jackfield_testkit.tool.loop_watch import LoopBlock, LoopWatch
 from jackfield_testkit.tool.runner import ExampleCase, call_tool, invocation, run_async, run_once
 
-# A random tool may differ by chance; a tool that disagrees with its schema differs every time.
+# The results of a random tool may differ by chance; those of a tool that disagrees with its schema always do.
 _ROUNDS = 3
 
 _UNKNOWN = "no_tool_has_this_argument"
@@ -124,7 +124,7 @@ def time_problems(case: ExampleCase, best_of: int) -> Iterator[str]:
 
 
 def cancellation_problems(case: ExampleCase, grace_ms: float) -> Iterator[str]:
-    """Yield a problem if a call, cancelled at different moments, does not end with the cancellation."""
+    """Yield a problem if a call does not end when it is cancelled; several moments are tried."""
     with ExitStack() as stack:
         runner = stack.enter_context(asyncio.Runner(loop_factory=asyncio.new_event_loop))
         for moment in runner.run(_moments(case)) if case.valid else ():
@@ -140,7 +140,7 @@ def cancellation_problems(case: ExampleCase, grace_ms: float) -> Iterator[str]:
 
 
 async def _moments(case: ExampleCase) -> list[float]:
-    """Return seconds after the start: the first step's, and later ones if the tool may run repeatedly."""
+    """Return when to cancel, in seconds: at the first step, and later too if the tool may run repeatedly."""
     if not case.tool.repeatable:
         return [0.0]
     whole = (await run_once(case.tool, case.completed(), case.context())).seconds

@@ -32,7 +32,7 @@ _BEAT = 0.002
 # CPU time between two samples, which are further apart than that, waits for something else.
 _INTERVAL = 3 * sys.getswitchinterval()
 _LOOP_STEP = asyncio.Handle._run.__code__  # noqa: SLF001 - there is no public name for it
-# Starting a thread or a process waits until it runs, which depends on the machine.
+# Starting a thread or a process waits until it runs; how long that takes depends on the machine.
 _STARTING = (threading.Thread.start.__code__, subprocess.Popen._execute_child.__code__)  # type: ignore[attr-defined]  # noqa: SLF001
 
 

@@ -35,7 +35,7 @@ class ToolContractTests(ContractTests, suite=True):
     override_hint = "give your own a different name, and override context() to change the handler's context"
 
     tool_id: ClassVar[str] = ""
-    """The id of the tool, under which it is installed."""
+    """The id under which the tool is installed."""
 
     examples: ClassVar[Sequence[Example]] = ()
     """Calls and their expected results; the tool gets no other input."""
@@ -104,7 +104,7 @@ class ToolContractTests(ContractTests, suite=True):
             case.fail_on(handler_checks.unknown_argument_problems(case))
 
     def test_time_budget(self, example: Example) -> None:
-        """The tool keeps its latencyBudgetMs, because a user waits for it."""
+        """The tool stays within its latencyBudgetMs, because a user waits for it."""
         for case in self._cases(example):
             case.fail_on(handler_checks.time_problems(case, self.best_of))
 

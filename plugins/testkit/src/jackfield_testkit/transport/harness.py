@@ -53,7 +53,7 @@ class ServedTransport(NamedTuple):
 
 
 class Serve(Protocol):
-    """How a suite starts a server that plays scripts, and a transport that connects to it."""
+    """Starts a server that plays scripts, and a transport that connects to it."""
 
     def __call__(
         self,
@@ -149,7 +149,7 @@ class ScriptedConnection:
         return self.served.models[-1]
 
     async def send(self, text: str) -> None:
-        """Send a text of the user and wait for the complete response."""
+        """Send a text from the user and wait for the complete response."""
         await self.connection.send_text(text)
         await self.collector.next(TurnComplete)
 

@@ -186,7 +186,7 @@ class TransportContractTests(
         split: int = 0,
         delay: float = 0.0,
     ) -> AbstractAsyncContextManager[ServedTransport]:
-        """Start a server that plays the scripts in that mode, and a transport to it, until the block ends.
+        """Start a server that plays the scripts, and a transport that connects to it, until the block ends.
 
         The server first rejects one connection or request for each of the `refusals`. With `split` it sends
         in pieces of that many bytes, `delay` seconds apart.

@@ -1,4 +1,4 @@
-"""Tests of tool calls from the model and of results to it."""
+"""Tests of tool calls from the model and of their results."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from jackfield_testkit.transport.harness import TransportHarness, async_test, to
 
 
 class ToolCallTests:
-    """Calls of the model and their results."""
+    """Calls from the model and their results."""
 
     @async_test
     async def test_parallel_calls_are_one_event(self, harness: TransportHarness) -> None:

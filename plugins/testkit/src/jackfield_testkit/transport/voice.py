@@ -99,7 +99,7 @@ class VoiceTests:
 
     @async_test
     async def test_filler_is_not_part_of_the_response(self, harness: TransportHarness) -> None:
-        """Audio of `speak` during a call does not end the turn and is not transcribed."""
+        """Audio from `speak` during a call does not end the turn and is not transcribed."""
 
         async def script(model: ScriptedModel) -> None:
             await model.hears()
@@ -155,7 +155,7 @@ class VoiceTests:
 
     @async_test
     async def test_announced_end_of_the_connection_is_reported(self, harness: TransportHarness) -> None:
-        """When the provider announces the end of the connection, GoingAway reports it."""
+        """When the provider announces the end of the connection, ConnectionExpiring reports it."""
 
         async def script(model: ScriptedModel) -> None:
             await model.hears()

@@ -1,4 +1,4 @@
-"""The harness of the workspace tests: a folder with files, and one outside of the workspace."""
+"""The harness of the workspace tests: a folder with files, and another one outside the workspace."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class WorkspaceHarness:
 
 
 def workspace_harness(create: Callable[[Path, int], Awaitable[Workspace]], folder: Path) -> WorkspaceHarness:
-    """Create an empty workspace, and a file outside of it."""
+    """Create an empty workspace, and a file outside it."""
     root, outside = folder / "root", folder / "outside"
     for each in (root, outside):
         each.mkdir(parents=True)
