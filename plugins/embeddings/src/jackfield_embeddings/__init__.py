@@ -1,4 +1,4 @@
-"""Text embeddings; the model is loaded with the first text."""
+"""Text embeddings; the model is loaded when the first text is embedded."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""The encoder of the model as a graph for onnxruntime, with products of 8-bit integers.
+"""The model's encoder as a graph for onnxruntime, with products of 8-bit integers.
 
-The file of the package stores 8-bit weights, but its graph converts them to 32-bit numbers, and onnxruntime
-keeps those: 90 MB, and products of 32-bit numbers. The graph built here uses the stored weights unchanged
-and rounds the other factor of each product to 8 bits as well, which takes half the time:
+The package's model file stores 8-bit weights, but its graph converts them to 32-bit numbers, and onnxruntime
+keeps those: they take 90 MB, and so all products are of 32-bit numbers. The graph built here uses the stored
+weights unchanged and rounds the other factor of each product to 8 bits as well, which takes half the time:
 
 - The input of the attention has a few dimensions far larger than the others. It is rounded in blocks of 32,
   each with its own scale, because one scale for all would erase the small dimensions.
@@ -26,7 +26,7 @@ INPUT, OUTPUT = "input_ids", "mean"
 _FUSED = "com.microsoft"
 _BLOCK = 32
 _ZERO = 128
-"""What 0 is stored as in products by block, whose weights are unsigned."""
+"""The value that represents 0 in products by block, whose weights are unsigned."""
 
 _EPSILON = 1e-12
 _EMBEDDINGS = "inner.embeddings."
@@ -44,11 +44,11 @@ class Weights:
         self._matrices = [name for name in products if f"{name}_q" in self._tensors]
 
     def tensor(self, name: str) -> NDArray[Any]:
-        """A tensor as it is stored."""
+        """Return a tensor as stored in the file."""
         return numpy_helper.to_array(self._tensors[name])
 
     def matrices(self, layer: int) -> list[Matrix]:
-        """The six matrices of a layer."""
+        """Return the six matrices of a layer."""
         names = self._matrices[6 * layer : 6 * layer + 6]
         return [Matrix(self.tensor(f"{each}_q"), self.tensor(f"{each}_scale").reshape(-1)) for each in names]
 
@@ -112,7 +112,7 @@ class _Graph:
 
     def product_by_token(self, value: str, matrix: Matrix) -> str:
         """Multiply by a matrix; every token has its own scale."""
-        # The operation has one scale for all tokens, so each token is scaled to at most 1 before, and back.
+        # The operation has one scale for all tokens, so each token is first scaled to at most 1, then back.
         largest = self.node(
             "ReduceMax", self.node("Abs", value), self.constant(np.array([2], np.int64)), keepdims=1
         )
@@ -160,7 +160,7 @@ def encoder(content: bytes) -> bytes:
 
 
 def _embedded(graph: _Graph, weights: Weights) -> str:
-    """Tokens and positions as vectors."""
+    """Add nodes that convert tokens and positions to vectors."""
     word, position = f"{_EMBEDDINGS}word_embeddings.weight", f"{_EMBEDDINGS}position_embeddings.weight"
     rows = graph.node("Gather", graph.constant(weights.tensor(f"{word}_q")), INPUT)
     scales = graph.node("Gather", graph.constant(weights.tensor(f"{word}_scale")), INPUT)

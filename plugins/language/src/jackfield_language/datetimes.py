@@ -53,7 +53,7 @@ _PATTERNS = [
         rf"the {_DAY}{_TH}",
     )
 ]
-"""Earlier patterns win."""
+"""Earlier patterns take precedence."""
 
 
 class DayRange(NamedTuple):
@@ -78,14 +78,14 @@ def find_days(text: str, today: date) -> list[tuple[Span, DayRange]]:
             groups = {name: (value or "").strip().lower() for name, value in match.groupdict().items()}
             days = _read_days(groups, today)
             if days.last.year == date.max.year:
-                raise OverflowError("an hour after this day could not be written")
+                raise OverflowError("the day is too close to the end of the calendar")
             weekly = "weekday" in groups and not groups["until"] and groups["which"] not in ("next", "last")
             found.append((span, days._replace(weekly=weekly)))
     return sorted(found)
 
 
 def _read_days(said: dict[str, str], today: date) -> DayRange:
-    """Return the days of a match by its groups, which are empty where they did not match."""
+    """Return the days of a match from its groups; a group that did not match is empty."""
     which, step = said.get("which"), _STEPS.get(said.get("which", ""), 0)
     monday = today - timedelta(days=today.weekday())
     if "near" in said:
@@ -184,7 +184,7 @@ class ClockTime(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class TimeExpression:
-    """What was said about time: at least one of days, clock and instant."""
+    """The time that a text names: at least one of days, clock and instant."""
 
     days: DayRange | None
     clock: ClockTime | None
@@ -199,14 +199,14 @@ class TimeExpression:
         return self.instant is not None or (self.clock is not None and not self.clock.part)
 
     def starts(self, today: date, zone: tzinfo) -> datetime:
-        """Return when it begins, in the user's zone unless it was given with an offset."""
+        """Return the start, in the user's zone unless the text gives an offset."""
         if self.instant is not None:
             return self.instant
         first = self.days.first if self.days else today
         return self._at(first, self.clock.start if self.clock else time(), zone)
 
     def ends(self, today: date, zone: tzinfo) -> datetime | None:
-        """Return when it ends, if it says so."""
+        """Return the end, if the text gives one."""
         last = self.days.last if self.days else today
         if self.instant is not None or (self.clock is not None and self.clock.end is None):
             return None
@@ -335,9 +335,9 @@ class _Hour:
         self._said = said
         self.named = bool(said["named"])
         self.plain = not any(said[each] for each in ("named", "offset", "minute", "half", "part"))
-        """True if only a small number indicates the hour."""
+        """True if only a number indicates the hour."""
         self.afternoon = None
-        """True if it was said to be past noon; None if that was not said."""
+        """Whether the hour is past noon; None if the text does not say."""
         if said["half"] or said["part"]:
             self.afternoon = said["half"] == "p" if said["half"] else "morning" not in said["part"]
 
@@ -366,7 +366,7 @@ _ISO_TIME = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|
 
 
 def readable(text: str, zone: tzinfo) -> str:
-    """Return a text with its timestamps in words; those with an offset in the user's zone."""
+    """Return a text with its timestamps in words; timestamps with an offset are in the user's zone."""
 
     def in_words(match: re.Match[str]) -> str:
         point = _parsed(match.group(), zone)

@@ -157,7 +157,7 @@ def duration(text: str) -> Duration | None:
 
 
 class TimeChange(NamedTuple):
-    """By how much a time moves, or only its end."""
+    """How far a time, or only its end, is moved."""
 
     length: timedelta
     ends_only: bool

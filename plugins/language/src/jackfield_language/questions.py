@@ -88,7 +88,7 @@ _UNWANTED = re.compile(
 
 
 def rules_out(text: str) -> bool:
-    """Whether a text says only what is not to be done; "don't book it, move it" also says what is."""
+    """Return whether a text says only what not to do; "don't book it, move it" also says what to do."""
     return _UNWANTED.search(text) is not None
 
 
@@ -100,7 +100,7 @@ _CORRECTED = re.compile(
 
 
 def corrected(text: str) -> str:
-    """Return what a correction puts in place of something: "12:30" in "no, make it 12:30"; else empty."""
+    """Return the replacement in a correction, such as "12:30" in "no, make it 12:30"; else empty."""
     begun = _CORRECTED.match(text)
     return text[begun.end() :].strip() if begun is not None and any(begun.groups()) else ""
 
@@ -118,7 +118,7 @@ def command(text: str) -> str:
 
 
 def removes(text: str) -> bool:
-    """Whether a request is to cancel or delete something, which a tool that creates things cannot do."""
+    """Return whether a request is to cancel or delete something, which a creating tool cannot do."""
     return command(text) in {*map(stem, _REMOVALS)}
 
 
@@ -127,7 +127,7 @@ _FORMS = (
     (re.compile(r"\b(?:when|what time|how long)\b", re.IGNORECASE), re.compile(r"\d|day\b")),
     (re.compile(r"\b(?:how much|how many|number)\b", re.IGNORECASE), re.compile(r"\d")),
 )
-"""The question, and the form of what it asks for: a person, a time, a number."""
+"""Patterns of questions, and of what they ask for: a person, a time, a number."""
 
 _OWN = re.compile(r"\b(?:i|me|my|mine|we|our)\b", re.IGNORECASE)
 
@@ -138,5 +138,5 @@ def answer_forms(text: str) -> list[re.Pattern[str]]:
 
 
 def is_own(text: str) -> bool:
-    """Whether a text is about the user's own affairs."""
+    """Return whether a text is about the user's own affairs."""
     return _OWN.search(text) is not None

@@ -23,7 +23,7 @@ class Span(NamedTuple):
     end: int
 
     def overlaps(self, other: Span) -> bool:
-        """Return whether they share a character."""
+        """Return whether both spans share a character."""
         return self.start < other.end and other.start < self.end
 
 
@@ -72,7 +72,7 @@ _END = re.compile(r"```(?:.|\n)*?(?:```|$)|(?<=[.!?…])[\"')\]*_\u2019\u201d]*\
 _NO_END = re.compile(
     r"(?:^|\s)[(\"“]?(?:(?i:e\.g|i\.e|cf|vs|approx|no|dr|mr|mrs|ms|prof|st|fig|jr|sr)|[A-HJ-Z]|\d{1,2})\.$"
 )
-"""After "1.", "e.g." or an initial the sentence continues."""
+"""After "1.", "e.g." or an initial, the sentence continues."""
 
 _LABEL = re.compile(r"\s*(?:[-+•]\s+)?([*_]{1,3})[^*_]+\1[^\S\n]*")
 """An emphasised label such as "**State.**", which belongs to the sentence after it."""
@@ -83,7 +83,7 @@ MARKDOWN = MarkdownIt("commonmark")
 def split_sentences(text: str) -> list[str]:
     """Split a text into sentences, lines and code blocks without losing a character.
 
-    The last element is what follows the last end; it may be empty.
+    The last element is the text after the last end; it may be empty.
     """
     found, start = [], 0
     for match in _END.finditer(text):

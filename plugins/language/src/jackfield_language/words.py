@@ -31,7 +31,7 @@ def words(text: str) -> list[str]:
 
 @cache
 def _stemmer() -> Any:
-    # Its import loads the stemmers of all languages.
+    # The import loads the stemmers of all languages, so it waits until the first use.
     import snowballstemmer  # type: ignore[import-untyped]
 
     return snowballstemmer.stemmer("english")

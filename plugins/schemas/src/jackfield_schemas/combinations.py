@@ -134,7 +134,7 @@ def _loosest(limits: list[int | None]) -> int | None:
 Expand = Callable[[RecursiveRef], tuple[Option, ...] | None]
 """Returns the options of a recursive reference; `None` while they are still being parsed."""
 Spend = Callable[[], bool]
-"""Returns whether the work limit is not reached yet: combinations can multiply without end."""
+"""Returns whether the work limit is not reached yet, because combinations can multiply endlessly."""
 GiveUp = Callable[[Path], None]
 """Reports a combination with too many alternatives."""
 
@@ -152,7 +152,7 @@ class Intersection:
         self._active: list[tuple[Option, Option]] = []
 
     def intersect(self, left: Shape, right: Shape) -> Shape:
-        """Return the shape that both accept."""
+        """Return a shape that accepts what both shapes accept."""
         annotations = left.annotations.merged_with(right.annotations)
         if right.accepts_any:
             return replace(left, annotations=annotations)
@@ -277,7 +277,7 @@ def _strings(one: StringShape, other: StringShape, annotations: Annotations) -> 
             Annotations(notes=(f"Must also match the pattern {descriptions.shown(other.pattern)}.",))
         )
     if one.format and other.format and one.format != other.format:
-        annotations = annotations.merged_with(Annotations(notes=(f"Also of the format {other.format}.",)))
+        annotations = annotations.merged_with(Annotations(notes=(f"Must also be of format {other.format}.",)))
     return StringShape(
         path=one.path,
         annotations=annotations,

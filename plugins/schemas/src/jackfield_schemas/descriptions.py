@@ -53,9 +53,9 @@ def rule(keyword: str, value: Any) -> str:
 _RULES = {
     "not": ("Must not match the schema", "Some values are excluded."),
     "if": ("Conditional rule:", "What is accepted depends on the values given."),
-    "contains": ("At least one item must match the schema", "Some item must be of a certain kind."),
+    "contains": ("At least one item must match the schema", "At least one item must be of a certain kind."),
     "propertyNames": ("Member names must match the schema", "Not every member name is accepted."),
-    "patternProperties": ("Members by the pattern of their name:", "Values depend on the member's name."),
+    "patternProperties": ("Members by name pattern:", "Values depend on the member's name."),
     "dependentSchemas": ("Rules when a member is given:", "What is accepted depends on the members given."),
     "unevaluatedProperties": ("Other members:", "Other members are restricted."),
     "unevaluatedItems": ("Other items:", "Other items are restricted."),
@@ -90,13 +90,13 @@ def in_order(first: tuple[Shape, ...]) -> str:
     """Return the sentence for the first items of a tuple."""
     notes = [shape.annotations.description.rstrip(".") or kind(shape) for shape in first]
     return _short(
-        f"The first items in order: {'; '.join(notes)}.", "The first items each have a kind of their own."
+        f"The first items in order: {'; '.join(notes)}.", "Each of the first items has its own type."
     )
 
 
 def other_members(others: Shape) -> str:
     """Return the sentence for properties that a schema does not name."""
-    return f"Members of other names are allowed, each {kind(others)}."
+    return f"Members with other names are allowed; each is {kind(others)}."
 
 
 def given_together(alternatives: list[list[str]]) -> str:

@@ -143,7 +143,7 @@ def shape_of_values(values: list[Any], path: Path) -> Shape:
 
 
 def is_number(value: Any) -> bool:
-    """True if a value is a finite JSON number."""
+    """Return whether a value is a finite JSON number."""
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 

@@ -119,13 +119,13 @@ class _SchemaParser:
             self._report_unparsed((*path, "type"), f"{schema['type']!r} is not a type")
         for keyword in ("maxProperties", "uniqueItems"):
             if schema.get(keyword):
-                # Shapes hold these keywords, but not in a form in which null stands for an absent property.
-                self._widen((*path, keyword), f"{keyword} counts a null and not what is left out")
+                # Shapes hold these keywords, but a null that stands for an omitted property affects them.
+                self._widen((*path, keyword), f"{keyword} treats null and an omitted property differently")
         options = [self._whole(option, schema, path) for option in options_of(schema, path, self._read)]
         return Shape(tuple(option for option in options if option is not None), null=True, path=path)
 
     def _whole(self, option: Option, schema: dict[str, Any], path: Path) -> Option | None:
-        """Return an object with what `patternProperties` allows."""
+        """Return the option; an object also gets the members that `patternProperties` allows."""
         if not isinstance(option, ObjectShape):
             return option
         patterns = schema.get("patternProperties")
@@ -237,7 +237,7 @@ class _SchemaParser:
 
 
 def _evaluates_plainly(schema: Any) -> bool:
-    """True if a schema evaluates exactly the properties it declares, itself or by `allOf`."""
+    """Return whether a schema evaluates exactly the properties it declares, itself or in `allOf`."""
     if not isinstance(schema, dict) or schema.get("unevaluatedProperties") not in (None, False):
         return False
     if not schema.keys().isdisjoint({"$ref", "$dynamicRef", "anyOf", "oneOf", "if", "dependentSchemas"}):

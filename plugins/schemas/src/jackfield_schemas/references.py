@@ -35,7 +35,7 @@ def follow(root: Any, reference: Any) -> tuple[Path, Any]:
 
 
 def has_own_base(schema: Any) -> bool:
-    """True if a subschema has an `$id`, so that references inside it start there."""
+    """Return whether a subschema has an `$id`, so that references inside it start there."""
     return isinstance(schema, dict) and isinstance(schema.get("$id"), str)
 
 
@@ -46,14 +46,14 @@ def listed(schema: dict[str, Any], keyword: str) -> list[Any]:
 
 
 class NullAcceptance:
-    """Decides exactly whether a schema accepts null; only few keywords matter for that."""
+    """Decides exactly whether a schema accepts null; only a few keywords matter for that."""
 
     def __init__(self, root: Any) -> None:
         self._root = root
         self._known: dict[int, bool] = {}
 
     def accepted(self, schema: Any) -> bool:
-        """True if null is valid; a circular schema counts as accepting it."""
+        """Return whether null is valid; a circular schema counts as accepting it."""
         if not isinstance(schema, dict):
             return schema is not False
         if has_own_base(schema) and schema is not self._root:

@@ -43,7 +43,7 @@ class LoweringReport:
 
 
 Written = dict[str, Any]
-"""A schema in the form of a provider."""
+"""A schema in a provider's form."""
 
 # Providers compile patterns with engines without lookaround and backreferences.
 _BEYOND_REGULAR = re.compile(r"\(\?[=!<>(P]|\\[1-9kK]|\\[pPbBAZzGX]|[*+?}]\+")
@@ -94,7 +94,7 @@ class SchemaWriter(ABC):
 
     def reference(self, option: RecursiveRef, notes: list[str]) -> Written:  # noqa: ARG002
         """Write a recursive reference; forms without references unroll them instead."""
-        raise CannotExpressError(pointer(*option.path), "a schema inside itself needs a reference")
+        raise CannotExpressError(pointer(*option.path), "a recursive schema needs a reference")
 
     def lose(self, path: Path, keyword: str, notes: list[str], sentence: str) -> None:
         """Report an omitted keyword, and add a sentence about it to the notes."""

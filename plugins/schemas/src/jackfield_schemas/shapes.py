@@ -37,7 +37,7 @@ class Annotations:
     notes: tuple[str, ...] = ()
 
     def merged_with(self, other: Annotations) -> Annotations:
-        """Return these annotations, completed by the other ones."""
+        """Return these annotations, completed with the other ones."""
         if other is NO_ANNOTATIONS or other is self:
             return self
         notes = (*self.notes, *(note for note in other.notes if note not in self.notes))
@@ -97,7 +97,7 @@ class BooleanShape(_Option):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArrayShape(_Option):
-    """An array: `prefix_items` by their own shapes, the rest by `items`; no shape accepts any value."""
+    """An array: `prefix_items` are the shapes of the first items, `items` of the others (None: any value)."""
 
     prefix_items: tuple[Shape, ...] = ()
     items: Shape | None = None
@@ -129,7 +129,7 @@ Option = StringShape | NumberShape | BooleanShape | ArrayShape | ObjectShape | R
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """A value is one of the options, or null if accepted; without either, no value is accepted."""
+    """Accepts values of any option, and null if `null` is set; without either, it accepts no value."""
 
     options: tuple[Option, ...]
     null: bool = False
@@ -154,7 +154,7 @@ class Shape:
 
 
 def is_unconstrained(option: Option) -> bool:
-    """True if an option accepts every value of its type."""
+    """Return whether an option accepts every value of its type."""
     return replace(option, annotations=NO_ANNOTATIONS) in _FREE
 
 
