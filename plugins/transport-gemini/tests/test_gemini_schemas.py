@@ -182,7 +182,7 @@ def test_native_declarations_keep_the_meaning_of_the_schema(schema: Any, form: d
         (
             {"type": "object", "additionalProperties": {"type": "string"}},
             "/additionalProperties",
-            "each a string",
+            "each is a string",
         ),
         (
             {"type": "object", "dependentRequired": {"a": ["b"]}},
