@@ -193,7 +193,7 @@ class DryRun:
         return found
 
     def _arguments(self, tool: RegisteredTool, recorded: RecordedCall) -> Mapping[str, Any] | str:
-        """Return the arguments to check: those that the model wrote, as far as the recording tells."""
+        """Return the arguments to check: those that the model wrote, as far as the recording shows them."""
         given = recorded.arguments
         if given is None:
             return {}
@@ -280,7 +280,7 @@ def _text(arguments: Mapping[str, Any] | str) -> str | bytes:
 
 
 def _without_defaults(given: Mapping[str, Any], parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Return arguments without those that equal their default, also in nested objects."""
+    """Return arguments without those that equal their default, including in nested objects."""
     properties = parameters.get("properties", {})
     sent: dict[str, Any] = {}
     for name, value in given.items():

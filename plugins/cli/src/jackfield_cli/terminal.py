@@ -79,7 +79,7 @@ def pip() -> str:
 
 
 def print_findings(findings: Sequence[Finding]) -> None:
-    """Print findings grouped by tool, those with errors first, and then their number.
+    """Print findings grouped by tool, tools with errors first, and then the number of findings.
 
     Notes are only counted, and only if there is no error.
     """

@@ -34,7 +34,7 @@ SESSION_INFO_SECONDS = 60.0
 """How long the host may take to start the session; it may have to connect to its model first."""
 
 END_SECONDS = 5.0
-"""How long the client waits for the host to end the session; an unreachable host ends it later by itself."""
+"""How long the client waits for the host to end the session; an unreachable host ends it later on its own."""
 
 MAX_FRUITLESS_CONNECTIONS = 3
 """How many consecutive connections may end without progress because the model is unreachable."""

@@ -35,7 +35,7 @@ def answerable(ctx: Context) -> frozenset[Kind]:
 
 
 def kind_of(request: Json) -> Kind:
-    """Return which capability of the client a request needs."""
+    """Return the client capability that a request needs."""
     return "elicitation" if request["method"] == "elicitation/create" else "sampling"
 
 

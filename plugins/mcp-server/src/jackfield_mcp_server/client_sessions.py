@@ -36,7 +36,7 @@ class ClientSessions:
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     async def key(self) -> bytes:
-        """Return the key of the server."""
+        """Return the server's key."""
         if self._key is None:
             self._key = await key_from_store(self._sessions.runtime.store)
         return self._key

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     type=click.Choice(["debug", "info", "warning", "error"]),
     default="warning",
     show_default=True,
-    help="How much is written to stderr.",
+    help="The lowest level of the messages on stderr.",
 )
 @with_deployment
 def mcp(

@@ -36,7 +36,7 @@ Channel = Literal["url", "form"]
 
 
 class UserDecision(Enum):
-    """What the user decided."""
+    """The user's decision."""
 
     APPROVED = "approved"
     DECLINED = "declined"

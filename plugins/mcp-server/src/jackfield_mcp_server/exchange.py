@@ -55,7 +55,7 @@ def event(message: Json) -> bytes:
 
 
 class HttpExchange:
-    """The server's side of one request; it is the dispatch context of the SDK."""
+    """The server's side of one request; it is the SDK's dispatch context."""
 
     def __init__(
         self, request: Request, request_id: str | int, params: Json | None, replies: ClientReplies | None

@@ -39,7 +39,7 @@ class McpSettings:
         Gt(0),
         Le(3600),
         Unit("seconds"),
-        Help("How long a call waits for the user's decision on its card before it is answered."),
+        Help("How long a call waits for the user's decision on its card before the client gets an answer."),
     ] = 120.0
     max_file_bytes: Annotated[
         int,

@@ -202,7 +202,7 @@ def _call_id(key: str | None) -> str:
 
 
 def _encode(arguments: dict[str, Any] | None) -> bytes:
-    """Return the arguments as JSON; the kernel parses and validates them like those of a model."""
+    """Return the arguments as JSON; the kernel parses and validates them like a model's arguments."""
     try:
         return json.dumps(arguments or {}, allow_nan=False).encode()
     except (ValueError, RecursionError):

@@ -146,7 +146,7 @@ class VoiceChat:
 
 
 class TranscriptPrinter:
-    """Prints one line for every utterance while it is spoken, and the states of the session."""
+    """Prints one line for every utterance while it is spoken, and the session's states."""
 
     def __init__(self, screen: Screen) -> None:
         self._screen = screen

@@ -66,7 +66,7 @@ class LlamaModel:
         self._server: Any = None
 
     def is_ready(self, prefix: Prefix) -> bool:
-        """Return whether a request with this prefix is answered without waiting for any prefix."""
+        """Return whether a request with this prefix is answered without processing a prefix first."""
         return self.progress(prefix) == 1 and not self._processing
 
     def progress(self, prefix: Prefix) -> float:

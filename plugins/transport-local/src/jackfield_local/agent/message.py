@@ -53,7 +53,7 @@ class UserMessage:
         return sum(each in self.stems for each in found) / len(found) if found else 0.0
 
     def is_shown(self, text: str) -> bool:
-        """Return whether all words of a text are in the user's words or in what tools have returned."""
+        """Return whether all words of a text are in the user's words or in data that tools returned."""
         return set(content(text)) <= self.stems | stems(self.seen)
 
     def verbatim(self, text: str) -> str | None:
