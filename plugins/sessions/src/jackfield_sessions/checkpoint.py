@@ -98,12 +98,12 @@ class ChatHistory:
         self.messages.append(Utterance("assistant", f"[called {tool_id}; the answer was {short}]"))
 
     def results(self, without: Collection[str]) -> list[str]:
-        """Return the results of the successful calls that are kept, except those of some tools."""
+        """Return the results of successful calls in the history, except those of the tools in `without`."""
         found = (_CALL.match(each.text) for each in self.messages if each.speaker == "assistant")
         return [call["result"] for call in found if call is not None and call["tool"] not in without]
 
     async def compact(self, summarize: Summarizer) -> None:
-        """Replace all but the last turns by a summary."""
+        """Replace all but the last turns with a summary."""
         begins = [index for index, each in enumerate(self.messages) if each.speaker == "user"]
         if len(begins) <= RECENT_TURNS:
             return
@@ -117,25 +117,25 @@ class ChatHistory:
 
 @dataclass(slots=True)
 class CalledTools:
-    """The tools that a session has called, as far as the assistant may speak of them.
+    """The tools that a session has called, to check what the assistant says about them.
 
-    It is saved as it is.
+    The checkpoint stores the fields under these names.
     """
 
     turn: int = 0
     states: dict[str, CallState] = field(default_factory=dict)
     """How the calls of each tool ended in the turn."""
     succeeded: list[str] = field(default_factory=list)
-    """The tools of which a call has ever succeeded."""
+    """The tools that have had a successful call in the session."""
 
     @classmethod
     def from_wire(cls, wire: Mapping[str, Any]) -> CalledTools:
-        """Create it from its saved form."""
+        """Create an object from its saved form."""
         states = {tool_id: CallState(state) for tool_id, state in wire["states"].items()}
         return cls(wire["turn"], states, wire["succeeded"])
 
     def add(self, tool_id: str, state: CallState, turn: int) -> None:
-        """Note the outcome of a call; a success counts for the rest of the turn."""
+        """Record the outcome of a call; a success counts for the rest of the turn."""
         if turn != self.turn:
             self.turn, self.states = turn, {}
         if self.states.get(tool_id) is not CallState.DONE:
@@ -160,14 +160,14 @@ class Checkpoint:
         self.published_outcomes: set[str] = set()
         """The ids of pending calls whose outcome a previous owner has published."""
         self.response_pending = False
-        """True while the user waits for an answer of the model."""
+        """True while the user is waiting for an answer from the model."""
         self.outcomes: dict[str, str] = {}
-        """The last reported state of calls with a late outcome, by the key of their claim."""
+        """The last reported state of each call with a late outcome, by the key of the call's claim."""
         self.unsettled: dict[str, tuple[str, str | None]] = {}
-        """The tools and ids of calls without an outcome, by the key of their claim."""
+        """The tool and the id of each call without an outcome, by the key of the call's claim."""
         self.called = CalledTools()
         self.correction = ""
-        """What the model is to be told about its last answer; empty once it has answered that."""
+        """The pending correction of the model's last answer; empty once the model has responded to it."""
         self.corrected_turn = 0
         """The last turn in which the model was told about an unbacked claim."""
         self.forms = Forms()
@@ -299,7 +299,7 @@ class Checkpoint:
             await self.save()
             return
         self._unpublished.append(message)
-        # A client that gets the message does not send its own again.
+        # Saved first, because a client that gets the message does not send its own copy again.
         await self.save(session=begins_turn)
         self._session.publish("message", message)
 
@@ -320,11 +320,14 @@ class Checkpoint:
                     self._unwritten.popleft()
             except StoreUnavailableError as error:
                 _log.error(
-                    "session %s: %d lines are waiting: %s", self._session.id, len(self._unwritten), error
+                    "session %s: %d transcript lines are waiting for the store: %s",
+                    self._session.id,
+                    len(self._unwritten),
+                    error,
                 )
 
     async def skip_published_outcomes(self, call_ids: Sequence[str]) -> None:
-        """Leave the outcomes of resumed calls to a host that is publishing them already."""
+        """Skip the outcomes of resumed calls that another host is already publishing."""
         if self._disabled:
             return  # Nothing is published here any more.
         for call_id in call_ids:

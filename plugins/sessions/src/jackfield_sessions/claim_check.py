@@ -1,8 +1,8 @@
 """Compares what the assistant says it did with the calls that ran.
 
-A claim is backed if a call to a tool that it may mean succeeded: in this turn, or in an earlier one if the
-sentence may repeat that. A call that waits for approval, failed, is in doubt or was refused backs nothing.
-The model is told about unbacked claims once in a turn, so that it can correct itself.
+A claim is backed if a tool that it may refer to was called successfully: in this turn, or in an earlier one
+if the sentence may refer to that. A call that waits for approval, failed, is in doubt or was refused backs no
+claim. The model is told about unbacked claims once per turn, so that it can correct itself.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class ClaimCheck:
         registry, toolset = self._runtime.registry, session.toolset
         catalog = registry if toolset is None else registry.catalog(toolset)
         spoken = self._spoken
-        # A catalog gets other tools when some are suspended or reloaded.
+        # A catalog's tools change when some are suspended or reloaded.
         if spoken is None or spoken.tools is not catalog.tools:
             self._spoken = spoken = spoken_for(catalog)
         claims = spoken.matcher.find(answer)
@@ -77,7 +77,7 @@ class ClaimCheck:
             self._runtime.orchestrator.observers.claim_unbacked(self._session, claim)
 
     def correction(self, claims: Sequence[UnbackedClaim]) -> str:
-        """Return what to tell the model; empty if it was told before in this turn, or is not to be told."""
+        """Return the correction for the model; empty if it had one in this turn, or must not get one."""
         turn = self._session.turn.number
         if self._checking != "correct" or self._checkpoint.corrected_turn == turn:
             return ""
@@ -95,7 +95,7 @@ class ClaimCheck:
 
 
 class SpokenFor(NamedTuple):
-    """What the check knows about the tools of a catalog."""
+    """A catalog's tools, prepared for the check."""
 
     tools: Mapping[str, RegisteredTool]
     matcher: ClaimMatcher
@@ -106,7 +106,7 @@ _known: WeakKeyDictionary[ToolCatalog, SpokenFor] = WeakKeyDictionary()
 
 
 def spoken_for(catalog: ToolCatalog) -> SpokenFor:
-    """Return the phrases of the tools in a catalog, ready to be searched for; sessions share them."""
+    """Return a catalog's tools, prepared for the check; sessions share the result."""
     known = _known.get(catalog)
     if known is None or known.tools is not catalog.tools:
         known = _known[catalog] = _read(catalog.tools)
@@ -152,9 +152,9 @@ def unbacked_claims(
 
 
 def _is_report(claim: ActionClaim, results: Sequence[str]) -> bool:
-    """Return whether a sentence that names nobody may report what the model has read.
+    """Return whether a sentence that does not say who acted may report what the model has read.
 
-    `The room is booked` does if anything was read; `has been cancelled` does if a result has that word.
+    `The room is booked` may if anything was read; `has been cancelled` may if a result contains that verb.
     """
     if not claim.perfect:
         return bool(results)

@@ -42,7 +42,7 @@ _TOKEN = re.compile(r"[^\W_]+(?:(?:[-'@/]|\.(?![A-Z]))[^\W_]+)*|[,;:()—\u2013]
 _CLITIC = re.compile(r"(.+?)(n't|'ve|'s|'re|'d|'ll|'m)$")
 _CLITIC_WORDS = {"n't": "not", "'ve": "have", "'re": "are", "'ll": "will", "'m": "am"}
 
-# The closed classes of English grammar that decide what a verb's clause says.
+# Closed word classes of English that decide what a verb's clause states.
 _FIRST_PERSON = frozenset({"i", "we"})
 _OTHERS = frozenset({"you", "he", "she", "they", "it"})
 _OBJECTS = frozenset({"it", "you", "that", "this", "them", "everything"})
@@ -74,7 +74,7 @@ _PREPOSITIONS = frozenset(
 
 
 class ActionClaim(NamedTuple):
-    """A statement of the assistant that it has done what one of these tools does."""
+    """A statement by the assistant that it has done what one of these tools does."""
 
     tools: tuple[str, ...]
     phrase: str
@@ -100,7 +100,7 @@ class _Predicate(NamedTuple):
     """How a sentence states the past form of a verb."""
 
     subject: int
-    """Where the first word of the statement is: the subject, or the auxiliary of a passive."""
+    """The position of the statement's first word: the subject, or the auxiliary of a passive."""
     passive: bool
     perfect: bool
     recent: bool
@@ -110,7 +110,7 @@ class ClaimMatcher:
     """Finds the claims of a message for a fixed set of tools."""
 
     def __init__(self, phrases: Mapping[str, Sequence[ClaimPhrase]]) -> None:
-        """`phrases` are those of each tool, by its id."""
+        """`phrases` are the phrases of each tool, by the tool's id."""
         self._by_verb: dict[str, list[_Entry]] = {}
         past_forms = [r"[^\W_]*ed"]
         for tool_id, said in phrases.items():
@@ -162,7 +162,7 @@ class ClaimMatcher:
 
 
 def summary_phrase(summary: str) -> ClaimPhrase | None:
-    """Return the phrase in a guide's summary: its first verb and the object of it, if it has both.
+    """Return the phrase in a guide's summary: the first verb and its object, if there are both.
 
     `Creates an event in a calendar.` gives `created event`. A verb with an irregular past form gives a
     phrase that no sentence contains; such a tool needs `says`.
@@ -267,7 +267,7 @@ def _is_label(tokens: Sequence[str], place: int) -> bool:
 
 
 def _coordinated(tokens: Sequence[str], conjunction: int, *, recent: bool) -> _Predicate | None:
-    """Return how the verb after `and` is stated: as the verb before it."""
+    """Return how the verb after `and` is stated: in the same way as the verb before it."""
     for place in range(conjunction - 1, -1, -1):
         word = tokens[place]
         if word in _OTHER_SUBJECTS:
@@ -299,7 +299,7 @@ def _has_agent(right: Sequence[str]) -> bool:
         if word == "by":
             return right[place + 1 : place + 2] not in (["me"], ["us"])
         if word.endswith("ed"):
-            return False  # From here on it is about another verb.
+            return False  # The rest belongs to another verb.
     return False
 
 

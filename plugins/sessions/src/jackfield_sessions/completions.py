@@ -1,4 +1,4 @@
-"""Texts that a model writes outside the conversation: without tools, and in a connection of their own."""
+"""Texts that a model writes outside the conversation, over a separate connection and without tools."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from jackfield.transport.protocol import ConnectionConfig, Transport, TransportE
 _log = logging.getLogger(__name__)
 
 MAX_RUNNING = 4
-"""How many texts the calls of a session may request at once; further requests get none."""
+"""How many texts the calls of a session may request at once; further requests get no text."""
 
 CHARACTERS_PER_TOKEN = 16
-"""More than any tokenizer puts into a token on average; a provider that ignores the limit is stopped here."""
+"""More than any tokenizer averages; if a provider ignores the token limit, its text is cut at this length."""
 
 
 async def complete(transport: Transport, request: ModelRequest) -> tuple[ModelAnswer, Usage]:
@@ -59,13 +59,13 @@ class Completions:
     """The texts that the running calls of one session request from its model."""
 
     def __init__(self, transport: Transport, count: Callable[[Usage], Awaitable[None]]) -> None:
-        """`count` gets the tokens of each text."""
+        """`count` is called with the token usage of each text."""
         self._transport = transport
         self._count = count
         self._running = 0
 
     async def ask(self, request: ModelRequest, call_id: str | None = None) -> ModelAnswer | None:  # noqa: ARG002
-        """Return the model's text for any of the calls; None if the provider gives none."""
+        """Return the model's text for one of the calls; None if that fails or too many requests run."""
         if self._running >= MAX_RUNNING:
             return None
         self._running += 1

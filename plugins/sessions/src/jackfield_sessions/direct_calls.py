@@ -48,7 +48,7 @@ _R = TypeVar("_R")
 
 @dataclass
 class _DetachedSession:
-    """A session that is not live, in use or kept for its next call."""
+    """A session that is not live: a call is using it, or it is kept for its next call."""
 
     session: Session
     hub: EventHub
@@ -64,7 +64,7 @@ class _DetachedSession:
 
 
 class DirectCalls:
-    """Runs calls of clients rather than of models."""
+    """Runs calls that clients make, as opposed to models."""
 
     def __init__(self, runtime: Runtime, live_sessions: Mapping[str, LiveSession]) -> None:
         self._runtime = runtime
@@ -73,10 +73,10 @@ class DirectCalls:
         self._running: set[asyncio.Task[Any]] = set()
 
     async def load(self, session_id: str, *, repin: bool = False) -> Session | None:
-        """Return a session that is not live; None if there is none. Raises `RegistryError`.
+        """Return a session that is not live; None if the store does not have it. Raises `RegistryError`.
 
-        With `repin`, the session continues with the served registry: it has no conversation that began with
-        other tools.
+        With `repin`, the session continues with the served registry, because it has no conversation that
+        began with other tools.
         """
         runtime, kept = self._runtime, self._detached.get(session_id)
         if (
@@ -103,11 +103,11 @@ class DirectCalls:
         return session
 
     async def open(self, tool_id: str, mode: Mode, **fields: Any) -> Session:
-        """Open a session for a call that a client makes without one; it has no model, and so no prompt.
+        """Open a session for a call that a client makes without one; it has no model and no prompt.
 
-        If the tool may run twice, the session is saved when the call ends or waits for something. Nothing
-        runs without the store, because the claim comes first; nobody can use the session before its token is
-        in the answer, and the call is answered when the session is saved.
+        If the tool may run twice, the session is saved only when the call ends or has to wait. This is safe:
+        the call cannot run without the store, because it is claimed first, and the client gets the session's
+        token only with the answer, after the session has been saved.
         """
         runtime = self._runtime
         session = runtime.create_session(mode, **fields)
@@ -129,7 +129,7 @@ class DirectCalls:
         group: str | None = None,
         listen: Listener | None = None,
     ) -> CallResult:
-        """Run a call and return its result; `again` says that events about it were already published.
+        """Run a call and return its result; `again` says that events about the call were already published.
 
         Every call is a separate turn; consecutive calls of the same `group` share one. `listen` gets the
         events of the session while the call runs.
@@ -146,7 +146,10 @@ class DirectCalls:
     async def resolve_pending(
         self, session: Session, pending: PendingConfirmation, *, approve: bool = True
     ) -> CallResult:
-        """Carry out a decision without a token, such as an approval whose host died; return the outcome."""
+        """Carry out a decision without a token, such as one whose host died before the call ran to its end.
+
+        Return the outcome of the call.
+        """
         resolve = partial(self._runtime.resolve_pending, pending=pending, approve=approve)
         return await self.to_the_end(self._in_shared(session, resolve))
 
@@ -156,7 +159,7 @@ class DirectCalls:
             await asyncio.wait(self._running)
 
     async def to_the_end(self, work: Coroutine[Any, Any, _R]) -> _R:
-        """Run in a separate task, which completes even if the client disconnects."""
+        """Run work in a separate task, which completes even if the client disconnects."""
         task = asyncio.create_task(work)
         self._running.add(task)
         task.add_done_callback(self._running.discard)
@@ -177,7 +180,7 @@ class DirectCalls:
             if is_live:
                 # The decisions are not stored, and only a live session has clients.
                 publish_decisions(used, answer)
-            # Of the hosts that ran a call one after the other, one publishes the outcome.
+            # If several hosts ran a call one after the other, only one of them publishes the outcome.
             moved = call.call_id is not None and changed_hosts(answer)
             if moved:
                 is_publisher = await may_publish_outcome(runtime.store, used.id, call.call_id or "")
@@ -205,7 +208,7 @@ class DirectCalls:
     async def _in_shared(
         self, session: Session, work: Callable[[Session], Awaitable[_R]], listen: Listener | None = None
     ) -> _R:
-        """Do some work in the session object that all calls of the session share, then store its effects."""
+        """Do some work with the session object that all calls of a session share, then store its effects."""
         live = self._live_sessions.get(session.id)
         if live is not None:
             with live.hub.listening(listen):
@@ -223,8 +226,8 @@ class DirectCalls:
         finally:
             try:
                 is_new, detached.unsaved = detached.unsaved, False
-                # The hub begins to store the last events, and the session is saved while they are on their
-                # way: one transaction and one flush to the disk suffice.
+                # The hub begins to store the last events, and the session is saved at the same time, so that
+                # one transaction and one flush to the disk suffice.
                 await asyncio.sleep(0)
                 await self._save(detached, is_new=is_new)
                 await _flush(detached.hub)
@@ -239,7 +242,7 @@ class DirectCalls:
             detached.opening = asyncio.ensure_future(detached.session.save(self._runtime.store))
 
     def _keep(self, session: Session) -> _DetachedSession:
-        """Keep a session for this call and the next ones; drop the one that was unused for longest."""
+        """Keep a session for this call and the next ones; beyond `MAX_KEPT`, drop the least recently used."""
         hub = EventHub(EventLog(session, self._runtime.store, owned=False))
         session.publish = hub.publish
         kept = _DetachedSession(session, hub, time.monotonic(), asyncio.Lock())
@@ -271,7 +274,7 @@ class DirectCalls:
             return
         saved = detached.next_save = asyncio.get_running_loop().create_future()
         try:
-            # One at a time: a save that is under way is no change by another host.
+            # One at a time: otherwise, a save in progress would look like a change by another host.
             async with detached.saving:
                 detached.next_save = None
                 # If another host has saved it meanwhile, that record is kept.
@@ -290,4 +293,4 @@ async def _flush(hub: EventHub) -> None:
 
 
 def drop_event(event: str, fields: Any, *, once: bool = False) -> None:
-    """Drop the events of a saved session that no call uses."""
+    """Drop an event of a saved session that no call uses."""

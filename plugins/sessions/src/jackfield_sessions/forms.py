@@ -40,7 +40,7 @@ class Submission(NamedTuple):
         return f"{self.tool_id}: {', '.join(parts)}" if parts else self.tool_id
 
     async def send(self, connection: Connection) -> None:
-        """Send it to the model; a connection without forms gets it as a message from the user."""
+        """Send the form to the model; a connection without forms gets it as a message from the user."""
         send_form = getattr(connection, "send_form", None)
         if send_form is not None:
             await send_form(self.tool_id, self.values)
@@ -126,7 +126,7 @@ class Forms:
         return tool_id
 
     def reconcile(self, published: Mapping[str, str]) -> dict[str, bool]:
-        """Adopt the open forms of the event log; return forms that were closed without an event.
+        """Drop open forms that the event log does not have; return forms that were closed without an event.
 
         The previous process may have died after its last save but before the event.
         """

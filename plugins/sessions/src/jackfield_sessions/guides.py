@@ -1,4 +1,4 @@
-"""Guides that are not in the prompt: the model gets a guide with the first error of its tool.
+"""Guides that are not in the prompt: the model gets a guide with the tool's first error.
 
 Only the copy for the model has the guide. The envelope that is recorded, replayed and shown to clients is
 unchanged.
@@ -37,7 +37,7 @@ _MORE = "\n[the guide continues]"
 
 
 class OmittedGuides:
-    """Adds the guide of a tool to its first error on each connection to the model.
+    """Adds a tool's guide to the tool's first error on each connection to the model.
 
     A new connection starts with the prompt and a summary, so its model has not seen earlier guides.
     """
@@ -55,7 +55,7 @@ class OmittedGuides:
         self._sent.clear()
 
     def encode(self, answer: CallResult) -> bytes:
-        """Return a result as the model gets it: cut to its limit, with the guide if it is due."""
+        """Return a result as the model gets it: truncated to the limit, with the guide if one is due."""
         failure, tool_id = answer.response.failure, answer.tool_id
         if failure is None or failure.type in _UNRELATED or tool_id not in self._guides:
             return truncate_result(answer.wire)
@@ -75,7 +75,7 @@ def _with_guide(wire: bytes, guide: str, error_type: str) -> bytes:
     while room >= _LEAST:
         envelope["meta"]["guide"] = excerpt(guide, error_type, room)
         written = orjson.dumps(envelope)
-        # A guide takes more room in JSON than it has characters: quotes and line ends are escaped.
+        # A guide is longer in JSON than as text, because quotes and line ends are escaped.
         excess = len(written.decode()) - LIMIT
         if excess <= 0:
             return written
@@ -84,7 +84,7 @@ def _with_guide(wire: bytes, guide: str, error_type: str) -> bytes:
 
 
 def excerpt(guide: str, topic: str, limit: int) -> str:
-    """Return as much of a guide as fits: all of it, or first the sections that name the topic."""
+    """Return as much of a guide as fits: all of it, or sections, those that name the topic first."""
     guide = guide.strip()
     if len(guide) <= limit:
         return guide

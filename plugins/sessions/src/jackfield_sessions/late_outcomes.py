@@ -1,7 +1,7 @@
-"""Outcomes that arrive after the model got a response: of approved calls, and of calls in doubt.
+"""Late outcomes, of calls for which the model already has a response: approved calls and calls in doubt.
 
 Every outcome is read from the call's claim (`jackfield.ledger`). So it does not matter which process ran the
-call, whether that process is alive, or who settled the call. Clients and model learn each state once.
+call, whether that process is alive, or who settled the call. The clients and the model learn each state once.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def decided_before(state: CallState) -> str:
 
 
 class LateOutcomes:
-    """Resolves confirmations, and reports late outcomes to clients and model."""
+    """Resolves confirmations, and reports late outcomes to the clients and the model."""
 
     def __init__(
         self,
@@ -103,7 +103,7 @@ class LateOutcomes:
         return answer
 
     async def restore(self) -> None:
-        """Report decisions that were made while the session was not live, before the model is connected."""
+        """Before the model is connected, report decisions that were made while the session was not live."""
         for pending in await self._runtime.confirmations.for_session(self._session.id):
             status = await self._runtime.ledger.status_of(pending)
             if status.wire is not None:
@@ -113,11 +113,11 @@ class LateOutcomes:
                 self._open[pending.run_key] = pending
 
     async def resume(self) -> None:
-        """Watch calls without an outcome: approved calls of another process, and calls in doubt."""
+        """Watch calls without an outcome: approved calls that another process runs, and calls in doubt."""
         for pending in self._open.values():
             status = await self._runtime.ledger.status_of(pending)
             if status.state is CallState.IN_DOUBT:
-                # Uses the whole call path: the call is audited, and runs again if that is safe.
+                # This takes the whole call path: the call is audited, and runs again if that is safe.
                 await self._report(await self._runtime.resolve_pending(self._session, pending, approve=True))
             else:
                 self._watch(pending.run_key, pending.tool_id, pending.call_id)
@@ -172,7 +172,7 @@ class LateOutcomes:
             except StoreUnavailableError:
                 continue
             if status.state in (CallState.WAITING, CallState.NEVER_RUN) and status.wire is None:
-                # Its process released it before it ran; there is nothing to report.
+                # The process released the claim before the call ran; there is nothing to report.
                 self._checkpoint.unsettled.pop(key, None)
                 return
             reported = self._checkpoint.outcomes.get(key)
@@ -184,7 +184,7 @@ class LateOutcomes:
                 return
 
     def _sentence(self, state: CallState, answer: CallResult) -> str:
-        """Return the text for the model."""
+        """Return the sentence that tells the model about an outcome."""
         call = f"the call to {answer.tool_id}"
         match state:
             case CallState.DECLINED:

@@ -1,4 +1,4 @@
-"""Partial results for the model: what the user sees of a running call, if the connection takes it.
+"""Partial results for the model: what the user sees of a running call, if the connection accepts it.
 
 Users get every part at once; a model gets them joined, at a lower rate and up to a smaller size, because it
 has to read them all. A part is never the result, which follows and contains everything.
@@ -37,7 +37,7 @@ class ModelPartials:
         self._sender: asyncio.Task[None] | None = None
 
     def listen(self, event: str, fields: Mapping[str, Any]) -> None:
-        """Take the partial result in an event, if it has one of these calls."""
+        """Hold the partial result in an event, if it belongs to one of these calls."""
         call_id = fields.get("callId")
         if event != "tool_progress" or "partial" not in fields or call_id not in self._tools:
             return

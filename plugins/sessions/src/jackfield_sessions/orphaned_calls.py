@@ -1,10 +1,10 @@
-"""Calls whose host died while they ran: another host continues them, or says what is known.
+"""Calls whose host died while they ran: another host continues them, or publishes what is known.
 
-A client that reconnects learns the state of its calls when its session resumes. Nobody may reconnect, and a
-client that follows the events of a session over HTTP has no session to resume. So every host looks for calls
-in doubt regularly. If a capability knows that a call had no effect, the call runs again under its own key,
-or is settled as failed. Otherwise it stays in doubt, because nothing may take effect twice, and an operator
-settles it. In each case the outcome is published once.
+A client that reconnects learns the state of its calls when its session resumes. But the client may never
+reconnect, and a client that follows the events of a session over HTTP has no session to resume. So every host
+looks for calls in doubt regularly. If a capability knows that a call had no effect, the call runs again under
+its own key, or is settled as failed. Otherwise the call stays in doubt, because nothing may take effect
+twice, and an operator settles it. In each case the outcome is published once.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class SettlesCalls(Protocol):
 
 
 class OrphanedCalls:
-    """Finds the calls of hosts that died; of all hosts, one handles each call."""
+    """Finds the calls of hosts that died; exactly one host handles each call."""
 
     def __init__(self, runtime: Runtime, direct_calls: DirectCalls) -> None:
         self._runtime = runtime
@@ -65,7 +65,7 @@ class OrphanedCalls:
         """The calls that run again here, by key."""
 
     async def sweep(self) -> None:
-        """Handle the calls that have come to be in doubt since the last time."""
+        """Handle the calls in doubt that have not been handled yet."""
         try:
             for call in await self._runtime.ledger.in_doubt():
                 if call.key not in self._known and call.key not in self._continued:
@@ -79,7 +79,7 @@ class OrphanedCalls:
         store, key = self._runtime.store, f"orphaned/{call.session_id}/{call.key}"
         claim = await store.claim(key, b"", ttl=OUTCOME_SECONDS, durable=False)
         if claim.state is ClaimState.IN_DOUBT and await store.reclaim(key):
-            # The host that handled it died too.
+            # The host that was handling the call died too.
             claim = claim._replace(state=ClaimState.RUN)
         if claim.state is ClaimState.DONE:
             self._remember(call)
@@ -96,7 +96,7 @@ class OrphanedCalls:
             self._remember(call)
             await store.complete(key, b"", durable=False)
         else:
-            # It may take minutes, and the next call in doubt does not wait for it.
+            # In a task, because the call may take minutes, and the next call in doubt must not wait for it.
             self._continued[call.key] = asyncio.create_task(self._continue(call, session, key))
 
     def _remember(self, call: DoubtfulCall) -> None:
@@ -123,7 +123,7 @@ class OrphanedCalls:
             return None
 
     async def _continue(self, call: DoubtfulCall, session: Session, key: str) -> None:
-        """Deliver the call again, which takes its claim over, and publish the outcome."""
+        """Deliver the call again, which takes over its claim, and publish the outcome."""
         store = self._runtime.store
         _log.info("the host of call %s (%s) died; this host continues it", call.key, call.tool_id)
         try:
@@ -138,7 +138,7 @@ class OrphanedCalls:
             _log.exception("call %s of a host that died could not be continued", call.key)
         finally:
             del self._continued[call.key]
-        # If it is still in doubt, a host looks at it again.
+        # If the call is still in doubt, a host will handle it again.
         with suppress(StoreUnavailableError):
             await store.release(key)
 
@@ -153,7 +153,7 @@ class OrphanedCalls:
         )
 
     async def _settle(self, call: DoubtfulCall) -> bytes | None:
-        """Record the outcome of a call if a capability of its tool is certain of it."""
+        """Record the outcome of a call if a capability that its tool requires is certain of the outcome."""
         tool = self._runtime.registry.get(call.tool_id)
         for name in tool.manifest.requires if tool is not None else ():
             capability = self._runtime.capabilities.get(name)
@@ -161,7 +161,8 @@ class OrphanedCalls:
                 by = f"host {self._runtime.hosts.name}"
                 return await self._runtime.settle_call(call.key, ran=False, by=by, response=response)
         _log.warning(
-            "the host of call %s (%s) died; it may or may not have taken effect, an operator can settle it",
+            "the host of call %s (%s) died, and the call may or may not have taken effect; an operator can "
+            "settle it",
             call.key,
             call.tool_id,
         )
@@ -188,7 +189,7 @@ class OrphanedCalls:
 
 
 def _arguments(call: DoubtfulCall) -> dict[str, Any] | None:
-    """Return the arguments of a call; None if its note has only the beginning of them."""
+    """Return the arguments of a call; None if they were truncated in the claim's note."""
     try:
         return parse_arguments(call.arguments)[0]
     except StrictJsonError:

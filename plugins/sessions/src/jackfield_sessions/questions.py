@@ -30,7 +30,7 @@ class _OpenQuestion(NamedTuple):
 
 
 def form_defaults(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values that the form shows first."""
+    """Return the initial values of the form."""
     fields = parameters.get("properties") or {}
     return {
         name: field["default"]
@@ -43,7 +43,7 @@ class Questions:
     """The open questions of one session."""
 
     def __init__(self, session: Session, forms: Forms) -> None:
-        """`forms` remembers the closed ones, so that a late answer gets the right error."""
+        """`forms` remembers closed questions, so that a late answer gets the right error."""
         self._session = session
         self._forms = forms
         self._open: dict[str, _OpenQuestion] = {}
@@ -78,7 +78,7 @@ class Questions:
             del self._open[form_id]
             submitted = given.outcome == "submitted"
             self._forms.remember(form_id, submitted)
-            # Without the values: they are for the caller, and the event log keeps what it gets.
+            # Without the values: they are only for the caller, and the event log stores whatever it gets.
             self._session.publish(*event_fields(FormClosed(form_id=form_id, submitted=submitted)))
         return given
 
@@ -89,7 +89,7 @@ class Questions:
         self._settle(question, UserAnswer("submitted", orjson.loads(text)))
 
     def dismiss(self, form_id: str) -> None:
-        """Note that the user does not want to answer."""
+        """Record that the user does not want to answer."""
         self._settle(self._open[form_id], UserAnswer("dismissed"))
 
     def close(self) -> None:

@@ -48,11 +48,11 @@ _STARTED = {
 
 
 RESUMED = -1
-"""The connection number of calls that another process requested."""
+"""The connection number of calls that the model requested in another process."""
 
 
 class Batch(NamedTuple):
-    """Calls that run together; the model does not wait for a batch in the background."""
+    """Calls that run together; the model does not wait for a background batch."""
 
     calls: tuple[ToolCall, ...]
     background: bool
@@ -136,7 +136,7 @@ class ToolRunner:
         """
         catalog = self._orchestrator.registry.catalog(self._session.toolset)
         for calls in self._checkpoint.pending_calls:
-            # Each was a batch before.
+            # Each group of calls was one batch before.
             (batch,) = split_batches(catalog, calls)
             self._spawn(batch._replace(calls=calls), requested_on=RESUMED)
         return bool(self._checkpoint.pending_calls)
@@ -177,7 +177,7 @@ class ToolRunner:
         task.add_done_callback(self._tasks.discard)
 
     async def _stream_batch(self, batch: Batch, requested_on: int, connection: StreamingConnection) -> None:
-        """Run a batch of calls whose partial results the model gets too."""
+        """Run a batch of calls, and send their partial results to the model."""
         partials = ModelPartials(connection, batch.calls)
         try:
             with self._listening(partials.listen):
@@ -257,7 +257,7 @@ class ToolRunner:
         for answer in started:
             self._checkpoint.add_call(answer)
         if partials is not None:
-            # The calls stay open, so that their results are results and not notes.
+            # The calls stay open, so that their results can be sent as results rather than as context.
             await partials.send_started(started)
         else:
             await self._send_results(started, requested_on)
@@ -292,7 +292,7 @@ class ToolRunner:
         if partials is not None:
             await partials.close()
         endless = self._batches >= MAX_BATCHES and self._turn is self._session.turn
-        # While the user speaks, the model does not respond yet: it answers results and user together.
+        # While the user speaks, the model does not respond: it will answer the results and the user together.
         respond = late or (self._session.state is not State.LISTENING and not endless)
         self._checkpoint.response_pending = self._checkpoint.response_pending or respond
         connection = await self._connection.current()
@@ -331,7 +331,7 @@ class ToolRunner:
 
 
 def _started(call: ToolCall) -> CallResult:
-    """Return the response for the model to a call that runs in the background."""
+    """Return the provisional response to a call that runs in the background, for the model."""
     response = ok(_STARTED).with_meta(toolId=call.tool_id, provisional=True)
     wire = orjson.dumps(response.to_wire())
     return CallResult(call.tool_id, call.call_id, response, wire, wire.decode())
