@@ -73,7 +73,7 @@ class SessionRefused(Exception):  # noqa: N818 - a decision, not a fault
         self.retry_after = retry_after
 
     def to_message(self) -> ErrorMessage:
-        """Return what the host sends a client before it closes the connection."""
+        """Return the error that the host sends to a client before it closes the connection."""
         closing = self.closing
         return ErrorMessage(
             code=closing.name,
@@ -84,7 +84,7 @@ class SessionRefused(Exception):  # noqa: N818 - a decision, not a fault
 
 
 def banned(seconds: float) -> SessionRefused:
-    """Return the refusal for a user whose ban lasts this long."""
+    """Return the refusal for a user whose ban ends in this many seconds."""
     whole = round(seconds + 0.5)
     message = f"You are banned for another {whole} {'second' if whole == 1 else 'seconds'}."
     return SessionRefused(BANNED, message, retry_after=seconds)
@@ -101,7 +101,7 @@ def session_ended() -> SessionRefused:
 
 
 def check_access(session: Session, secret: str, identity: Identity, *, ended: bool = False) -> None:
-    """Raise `SessionRefused` if a client may not use a session; one that has ended needs `ended`."""
+    """Raise `SessionRefused` if a client may not use a session; an ended session requires `ended`."""
     if not owns(identity, session.id, session.user) or not session.verify_secret(secret):
         raise unknown_session()
     if not (session.active or ended):
@@ -127,7 +127,7 @@ class Admission:
         self.closed = False
         """True if no session may be opened, because the host is stopping."""
         self.bans = runtime.capabilities.get("bans")
-        """The capability that knows who is banned; None without one."""
+        """The capability that knows who is banned; None if no plugin provides it."""
         self._runtime = runtime
         self._live_sessions = live_sessions
         self._options = options
@@ -160,9 +160,9 @@ class Admission:
 
     @asynccontextmanager
     async def reserve_slot(self, user: str, session_id: str) -> AsyncIterator[None]:
-        """Count a session that is being opened, on all hosts; raise `SessionRefused` if there are too many.
+        """Count a session that is being opened against the limit on all hosts together.
 
-        If the session is not opened, it no longer counts.
+        Raises `SessionRefused` if the limit is exceeded. If the session is not opened, it no longer counts.
         """
         self._opening[user] += 1
         try:
@@ -198,7 +198,7 @@ class Admission:
                 await self._close_abandoned(user, int(count))
 
     def _open_here(self, user: str) -> list[LiveSession]:
-        """Return the sessions of a user on this host; one that is closing does not count."""
+        """Return a user's sessions on this host, except those that are closing."""
         mine = (each for each in self._live_sessions.values() if each.session.user == user)
         return [each for each in mine if each.closing is None]
 
@@ -243,7 +243,7 @@ class Admission:
         abandoned = [each for each in self._open_here(user) if each.is_abandoned]
         chosen = sorted(abandoned, key=lambda each: each.left)[:count]
         for each in chosen:
-            # It is saved; its client can resume it.
+            # The session is saved, so its client can resume it.
             await each.close(ABANDONED)
         return len(chosen)
 

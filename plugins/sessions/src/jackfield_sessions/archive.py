@@ -65,11 +65,11 @@ class StoredSession(NamedTuple):
     state: str
     began: float
     last: float
-    """When the last message came."""
+    """The time of the last message."""
     registry: str | None
     turns: int
     title: str | None
-    """The user's own title, or else the beginning of the first message; None if nothing was said."""
+    """The title that the user gave, or else the beginning of the first message; None if nothing was said."""
 
     @property
     def active(self) -> bool:
@@ -137,7 +137,7 @@ async def _title(store: Store, session_id: str, lines: list[Line]) -> str | None
 
 
 def _shorten(text: str) -> str:
-    """Return a text on one line; a long one ends at a word, if one ends near the limit."""
+    """Return a text on one line; a long one is cut, at the end of a word if one ends near the limit."""
     text = " ".join(text.split())
     if len(text) <= TITLE_LENGTH:
         return text
@@ -166,7 +166,7 @@ async def session_record(store: Store, session_id: str) -> list[Line]:
 
 
 async def _mark_undecided(store: Store, session_id: str, lines: list[Line]) -> None:
-    """Mark calls whose confirmation has expired, for which there is no event, and calls in doubt."""
+    """Mark calls in doubt, and calls whose confirmation has expired (no event records that)."""
     states: dict[Any, CallState] = {}
     for pending in await Confirmations(store).for_session(session_id):
         status = await CallLedger(store).status_of(pending)
@@ -186,7 +186,7 @@ def is_waiting(line: Line) -> bool:
 
 
 async def note_session(store: Store, session: Session) -> None:
-    """Note that a session was opened or resumed, for the list of recent sessions."""
+    """Record that a session was opened or resumed, for the list of recent sessions."""
     note = orjson.dumps({"session": session.id, "user": session.user})
     try:
         await store.append(f"{RECENT}{int(store.now() // 3600):09d}", note, ttl=TRANSCRIPT_SECONDS)
@@ -224,7 +224,7 @@ async def recent_sessions(
 
 
 async def _contains(store: Store, session: StoredSession, search: str) -> bool:
-    """Return whether a conversation has every word of a search."""
+    """Return whether a conversation contains every word of a search."""
     said = [line["text"] async for line in _entries(store, transcript(session.id))]
     text = " ".join([session.title or "", *said]).casefold()
     return all(word in text for word in search.casefold().split())

@@ -1,4 +1,4 @@
-"""Calls that a browser makes to the provider itself: audio bypasses the host, which runs the tools."""
+"""Calls from a browser directly to the provider: the audio bypasses the host, which runs the tools."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def has_browser_calls(transport: Transport) -> TypeGuard[BrowserTransport]:
 async def prepare(
     manager: SessionManager, transport: BrowserTransport, identity: Identity
 ) -> tuple[Session, ClientSecret]:
-    """Create a voice session that waits for a browser's offer; return it with the browser's key."""
+    """Create a voice session that waits for a browser's offer; return it with the browser's client secret."""
     manager.factory.check_mode("voice", transport)
     await manager.admission.admit(identity)
     session = await manager.factory.create("voice", identity, NO_LOCALE, transport)
@@ -52,7 +52,7 @@ async def prepare(
 
 
 class BrowserCallTransport:
-    """A transport over one browser's call: the first connection opens the call, later ones join it again."""
+    """A transport over one browser's call: the first connection opens the call, later ones rejoin it."""
 
     def __init__(self, inner: BrowserTransport, offer: str) -> None:
         self._inner = inner
@@ -84,7 +84,7 @@ class BrowserCallTransport:
     async def connect(self, opening: ConnectionConfig) -> Connection:
         """Return a connection that joins the call."""
         if opening.mode != "voice":
-            # Summaries are made in text.
+            # Summaries use a text connection.
             return await self._inner.connect(opening)
         if self.call is None:
             try:

@@ -7,8 +7,8 @@ any moment without knowing it. Readers skip events and records of an earlier epo
 written: the order of the log alone decides which host owns a session. So a new owner claims first, then
 reads.
 
-Calls that a user makes without a live session are appended without an epoch by the host that runs them, and
-delivered by the host that owns the session.
+The events of calls that a user makes without a live session are appended without an epoch by the host that
+runs the calls, and delivered by the host that owns the session.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ class EventReader:
         """The epoch of the latest owner, as far as the log was read."""
 
     def message(self, entry: StreamEntry) -> dict[str, Any] | None:
-        """Return an event as its client gets it, with a confirmation's token; None to skip it."""
+        """Return an event as a client gets it, with a confirmation's token; None if it must be skipped."""
         event: dict[str, Any] = orjson.loads(entry.value)
         if event["type"] == OWNERSHIP_CLAIMED:
             self.epoch = entry.id
@@ -172,7 +172,7 @@ class EventLog:
         return logged
 
     async def append_once(self, event: QueuedEvent) -> list[EncodedMessage]:
-        """Append the outcome of a call unless it is in the log.
+        """Append the outcome of a call unless it is already in the log.
 
         Several hosts may have the outcome at the same moment, so they look and append one after the other.
         """
@@ -182,7 +182,7 @@ class EventLog:
             try:
                 if await self._contains(event):
                     return []
-                # A host that was paused for long has lost the lock: another one may have appended it.
+                # A host that was paused for long has lost the lock: another may have appended the outcome.
                 if await store.holds(key):
                     return await self.append([event])
             finally:
@@ -198,7 +198,7 @@ class EventLog:
         return any(expected.items() <= each.items() for each in known)
 
     async def since(self, after: int) -> Replay:
-        """Return the events after an event."""
+        """Return the events after the one with the id `after`."""
         return await replay(self._session, self._store, after)
 
     async def is_owner(self) -> bool:
@@ -210,9 +210,10 @@ class EventLog:
         return not self._lost
 
     async def _missed_events(self, after: int, until: int) -> list[EncodedMessage]:
-        """Return the events of other hosts in a range, however long the store is unavailable.
+        """Return the events of other hosts in a range; retry while the store is unavailable.
 
-        What follows them is in the log, so it must not be appended again.
+        The events after this range are already in the log, so a failure must not cause them to be appended
+        again.
         """
         while True:
             try:
@@ -299,7 +300,7 @@ def open_forms(messages: Iterable[Mapping[str, Any]]) -> dict[str, str]:
 
 
 async def replay(session: Session, store: Store, after: int) -> Replay:
-    """Return the events that a client of the session has missed after an event."""
+    """Return the events that a client of the session has missed since the one with the id `after`."""
     name = stream(session.id)
     if after and not await store.read(name, after=after - 1, limit=1):
         return Replay([], "unknown")
@@ -321,7 +322,7 @@ async def events_for_call(session: Session, store: Store, call_id: str) -> list[
 
 
 async def follow(session: Session, store: Store, after: int) -> AsyncGenerator[dict[str, Any], None]:
-    """Yield the events after an event, then every further one as it is appended."""
+    """Yield the events after the one with the id `after`, then each new event as it is appended."""
     reader = await _reader_from(session, store, after)
     async for entry in store.follow(stream(session.id), after=after):
         message = reader.message(entry)
@@ -330,7 +331,7 @@ async def follow(session: Session, store: Store, after: int) -> AsyncGenerator[d
 
 
 async def _reader_from(session: Session, store: Store, after: int) -> EventReader:
-    """Return a reader that continues after an event and knows which host owned the session then."""
+    """Return a reader that continues after the event `after` and knows which host owned the session then."""
     reader, read = EventReader(session), 0
     # Read from the beginning, because the event itself may have no epoch.
     while read < after and (entries := await store.read(stream(session.id), after=read, limit=PAGE)):

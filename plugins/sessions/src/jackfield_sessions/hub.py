@@ -53,7 +53,7 @@ Listener = Callable[[str, Message], None]
 
 
 class _Audio(NamedTuple):
-    """A piece of an item of speech."""
+    """A piece of speech, and the item that it belongs to."""
 
     item: str
     pcm: bytes
@@ -166,7 +166,7 @@ class ClientQueue:
                 self._idle = False
 
     def _put(self, frame: Frame) -> None:
-        """Queue a frame; a client that reads too slowly is closed."""
+        """Queue a frame; a client that reads too slowly is disconnected."""
         if self.closing is not None:
             return
         if self._bytes + len(frame) > self._limit:
@@ -258,7 +258,7 @@ class EventHub:
             client.send_audio(item, pcm)
 
     def drop_audio(self) -> None:
-        """Remove the speech that was not sent to the clients yet."""
+        """Remove the speech that has not been sent to the clients yet."""
         for client in self._clients:
             client.drop_audio()
 
@@ -276,7 +276,7 @@ class EventHub:
             client.close(closing)
 
     async def flush(self, seconds: float | None = None) -> bool:
-        """Wait until everything published so far is stored and delivered; False if that takes longer."""
+        """Wait until everything published so far is stored and delivered; return False on a timeout."""
         delivery = self._delivery
         if delivery is not None and not delivery.done():
             await asyncio.wait({delivery}, timeout=seconds)

@@ -2,13 +2,13 @@
 
 The fixed part (conduct, tools, working instructions) depends only on the registry, the mode, the prompt
 files, the form of the declarations and the budget. All sessions of a deployment start with the same bytes, so
-that the prefix caches of providers and local servers hit. Time, user and time zone come last.
+that providers and local servers can use their prefix caches. Time, user and time zone come last.
 
 Declarations and one-line summaries are always sent. Guides fill the rest of the budget: those of actions
 first, because a wrong call to one costs most, then retrieval, then utility; within a category the shortest
 first, so that as many as possible fit. Usage statistics are ignored, because they would change the prefix
-between hosts and over time. A guide that does not fit is omitted; the model gets it with the first error of
-that tool (`guides.py`).
+between hosts and over time. A guide that does not fit is omitted; the model gets it with the tool's
+first error (`guides.py`).
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ class FixedPrompt:
         guides = len(self.costs) - len(self.omitted)
         return (
             f"{self.mode}: {self.tokens:,} of {self.budget:,} tokens, {self.declaration_tokens:,} of them "
-            f"for declarations, guides of {guides} of {len(self.costs)} tools"
+            f"for declarations, guides for {guides} of {len(self.costs)} tools"
         )
 
     @property
@@ -172,7 +172,7 @@ def fixed_prompt(
     adapter: str,
     budget: int = PROMPT_TOKENS,
 ) -> FixedPrompt:
-    """Return the fixed part for these tools, declared for `adapter`; the first folder with a file wins."""
+    """Return the fixed part for these tools, declared for `adapter`; earlier folders take precedence."""
     offered = [tool for tool in tools if mode in tool.manifest.allowed_modes]
     declared = [tool.provider_schemas[adapter] for tool in offered if adapter in tool.provider_schemas]
     core, conduct, loop = _part("core.md", folders), _part(f"{mode}.md", folders), _LOOP[mode]
@@ -241,7 +241,7 @@ def _line(tool: FrozenTool) -> str:
 
 
 def _demoted(guide: str) -> str:
-    """Return a guide with its headings two levels down, except in code."""
+    """Return a guide with its headings moved down two levels, except in code."""
     lines, fenced = [], False
     for line in guide.strip().splitlines():
         if line.lstrip().startswith("```"):

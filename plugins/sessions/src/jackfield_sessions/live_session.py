@@ -1,7 +1,7 @@
 """A live session: the one object that a socket, an HTTP stream, a terminal or a test talks to.
 
-It connects a session of the kernel to a model and to any number of clients. It lives longer than a client's
-connection, and shorter than the session: another process can continue it from its checkpoint.
+It connects a session of the kernel to a model and to any number of clients. It outlives a client's
+connection, but not the session: another process can continue the session from its checkpoint.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 RENEWAL_SECONDS = 60.0
-"""How long a renewal waits for an idle moment after a change: of the client's forms, of the registry."""
+"""How long a renewal waits for the model to be idle after the registry or the client's forms changed."""
 
 
 class LiveSession:
@@ -145,10 +145,10 @@ class LiveSession:
         return self._transport
 
     async def adopt_registry(self, instructions: str, omitted_guides: Mapping[str, str]) -> None:
-        """Use the registry that the host serves now, on a development host that reloads it.
+        """Switch to the registry that a development host has reloaded.
 
-        The session is pinned to it at once. The model learns what changed as soon as it is idle, so before
-        its next turn.
+        The session is pinned to the new registry at once. The model learns what changed as soon as it is
+        idle, and so before its next turn.
         """
         connection = self._loop.connection
         self._runtime.repin(self.session)
@@ -171,7 +171,7 @@ class LiveSession:
         """Take over what another process has saved and published, before the model is connected."""
         published, checkpoint = (await self.hub.log.since(0)).messages, self.checkpoint
         pending = {call.call_id for batch in checkpoint.pending_calls for call in batch}
-        # Only of those that were pending: a provider may give a later call the id of an earlier one.
+        # Only outcomes of pending calls: a provider may give a later call the id of an earlier one.
         checkpoint.published_outcomes = answered_calls(published) & pending
         closed = checkpoint.forms.reconcile(open_forms(published))
         await checkpoint.recover(published_messages(published))
@@ -180,7 +180,7 @@ class LiveSession:
         await self._loop.late_outcomes.restore()
 
     async def resume_pending_work(self) -> None:
-        """Continue the pending work of another process: calls, or an answer that is due."""
+        """Continue the work that another process left pending: calls, or an answer that is due."""
         loop = self._loop
         if loop.tools.resume():
             loop.transition(State.PROCESSING, busy=True)
@@ -193,7 +193,7 @@ class LiveSession:
 
     @property
     def ended(self) -> bool:
-        """True if it has ended in this process."""
+        """True if the session has ended in this process."""
         return self._running is not None and self._running.done()
 
     async def wait_closed(self) -> CloseReason:
@@ -240,7 +240,7 @@ class LiveSession:
         self.hub.close(self.closing)
 
     async def _save_end(self) -> None:
-        """Save the end before any client is told of it, because a client may then ask another host."""
+        """Save the end before any client learns of it, because a client may then ask another host."""
         self.session.transition(State.TERMINATED)
         try:
             await self.session.save(self._runtime.store)
@@ -289,7 +289,7 @@ class LiveSession:
 
     @property
     def ending(self) -> bool:
-        """True while the last words are spoken, or a tool is running that may end the session."""
+        """True while the model speaks its last words, or a tool that may end the session is running."""
         return self._loop.end_timer.ignores_input or self._loop.connection.running_batches > 0
 
     @property
@@ -320,11 +320,11 @@ class LiveSession:
         """Return how much speech was sent and played."""
         return self._loop.speech.playback
 
-    # Requests of the user. Each method returns at once, so that a client's next message does not wait; the
+    # Requests from the user. Each method returns at once, so that a client's next message does not wait; the
     # task can be awaited. A failure is sent to the clients.
 
     def send_text(self, text: str, *, client_id: str | None = None) -> asyncio.Task[None]:
-        """Send a text of the user; it interrupts the model.
+        """Send a text from the user; it interrupts the model.
 
         A client that does not know whether its text arrived sends it again with the same `client_id`; only
         the first one counts.
@@ -343,7 +343,7 @@ class LiveSession:
     def submit_form(
         self, form_id: str, values: Mapping[str, Any], *, client_id: str | None = None
     ) -> asyncio.Task[None]:
-        """Send a completed form: a turn like any other, in which the form's tool is to be called.
+        """Send a completed form, which begins a turn in which the model should call the form's tool.
 
         A form that is submitted again under the same `client_id` counts once. A form whose values do not fit
         the tool's schema stays open.
@@ -389,7 +389,7 @@ class LiveSession:
             await send_form(tool_id, None)
 
     async def _ask_user(self, question: UserQuestion) -> UserAnswer:
-        """Put a question of a running call to the user, if a client is attached that shows forms."""
+        """Show the user a running call's question, if the attached client shows forms."""
         shows_forms = self._loop.connection.forms and self.session.mode == "text"
         if self._client is None or not shows_forms:
             return UNANSWERED
@@ -431,7 +431,7 @@ class LiveSession:
         return self._spawn(self._submit_decision(token, approve=approve))
 
     async def _submit_decision(self, token: str, *, approve: bool) -> None:
-        """Resolve a confirmation; tell the client if the token is unknown or was decided before."""
+        """Resolve a confirmation; tell the client if the token is unknown or the call was decided before."""
         answer = await self.resolve_confirmation(token, approve=approve)
         if answer is None:
             self._send_error(*UNKNOWN_CONFIRMATION)
@@ -449,7 +449,7 @@ class LiveSession:
         return await self._loop.late_outcomes.resolve(token, approve=approve)
 
     def cancel_call(self, call_id: str) -> None:
-        """Stop a call on the user's request, unless it writes."""
+        """Stop a call at the user's request, unless it writes."""
         self._loop.tools.stop("cancelled by the user", [call_id])
 
     async def send_audio(self, pcm: bytes) -> None:
@@ -458,7 +458,7 @@ class LiveSession:
             await self._loop.connection.send_audio(pcm)
 
     def report_playback(self, item: str, ms: int) -> None:
-        """Note how much of an item the client has played."""
+        """Record how much of an item the client has played."""
         self._loop.speech.playback.report(item, ms)
 
     async def _start_with(self, request: str) -> None:

@@ -111,7 +111,7 @@ class SessionManager:
         self.direct_calls = DirectCalls(runtime, self.live)
         self._orphaned_calls = OrphanedCalls(runtime, self.direct_calls)
         self._banned: set[str] = set()
-        """The users with a live session here who were banned at the last check."""
+        """The users, and sessions without a user, that were banned at the last check."""
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._tasks: set[asyncio.Task[Any]] = set()
 
@@ -162,9 +162,9 @@ class SessionManager:
         transport: Transport | None = None,
         forms: bool = False,
     ) -> LiveSession:
-        """Resume a session that is live here, or from its checkpoint.
+        """Return a session that is live here, or resume it from its checkpoint.
 
-        With `transport`, it continues over that transport; the previous connection is closed first.
+        With `transport`, the session continues over that transport; the previous connection is closed first.
         """
         await self.admission.check_ban(identity)
         try:
@@ -179,7 +179,7 @@ class SessionManager:
                 if await self._is_usable(live, transport):
                     await live.accept_forms(forms)
                     return live
-                # It may have ended before that was recorded.
+                # The session may have ended although the store does not say so yet.
                 check_access(live.session, secret, identity)
                 self.live.pop(session_id, None)
             if self.draining:
@@ -204,9 +204,9 @@ class SessionManager:
     async def load_session(
         self, token: str, identity: Identity, *, ended: bool = False, fresh: bool = False
     ) -> Session:
-        """Return the session of a token, live or saved; with `ended`, also one that has ended.
+        """Return the session that a token identifies, live or saved; with `ended`, also one that has ended.
 
-        A saved session is shared with the calls that use it, unless it is `fresh`.
+        Clients' calls share the object of a saved session; with `fresh`, it is loaded again instead.
         """
         session_id, _, secret = token.partition(".")
         if not _IS_ID.fullmatch(session_id):
@@ -232,7 +232,7 @@ class SessionManager:
         """Return a token that resumes a session of this user; raise `SessionRefused` if there is none.
 
         The store has only a hash of the token. So a session that is not live here gets a new token, and this
-        host takes it over, because its owner would save the old hash again.
+        host takes the session over, because its previous owner would save the old hash again.
         """
         if not _IS_ID.fullmatch(session_id):
             raise unknown_session()
@@ -253,7 +253,7 @@ class SessionManager:
             return session.token
 
     async def _live(self, session_id: str, secret: str, identity: Identity) -> LiveSession | None:
-        """Return a live session, but not one that another host has taken over to renew its token."""
+        """Return a session that is live here; None if another host has taken it over to renew its token."""
         live = self.live.get(session_id)
         if live is None or live.session.verify_secret(secret):
             return live
@@ -264,7 +264,7 @@ class SessionManager:
         return None
 
     async def _load_own(self, session_id: str, identity: Identity) -> Session:
-        """Return a saved session of a user that can be resumed."""
+        """Return a user's saved session; raise `SessionRefused` if it cannot be resumed."""
         try:
             session = await self.runtime.resume_session(session_id, drop_event)
         except UntrustedRegistryError as error:
@@ -278,7 +278,7 @@ class SessionManager:
         return session
 
     async def end(self, live: LiveSession) -> None:
-        """End a session for good, on the user's request."""
+        """End a session for good, at the user's request."""
         await live.close(ENDED)
 
     async def resolve_confirmation(self, session: Session, token: str, *, approve: bool) -> CallResult | None:
@@ -335,7 +335,7 @@ class SessionManager:
         )
 
     def _transport(self, model: str | None) -> Transport:
-        """Return the transport of a model, or the default one if the settings do not have the model."""
+        """Return the transport of a model, or the default one if the settings do not define the model."""
         return self.models.get(model or "", self.transport)
 
     def _provider_choice(self, session: Session) -> ProviderChoice:
@@ -401,12 +401,12 @@ class SessionManager:
         self.spawn(self._release_stream(user, stream_id))
 
     async def _release_stream(self, user: str, stream_id: str) -> None:
-        # Without the store, other hosts count the stream until this host no longer reports.
+        # If the store is unavailable, other hosts count the stream until this host stops reporting.
         with suppress(StoreUnavailableError):
             await self.streams.release(user, stream_id)
 
     async def close(self) -> None:
-        """Cancel what is still running."""
+        """Remove the store's entries of the remaining sessions, and cancel background tasks."""
         for live in self.live.values():
             await self.owners.remove(live)
         for task in list(self._tasks):
@@ -440,7 +440,7 @@ class SessionManager:
         return live
 
     async def _is_usable(self, live: LiveSession, transport: Transport | None) -> bool:
-        """Return whether a live session can continue; if not, it has ended in this process."""
+        """Return whether a live session can continue; if not, end it in this process."""
         if live.closing is not None:
             await live.wait_closed()
         elif not await live.hub.log.is_owner():
@@ -480,7 +480,7 @@ class SessionManager:
         self.spawn(self._watch_end(live))
 
     async def _watch_end(self, live: LiveSession) -> None:
-        """Record the end of a session, then remove it."""
+        """Wait for a session to end, record its end, then remove it."""
         closing = await live.wait_closed()
         try:
             # Before it is removed: a client that asks in between would find it saved as active.
@@ -503,7 +503,7 @@ class SessionManager:
             session.set_flag("pending_message", None)
             await session.save(store)
             return str(request)
-        # The host that owns the session still has the request and saves it again with its next save.
+        # The session's owner still has the request, and writes it to the store again with its next save.
         digest = hashlib.sha256(request.encode()).hexdigest()
         times = await store.add(f"handover/{session.id}/{digest}", 1, window=RECOVERY_SECONDS)
         return str(request) if times == 1 else None
@@ -517,10 +517,10 @@ class SessionManager:
                 self.spawn(live.close(UNKNOWN_SESSION))
 
     async def _close_banned(self) -> None:
-        """Close the sessions of users who were banned, on whichever host that happened.
+        """Close the sessions of banned users, regardless of which host banned them.
 
-        A session is closed at the second check, so that the model can say why; one that is ending anyway
-        finishes its last words.
+        A session is closed at the second check that finds the ban, so that the model has time to say why. A
+        session that is ending anyway may finish its last words.
         """
         list_bans = getattr(self.runtime.capabilities.get("bans"), "active", None)
         active = await list_bans() if list_bans is not None and self.live else {}
@@ -538,19 +538,19 @@ class SessionManager:
             _log.warning("expired entries could not be removed from the store: %s", error)
 
     def spawn(self, work: Coroutine[Any, Any, None]) -> None:
-        """Do some work in the background, until it is done or the host closes."""
+        """Run work in the background until it is done or the host closes."""
         task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
 
 async def _drain(live: LiveSession, deadline: float) -> None:
-    """Wait for a session's tools, then close it; the next owner continues late calls."""
+    """Wait for a session's tools, then close it; the next owner continues unfinished calls."""
     try:
         async with asyncio.timeout(max(0.0, deadline - time.monotonic())):
             await live.wait_tools()
     except TimeoutError:
-        _log.warning("session %s: a tool has not finished in time", live.session.id)
+        _log.warning("session %s: a tool did not finish in time", live.session.id)
     try:
         async with asyncio.timeout(CLOSE_SECONDS):
             await live.close(RESTARTING)

@@ -63,7 +63,7 @@ def base_config(
     voice: VoiceSettings,
     answer_tokens: int = 0,
 ) -> ConnectionConfig:
-    """Return what all connections of a session share: instructions, tools and voice."""
+    """Return the configuration that all connections of a session share: instructions, tools and voice."""
     mode, catalog = session.mode, registry.catalog(session.toolset)
     offered = {tool.id: tool for tool in catalog.offered(mode)}
     in_text = {tool.id: tool for tool in catalog.offered("text")}
@@ -108,7 +108,7 @@ class ModelConnection:
         self.running_batches = 0
         """How many batches of calls are running; the answer follows their results."""
         self.streaming: StreamingConnection | None = None
-        """The newest connection, if it takes parts of results."""
+        """The current connection, if it accepts partial results."""
         self.idle = asyncio.Event()
         """Set while the model has nothing to do."""
         self.idle.set()
@@ -162,7 +162,7 @@ class ModelConnection:
         del self._unsent_audio[:-BUFFERED_AUDIO]
 
     async def events(self) -> AsyncIterator[Event | Reconnected]:
-        """Yield the events of all connections, up to the `Closed` that cannot be recovered."""
+        """Yield the events of all connections, up to the final `Closed`."""
         while True:
             connection = await self.current()
             last = Closed("network", "the stream of events ended")
@@ -197,11 +197,11 @@ class ModelConnection:
             yield Reconnected()
 
     def supersede_response(self) -> None:
-        """Note that the user's next message interrupts the response that is pending."""
+        """Record that the user's next message interrupts the pending response."""
         self._superseded += not self.running_batches
 
     def complete_response(self) -> bool:
-        """Note the end of a response; return whether no other response is due."""
+        """Record the end of a response; return False if another response is due."""
         if self._superseded:
             # The user's next message has interrupted this response and still needs an answer.
             self._superseded -= 1
@@ -214,7 +214,7 @@ class ModelConnection:
         return True
 
     async def on_disconnect(self, error: ProviderError) -> None:
-        """Prepare for a new connection: if the provider session expired, its history is lost."""
+        """Compact the history for a new provider session if the old one, with its history, has expired."""
         if PROVIDER_ERRORS[error.code].recovery == "renew":
             await self._checkpoint.history.compact(self._summarize)
 
@@ -238,7 +238,10 @@ class ModelConnection:
         return self._renewal
 
     async def wait_renewed(self) -> None:
-        """Wait for a renewal, unless it waits for the model: the next message needs the new connection."""
+        """Wait for a renewal that is in progress, because the next message needs the new connection.
+
+        Do not wait for a renewal that itself waits for the model to be idle.
+        """
         if self._renewal is not None and self.idle.is_set():
             await asyncio.wait({self._renewal})
 
@@ -315,7 +318,7 @@ class ModelConnection:
                 _log.warning("the model cannot be reached yet: %s", error)
                 if not PROVIDER_ERRORS[error.code].recoverable:
                     raise
-                # The provider may no longer accept the token of its session.
+                # The provider may no longer accept the token that resumes its session.
                 failure, token = error, None
             else:
                 self._use(connection)
@@ -340,7 +343,7 @@ class ModelConnection:
             async with asyncio.timeout(max(0.0, seconds - MARGIN_SECONDS)):
                 await self.idle.wait()
         except TimeoutError:
-            _log.info("the connection is renewed while the model is busy")
+            _log.info("renewing the connection to the model while the model is busy")
         try:
             renewed_with = None
             # The configuration may change while the new connection is opened.

@@ -191,7 +191,7 @@ class ModelLoop:
         self._session.begin_turn(text)
         self._runtime.orchestrator.observers.turn_began(self._session)
         if correction and not self._correction_sent:
-            # The user was faster: the model is told, and answers the user.
+            # The user spoke first: the model learns of the correction, and answers the user.
             await self.send_context(correction, respond=False)
 
     async def stop_playback(self) -> None:
@@ -285,7 +285,7 @@ class ModelLoop:
         self.transition(State.LISTENING, busy=True)
 
     async def _on_speech_stopped(self, _: SpeechStopped) -> None:
-        """Note that the user is waiting for an answer."""
+        """Record that the user is waiting for an answer."""
         self._checkpoint.response_pending = True
         self.transition(State.PROCESSING, busy=True)
         self._send(messages.SpeechStopped())

@@ -23,7 +23,7 @@ from jackfield_sessions.live_session import LiveSession
 _log = logging.getLogger(__name__)
 
 MARGIN_SECONDS = 600.0
-"""How much longer than the longest session an entry is kept."""
+"""How long an entry is kept beyond the maximum duration of a session."""
 
 
 class OwningHost(NamedTuple):
@@ -34,7 +34,7 @@ class OwningHost(NamedTuple):
     connected: bool
     """True if a client is connected."""
     epoch: int
-    """The epoch of its ownership; a host with a smaller one has lost the session and does not know it yet."""
+    """The epoch of its ownership; a host with a smaller epoch has lost the session without knowing it yet."""
 
 
 class OwningHosts:
@@ -44,26 +44,26 @@ class OwningHosts:
         self.slots = UserSlots(runtime.store, runtime.hosts, LIVE, session_seconds + MARGIN_SECONDS)
         self._name = runtime.hosts.name
         self._written: dict[str, bool] = {}
-        """For each session, by its id: True if a client was connected when that was last written."""
+        """For each session, by its id: whether a client was connected, as last written to the store."""
 
     def owner(self, live: LiveSession) -> OwningHost:
         """Return this host as the owner of one of its sessions."""
         return OwningHost(self._name, live.hub.has_clients, live.session.epoch)
 
     async def add(self, live: LiveSession) -> None:
-        """Add a session of this host, or write again whether a client is connected."""
+        """Add a session of this host, or update whether a client is connected."""
         session, owner = live.session, self.owner(live)
         try:
             await self.slots.take(session.user or "", session.id, orjson.dumps(owner._asdict()))
             self._written[session.id] = owner.connected
         except StoreUnavailableError as error:
             # `update` writes it once the store is back.
-            _log.warning("session %s: other hosts do not know its host yet: %s", session.id, error)
+            _log.warning("session %s: other hosts cannot see yet which host owns it: %s", session.id, error)
 
     async def remove(self, live: LiveSession) -> None:
         """Remove a session that this host no longer owns."""
         self._written.pop(live.session.id, None)
-        # Without the store, the entry stays until it expires or this host no longer reports.
+        # If the store is unavailable, the entry stays until it expires or this host stops reporting.
         with suppress(StoreUnavailableError):
             await self.slots.release(live.session.user or "", live.session.id)
 

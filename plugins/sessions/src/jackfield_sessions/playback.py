@@ -42,14 +42,14 @@ class PlaybackTracker:
         self._sent += size
 
     def report(self, item: str, ms: int) -> None:
-        """Note how far the client has played an item; never more than was sent."""
+        """Record how far the client has played an item, limited to what was sent."""
         if item == self.item:
             self._played = max(self._played, min(ms, self.sent_ms))
             if self._changed is not None and not self.has_unplayed:
                 self._changed.set()
 
     async def wait_played(self) -> None:
-        """Wait until everything that was sent has been played, or must have been."""
+        """Wait until everything that was sent has been played, or enough time has passed to play it."""
         with suppress(TimeoutError):
             async with asyncio.timeout(self.unplayed_ms / 1000 + GRACE_SECONDS):
                 while self.has_unplayed:
@@ -99,7 +99,7 @@ class Truncation(NamedTuple):
     """An answer that was cut off."""
 
     point: TruncationPoint | None
-    """Where the provider has to cut it; None if it has nothing to cut."""
+    """Where the provider has to cut it; None if there is nothing to cut."""
     claims: Sequence[UnbackedClaim]
     """The unbacked claims in what the user heard, unless they were found before."""
 
@@ -175,7 +175,7 @@ class UtteranceBuffer:
         return bool(speech)
 
     def take_answer(self) -> str:
-        """Return the assistant's answer, which is complete; the next piece begins another one."""
+        """Return the assistant's complete answer, and start to collect the next one."""
         answer, self._answer = self._answer, ""
         return answer
 
@@ -192,7 +192,7 @@ class UtteranceBuffer:
         heard = " ".join(played)
         claims = self._find_claims(heard)
         if replaces and not claims:
-            self._checkpoint.correction = ""  # The user has not heard what it would correct.
+            self._checkpoint.correction = ""  # The user has not heard what this would correct.
         await self._checkpoint.add_message(
             "assistant", heard, interrupted=True, replaces=bool(replaces), unbacked_claims=claims
         )

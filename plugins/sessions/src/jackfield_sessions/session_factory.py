@@ -125,7 +125,7 @@ class SessionFactory:
             **fields,
         )
         _log.info(
-            "session %s (%s) opened on registry %s: about %d tokens of prompt, %d of declarations",
+            "session %s (%s) opened on registry %s: about %d prompt tokens, %d declaration tokens",
             session.id, mode, runtime.registry.version, tokens, declaration_tokens,
         )  # fmt: skip
         return session
