@@ -288,27 +288,29 @@ class HostSettings(AccessSettings):
         Unit("bytes"),
         Help("How much data may wait for a slow client; beyond this the client is disconnected."),
     ] = 4194304
-    messages_per_second: Annotated[float, Gt(0), Help("How many messages a client may send, on average.")] = (
-        10.0
-    )
+    messages_per_second: Annotated[
+        float, Gt(0), Help("How many messages a client may send per second, on average.")
+    ] = 10.0
     audio_ahead_seconds: Annotated[Duration, Help("How far a client's audio may run ahead of real time.")] = (
         10.0
     )
     requests_per_minute: Annotated[
-        float, Gt(0), Help("How many HTTP requests and handshakes a user may make, across all hosts.")
+        float,
+        Gt(0),
+        Help("How many HTTP requests and handshakes a user may make per minute, across all hosts."),
     ] = 600.0
     dead_air_seconds: Annotated[
         Duration,
         Help(
-            "If a tool reports nothing for this long, the user is notified that it is still running; a voice "
+            "If a tool runs for longer than this, the user is notified that it is still running; a voice "
             "user hears one short sentence."
         ),
     ] = 4.0
     claim_checking: Annotated[
         Literal["correct", "report", "off"],
         Help(
-            "If the assistant says that it did something and no call did it: `correct` marks the answer and "
-            "has the model correct itself, once per turn; `report` only marks it; `off` does not check."
+            "If the assistant claims an action that no call performed: `correct` marks the answer and has "
+            "the model correct itself, once per turn; `report` only marks it; `off` disables the check."
         ),
     ] = "correct"
     prune_seconds: Annotated[Duration, Help("How often expired entries are removed from the store.")] = 3600.0

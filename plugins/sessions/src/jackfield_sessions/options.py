@@ -42,11 +42,11 @@ class SessionOptions(Protocol):
 
     @property
     def dead_air_seconds(self) -> float:
-        """After how long the user is notified of a slow tool."""
+        """How long a tool may run before the user is notified that it is slow."""
 
     @property
     def claim_checking(self) -> ClaimChecking:
-        """What to do if the assistant says that it did something and no call did it."""
+        """What to do if the assistant claims an action that no call performed."""
 
     @property
     def spoken(self) -> VoiceSettings:
