@@ -122,7 +122,7 @@ class _DevelopmentLoop:
             watching.cancel()
 
     def restart(self) -> None:
-        """Replace this process by a new one with the same arguments and the same port."""
+        """Replace this process with a new one that has the same arguments and the same port."""
         arguments = [*sys.orig_argv[1:]]
         if self._port and self._deployment.host.port == 0:
             arguments += ["--port", str(self._port)]

@@ -119,7 +119,7 @@ def serve_deployment(
     import logging
 
     # Almost everything that is created at startup stays, so collections would find next to nothing. The
-    # server enables them again when it is complete.
+    # server enables them again when startup is complete.
     gc.disable()
     from jackfield.contract.snapshot import SnapshotError
     from jackfield.registry.registry import RegistryError

@@ -31,7 +31,7 @@ class _Setting(NamedTuple):
     value: Any
     origin: str
     default: Any
-    """None if it is required or has none."""
+    """None if the setting is required, or has no default value."""
     help: str
 
     def as_json(self) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """A child process that builds the registry, so that a build neither blocks nor changes the host.
 
-The process is warm: it has imported the builder and the plugins. Each build runs in a fork of it, which
-imports nothing of the host and leaves no module behind. Requests and results are lines of JSON.
+The process is warm: it has imported the builder and the plugins. Each build runs in a fork of it, so a build
+imports nothing into the host and leaves no module behind. Requests and results are lines of JSON.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ LINE_LIMIT = 64 * 1024 * 1024
 
 
 class WorkerResult(NamedTuple):
-    """What a build found."""
+    """The outcome of a build."""
 
     version: str | None
     """The version of the registry that was written; None if there are errors."""
@@ -34,7 +34,7 @@ class WorkerResult(NamedTuple):
     problem: str = ""
     """Why there was no build: a fault in the settings, or a registry that cannot be written."""
     folders: Sequence[str] = ()
-    """The folders and files that the registry was built from, without those of an installed wheel."""
+    """The folders and files that the registry was built from, without those of installed wheels."""
     tool_folders: Sequence[str] = ()
     """The tool packages among them; a change to these needs no restart."""
     replaced: bool = False
@@ -42,7 +42,7 @@ class WorkerResult(NamedTuple):
 
     @property
     def errors(self) -> list[Mapping[str, Any]]:
-        """The findings that prevent a registry."""
+        """The findings that prevented the registry from being written."""
         return [each for each in self.findings if each["severity"] == "error"]
 
 
@@ -59,7 +59,8 @@ class BuildWorker:
     ) -> None:
         """`config` and `flags` select the settings; with `report`, errors are printed to the terminal.
 
-        `keep_previous` is True if the previous registry is already the one from the start of development.
+        `keep_previous` is True if the registry from the start of development is already kept as the previous
+        one.
         """
         self.keep_previous = keep_previous
         self._settings = {"config": config, "flags": dict(flags)}
@@ -92,7 +93,7 @@ class BuildWorker:
                 await self._stop()
                 return WorkerResult(None, problem="the build process ended unexpectedly; its output is above")
             result = WorkerResult(**json.loads(line))
-            # Only the first change makes a backup: later builds are compared with the registry before it.
+            # Only the first change makes a backup: later builds are compared with the registry before that.
             self.keep_previous = self.keep_previous or result.replaced
             return result
 
@@ -106,7 +107,7 @@ class BuildWorker:
     async def _start(self) -> asyncio.subprocess.Process:
         self._process = await asyncio.create_subprocess_exec(
             sys.executable,
-            # Without the current folder, as in the command that started the host.
+            # Without the current folder in `sys.path`, as in the command that started the host.
             "-P",
             "-m",
             "jackfield_host.development.build_worker",
@@ -146,7 +147,7 @@ def _main() -> None:
 
 
 def _import_plugins(request: Mapping[str, Any]) -> None:
-    """Import the plugins once; the forks inherit them. Their faults are found by the build."""
+    """Import the plugins once, so that the forks inherit them. The build reports their faults."""
     from jackfield import plugins
     from jackfield_builder.discovery import Selection, discover
 
@@ -173,7 +174,7 @@ def _answer(request: Mapping[str, Any], output: int) -> None:
 
 
 def _declared_folders(request: Mapping[str, Any]) -> list[str]:
-    """Return what to watch after a fault in the build itself, so that its repair is noticed."""
+    """Return the folders to watch after a build failed, so that the repair is noticed."""
     from jackfield_host.commands.deployment import load_deployment
 
     with suppress(Exception):
@@ -239,9 +240,9 @@ class SourceFolders(NamedTuple):
 
     folders: set[str]
     tools: dict[str, str]
-    """The package of each tool."""
+    """The folder of each tool's package."""
     owners: dict[str, str]
-    """A package of each distribution."""
+    """The folder of one package of each distribution."""
 
     @classmethod
     def of(cls, declared: Iterable[EntryPoint], built: BuildResult | None = None) -> SourceFolders:

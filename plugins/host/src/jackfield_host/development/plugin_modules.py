@@ -1,8 +1,8 @@
-"""The modules that a plugin imports from the packages of tools beside it.
+"""The modules that a plugin imports from its own distribution, which may also contain tools.
 
-A plugin is loaded once. A distribution may have tools too, and these can be reloaded as long as the plugin
-uses none of the changed code. What a plugin imports is read from its source, with the imports inside of
-functions, because those run later. Wherever the source does not tell, everything counts as imported.
+A plugin is loaded once. The tools beside it can be reloaded as long as the plugin uses none of the changed
+code. A plugin's imports are read from its source, including imports inside functions, which run later. If the
+source does not show what the plugin imports, everything counts as imported.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ _UNTOLD = {
     "importlib", "import_module", "__import__", "importlib_resources", "pkgutil", "runpy", "zipimport",
     "exec", "eval", "modules", "inspect", "__file__", "__path__", "__spec__", "__loader__",
 }  # fmt: skip
-"""Names by which code imports modules or reads code that its import statements do not name."""
+"""Names with which code can import modules or read code that its import statements do not name."""
 
 
 class PluginModules(NamedTuple):
-    """What the plugins of one distribution use of it."""
+    """The part of a distribution that its own plugins use."""
 
     modules: frozenset[str]
     """The modules that they import."""
@@ -43,7 +43,7 @@ class PluginModules(NamedTuple):
 
 
 def plugin_modules(snapshot: Snapshot) -> dict[str, PluginModules]:
-    """Return what plugins use of their distributions, for each distribution with plugins and tools."""
+    """Return, for each distribution with plugins and tools, the part that its plugins use."""
     importlib.invalidate_caches()
     tools = {tool.distribution: set[str]() for tool in snapshot.implementations.values()}
     for tool in snapshot.implementations.values():
@@ -61,7 +61,7 @@ def plugin_modules(snapshot: Snapshot) -> dict[str, PluginModules]:
 
 
 def _used_by_plugins(snapshot: Snapshot) -> dict[str, str]:
-    """Return the distributions that the plugins of another distribution may import, each with that one."""
+    """Map each distribution that another one's plugins may import to the name of that other one."""
     owners = {plugin["distribution"]["name"] for plugin in snapshot.wire["plugins"]}
     return {
         needed: each["name"]
@@ -75,7 +75,7 @@ def _plugin_modules(roots: Iterable[str], packages: Collection[str], depended_on
     found, unclear = _imported(roots, packages)
     if depended_on_by:
         unclear = f"the plugin of {depended_on_by} may import it"
-    # The code that is not imported and the texts of tools are for the tools alone.
+    # Code that the plugins do not import, and the texts of tools, concern only the tools.
     used = {
         file for file in _files(packages) if unclear or not (file.suffix == ".py" or file.name in NOT_CODE)
     }
@@ -84,7 +84,7 @@ def _plugin_modules(roots: Iterable[str], packages: Collection[str], depended_on
 
 
 def _imported(roots: Iterable[str], packages: Collection[str]) -> tuple[dict[str, Path], str]:
-    """Return the modules of these packages that modules import, with their files, and what is unclear."""
+    """Return the modules of `packages` that `roots` import, with their files, and why that is unclear."""
     found: dict[str, Path] = {}
     pending = list(roots)
     while pending:
@@ -106,14 +106,14 @@ def _imported(roots: Iterable[str], packages: Collection[str]) -> tuple[dict[str
         except (SyntaxError, ValueError):
             return found, f"{file.name} cannot be read as Python"
         if untold := next(_untold(tree), ""):
-            return found, f"{file.name} uses {untold}, so that its imports do not tell what it uses"
+            return found, f"{file.name} uses {untold}, so its imports do not show everything that it uses"
         package = name if spec.submodule_search_locations is not None else parent
         pending += _imports(tree, package)
     return found, ""
 
 
 def _imports(tree: ast.Module, package: str) -> Iterator[str]:
-    """Yield what the import statements name; some are attributes of modules."""
+    """Yield the names in import statements; some are attributes of modules."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)

@@ -41,7 +41,8 @@ class Reloader:
     ) -> None:
         """`first` is the build that the host starts with; `say` prints a line for the developer.
 
-        Create it before the host imports plugins, so that a file saved in between counts as changed.
+        Create the reloader before the host imports plugins, so that a file saved in between counts as
+        changed.
         """
         shown = [each for each in first.findings if each["severity"] != "note"]
         self.status = DevelopmentStatus(shown, watch.accept_listings)
@@ -92,7 +93,7 @@ class Reloader:
                 await self._reload_prompts(host)
             return
         if changes.installed or changes.settings or not self._only_tools(changes):
-            # It has imported code or read metadata that changed.
+            # The worker has imported code or read metadata that has changed.
             await self._worker.restart()
         result = await self._worker.build(keep_listed=not changes.listings)
         await self._apply(result, changes, host, started)
@@ -147,11 +148,11 @@ class Reloader:
         """Return why the host has to restart; None if it need not."""
         for owner, found in now.items():
             started = self._plugin_modules.get(owner)
-            # A save may be built before it is noticed, so the changes may not name it.
+            # A saved file may be built before the watch notices it, so the changes may not name it.
             if started is not None and (files := started.changed(found)):
                 reason = found.unclear or f"the plugin of {owner} uses it"
                 return f"{_names(SourceChanges(files))}: {reason}; plugins are loaded only at startup"
-        # The others are the same, whatever else changed in their packages.
+        # The modules of the other plugins are unchanged, whatever else changed in their packages.
         if needs_restart(before, after, self._plugin_modules.keys() & now.keys()):
             return f"{_names(changes)}: plugins are loaded only at startup"
         return None
