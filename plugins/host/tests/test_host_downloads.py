@@ -103,7 +103,7 @@ def test_an_exception_in_a_plugin_fails_the_download_and_is_logged(
         made.start(sample.download)
         finish(made, sample)
         assert made.attempt(sample.download).error == (
-            "unexpected ZeroDivisionError; see the log of the host"
+            "unexpected ZeroDivisionError; see the host's log"
         )
     assert "secret detail" in caplog.text
 

@@ -135,7 +135,7 @@ class MessageReceiver:
     async def _receive_audio(self, pcm: bytes) -> None:
         """Check an audio frame, then pass it to the live session."""
         if self._live.session.mode != "voice":
-            raise InvalidMessageError("a text session takes no audio; connect to /ws/voice")
+            raise InvalidMessageError("a text session accepts no audio; connect to /ws/voice")
         if len(pcm) > self._max_bytes or len(pcm) % 2:
             raise InvalidMessageError(
                 f"an audio frame must have an even number of bytes, at most {self._max_bytes}"

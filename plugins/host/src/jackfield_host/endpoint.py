@@ -1,4 +1,4 @@
-"""HTTP endpoints: the request that a handler gets, and the object that is both routed and documented."""
+"""HTTP endpoints: the context of a request, and the object from which route and documentation are made."""
 
 from __future__ import annotations
 

@@ -129,7 +129,7 @@ class AuthMiddleware:
             await self._app(scope, receive, watch)
         except Exception as error:
             if started:
-                _log.exception("the endpoint %s of a plugin failed", scope["path"])
+                _log.exception("the plugin endpoint %s failed", scope["path"])
                 raise
             response = self._refuse(error, scope)
             if scope["type"] == "websocket":

@@ -70,7 +70,7 @@ class ExecuteBody(RequestBody):
         None,
         alias="call_id",
         pattern=r"^[\x21-\x7e]{1,200}$",
-        description="The id of the call; the header `Idempotency-Key` sets the same.",
+        description="The id of the call; the header `Idempotency-Key` has the same effect.",
     )
 
 

@@ -54,7 +54,7 @@ def describe_error(
 ) -> str:
     """Describe the first fault in a client's message or body, with its location.
 
-    `members` returns the members that a message of some type may have; `tagged` says that every location
+    `members` returns the members that a message of a given type may have; `tagged` says that every location
     begins with the type of the message.
     """
     first = error.errors(include_url=False, include_input=False)[0]

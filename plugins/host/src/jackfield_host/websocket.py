@@ -64,7 +64,7 @@ class WebSocketEndpoint:
             # Before the handshake completes, so that a proxy can try another host.
             await websocket.send_denial_response(to_http_error(error).response())
             return
-        # A text session has no audio, so its few messages all take the way through the parser.
+        # A text session has no audio, so its few messages all go through the parser.
         write_binary = open_binary_shortcut(scope) if self._mode == "voice" else None
         await websocket.accept(accepted_subprotocol(websocket.headers))
         session = WebSocketSession(host, websocket, receive, identity, self._mode, write_binary)

@@ -74,7 +74,7 @@ Event = dict[str, Any]
 
 
 class CallResponse(JSONResponse):
-    """A JSON response about a call, encoded as the envelope in it was."""
+    """A JSON response about a call, encoded in the same way as the envelope in it."""
 
     def render(self, content: Any) -> bytes:
         """Encode the response."""
@@ -141,7 +141,7 @@ def _key_header(context: RequestContext, name: str) -> str | None:
 
 
 async def _session(context: RequestContext, key: str | None) -> Session:
-    """Return the session that the request names, or one of the user's own for this call."""
+    """Return the session that the request names, or a session of the user for this call alone."""
     if context.session_token is not None:
         return await context.session()
     sessions, identity = context.sessions, context.identity
@@ -156,7 +156,7 @@ async def _session(context: RequestContext, key: str | None) -> Session:
     except SessionFormatError as error:
         raise SessionRefused(UNKNOWN_SESSION, str(error)) from None
     if stored is None:
-        # Waits until it is saved: a repetition may use it at the same time.
+        # Saved before the call runs, because a repetition may use the session at the same time.
         return await sessions.runtime.open_session(
             **_session_fields(identity), session_id=session_id, secret=secret
         )
@@ -212,7 +212,7 @@ def _result(answer: CallResult, call_id: str, session: Session, token: str | Non
         "success": is_ok,
         "output": output,
         "duration": duration,
-        # It is JSON already.
+        # The envelope is JSON already.
         "envelope": orjson.Fragment(answer.wire),
         "callId": call_id,
         "session": session.id,

@@ -67,7 +67,7 @@ _SESSION_ERRORS = {400: "The request names no session."}
 
 async def openapi(context: RequestContext) -> Response:
     """Return the OpenAPI document; it contains no secret."""
-    # On a thread, because it takes long the first time.
+    # In a thread, because generating the document for the first time takes long.
     document = await asyncio.to_thread(_encoded_openapi, context.host.endpoints)
     return Response(document, media_type=_OPENAPI_TYPE)
 
@@ -184,7 +184,7 @@ def _describe_endpoint(endpoint: Endpoint) -> dict[str, Any]:
 
 
 def _complete_operation(operation: Mapping[str, Any], *, public: bool) -> dict[str, Any]:
-    """Add the errors of every endpoint to the description of a plugin's operation."""
+    """Add the errors that every endpoint has to the description of a plugin's operation."""
     errors = dict(_COMMON_ERRORS)
     if not public:
         errors |= _USER_ERRORS

@@ -22,7 +22,7 @@ from jackfield_host.errors import HttpError
 _log = logging.getLogger(__name__)
 
 STOP_SECONDS = 3.0
-"""How long a host that stops waits for a download to clean up."""
+"""How long a stopping host waits for a download to clean up."""
 
 DownloadState = Literal["available", "running", "failed", "complete"]
 
@@ -44,7 +44,7 @@ class Downloads:
     """The downloads that the host offers, and their progress."""
 
     def __init__(self, offered: Sequence[ProviderDownload], provider: str) -> None:
-        """`provider` is in use; downloads for another provider take effect with a restart."""
+        """`provider` is the provider in use; downloads for another one take effect after a restart."""
         self._offered = {each.download.name: each for each in offered}
         self._provider = provider
         self._attempts: dict[str, DownloadAttempt] = {}
@@ -83,7 +83,7 @@ class Downloads:
         return self._offered[download.name].provider != self._provider
 
     def start(self, download: Download) -> None:
-        """Start a download unless it runs or is complete; raises `DownloadBusyError` if another one runs."""
+        """Start a download unless it is running or complete; raise `DownloadBusyError` if another runs."""
         if self.state(download) in ("running", "complete") or self._stopping.is_set():
             return
         if any(each.running for each in self._attempts.values()):
@@ -117,7 +117,7 @@ class Downloads:
             attempt.error = str(error)
             _log.warning("the download of %s failed: %s", download.label, error)
         except Exception as error:  # noqa: BLE001 - a plugin is third-party code
-            attempt.error = f"unexpected {type(error).__name__}; see the log of the host"
+            attempt.error = f"unexpected {type(error).__name__}; see the host's log"
             _log.exception("the download of %s failed", download.label)
         finally:
             attempt.running = False

@@ -44,7 +44,7 @@ CHECK_SECONDS = 5.0
 """How often a stream checks whether its session has ended or the user's token has expired."""
 
 HEARTBEAT_SECONDS = 15
-"""The interval of comments in a stream without events, so that clients and proxies keep it open."""
+"""The interval between comments in a stream, so that clients and proxies keep a silent stream open."""
 
 SEND_SECONDS = 30.0
 """A client that reads nothing for this long is disconnected."""
@@ -132,7 +132,7 @@ async def events(context: RequestContext) -> Response:
 
 
 async def _reserve_stream(context: RequestContext, stream_id: str) -> None:
-    """Count a stream against the limit of its user, on all hosts."""
+    """Count a stream against its user's limit, which applies to all hosts together."""
     streams, user = context.sessions.streams, context.identity.user
     limit = context.host.options.sessions_per_user
     try:

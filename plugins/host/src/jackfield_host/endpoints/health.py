@@ -41,7 +41,7 @@ class HealthStatus(NamedTuple):
 
 
 class HealthCheck:
-    """Checks what sessions need. Registry and provider were checked at the start and do not change."""
+    """Checks what sessions need. Registry and provider were checked at startup and do not change."""
 
     def __init__(self, sessions: SessionManager) -> None:
         self._sessions = sessions
@@ -52,7 +52,7 @@ class HealthCheck:
     async def run(self) -> HealthStatus:
         """Return the current status, or one that is at most `CACHE_SECONDS` old.
 
-        A draining host reports that it drains without waiting for its store.
+        A draining host does not check its store, so that it reports without a delay that it is draining.
         """
         if not self._sessions.draining:
             async with self._lock:
@@ -90,7 +90,7 @@ async def health(context: RequestContext) -> Response:
     health = await host.health_check.run()
     conversations = bool(context.sessions.transport.modes)
     provider = health.parts["provider"] and conversations and context.sessions.model_reachable
-    # A host that is meant to have no provider lacks nothing.
+    # A host whose settings turn conversations off needs no provider.
     degraded = not provider and not context.sessions.factory.conversations_disabled
     body = {
         "status": "unhealthy" if not health.ready else "degraded" if degraded else "healthy",

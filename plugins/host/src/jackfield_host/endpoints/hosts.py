@@ -45,7 +45,7 @@ def host_wire(report: HostReport, now: float) -> dict[str, Any]:
 
 
 def sums(reports: Iterable[HostReport]) -> dict[str, Any]:
-    """Return the sums of the figures of several hosts."""
+    """Return the sums of several hosts' figures."""
     reports = list(reports)
     totals: Counter[str] = Counter()
     for each in reports:

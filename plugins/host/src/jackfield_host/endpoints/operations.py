@@ -1,4 +1,4 @@
-"""`/audit`, `/calls`, `/stats` and `/metrics`: what operators monitor and settle.
+"""`/audit`, `/calls`, `/stats` and `/metrics`: operators monitor the host and settle calls in doubt.
 
 Audit and metrics come from observers, which are recognised by their methods, not by their distribution.
 """
@@ -52,7 +52,7 @@ Metrics = Mapping[str, list[dict[str, Any]]]
 
 @runtime_checkable
 class MetricsObserver(Protocol):
-    """An observer that counts, such as `metrics` of jackfield-observability."""
+    """An observer that collects metrics, such as `metrics` of jackfield-observability."""
 
     def snapshot(self) -> dict[str, Any]:
         """Return every metric by its name under `metrics`: a list of values, each with its labels."""
@@ -81,7 +81,7 @@ class AuditObserver(Protocol):
 
 
 def find_metrics_observer(observers: Iterable[Observer]) -> MetricsObserver | None:
-    """Return the observer that counts, if there is one."""
+    """Return the observer that collects metrics, if there is one."""
     return next((each for each in observers if isinstance(each, MetricsObserver)), None)
 
 
@@ -222,7 +222,7 @@ async def stats(context: RequestContext) -> Response:
 
 
 async def prometheus(context: RequestContext) -> Response:
-    """Return the metrics in the text format of Prometheus."""
+    """Return the metrics in the Prometheus text format."""
     context.require_operator()
     for observer in context.sessions.runtime.orchestrator.observers:
         if write := getattr(observer, "prometheus", None):
@@ -351,6 +351,6 @@ METRICS = Endpoint(
     "/metrics",
     "The metrics of this process, for Prometheus.",
     prometheus,
-    responses={200: (ResponseForm("The text format of Prometheus.", media_type="text/plain"),)},
+    responses={200: (ResponseForm("The metrics in the Prometheus text format.", media_type="text/plain"),)},
     errors={404: "The `metrics` observer is not installed.", **OPERATORS_ONLY},
 )

@@ -143,12 +143,12 @@ def _plugin(frozen: Mapping[str, Any]) -> dict[str, Any]:
 
 
 async def registry_diff(context: RequestContext) -> Response:
-    """Return what changed since the previous registry, or will change with a restart."""
+    """Return what has changed since the previous registry, or will change after a restart."""
     return JSONResponse(await asyncio.to_thread(_diff, context.sessions.runtime.registry))
 
 
 def _diff(served: Registry) -> dict[str, Any]:
-    """Compare the registry with a newer file, or else with the previous one; `from` is null without one."""
+    """Compare the registry with a newer file or else the previous one; `from` is null without either."""
     snapshot = served.snapshot()
     with suppress(SnapshotError):
         if served.path is not None:
@@ -214,7 +214,7 @@ REGISTRY = Endpoint(
 REGISTRY_DIFF = Endpoint(
     "GET",
     "/registry/diff",
-    "What changed since the previous registry, or will change with a restart.",
+    "What has changed since the previous registry, or will change after a restart.",
     registry_diff,
     responses={200: (ResponseForm("The changes.", "RegistryDiff"),)},
 )

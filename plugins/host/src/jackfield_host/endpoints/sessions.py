@@ -104,7 +104,7 @@ async def delete(context: RequestContext) -> Response:
 
 
 async def _own_session(context: RequestContext) -> StoredSession:
-    """Return the session of the path; only its user may change it or continue it."""
+    """Return the session in the path; only its user may change or continue it."""
     stored = await find(context.sessions.runtime.store, context.request.path_params["session"])
     if stored is None or stored.title is None or not owns(context.identity, stored.id, stored.user):
         raise _unknown()
@@ -139,7 +139,7 @@ def _summary(
     live = context.sessions.live.get(stored.id)
     state = stored.state
     if live is not None:
-        # A host gives up a session a moment after it has ended.
+        # A host releases a session a moment after it has ended.
         state = live.session.state.value if live.session.active else ENDED
     owner = None if state == ENDED else owners.get(stored.id)
     return {
@@ -171,7 +171,10 @@ SESSIONS = Endpoint(
     parameters=(
         LIMIT,
         EndpointParameter(
-            "user", "query", "`me`: only your own, also for an operator.", {"type": "string", "enum": ["me"]}
+            "user",
+            "query",
+            "`me`: only your own sessions, even for an operator.",
+            {"type": "string", "enum": ["me"]},
         ),
         EndpointParameter(
             "search",
