@@ -36,7 +36,7 @@ def test_validators_that_cannot_be_loaded_are_logged(
     monkeypatch.setattr(validators, "_MODULES", ("jackfield_host.missing",))
     with caplog.at_level(logging.ERROR):
         asyncio.run(validators.preload_validators(and_then=lambda: None))
-    assert "the validators of requests cannot be loaded" in caplog.text
+    assert "cannot load the validators of requests" in caplog.text
     assert "No module named 'jackfield_host.missing'" in caplog.text
     with pytest.raises(ModuleNotFoundError):
         asyncio.run(validators.load_validators())

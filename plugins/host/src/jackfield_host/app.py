@@ -53,7 +53,7 @@ ALLOWED_HEADERS = (
     "Jackfield-Session",
     "Jackfield-Turn",
     "Last-Event-ID",
-    # Those of MCP clients in browsers.
+    # For MCP clients in browsers.
     "Mcp-Method",
     "Mcp-Name",
     "Mcp-Protocol-Version",
@@ -74,8 +74,9 @@ async def open_host(
 ) -> AsyncIterator[Host]:
     """Create a host with everything it needs; one `SettingsError` reports every fault.
 
-    `faults` holds the faults found so far; `certain` is false if keys of the settings file are faulty.
-    With `development`, the registry can be reloaded. `one_of_several` processes need a store that they share.
+    `faults` holds the faults found so far; `certain` is false if keys in the settings file are faulty.
+    With `development`, the registry can be reloaded. `one_of_several` says that several processes serve a
+    port together, which requires a shared store.
     """
     faults = SettingsFaults() if faults is None else faults
     async with AsyncExitStack() as closing:

@@ -17,7 +17,7 @@ from jackfield_host.settings import HostSettings
 _log = logging.getLogger(__name__)
 
 WITHDRAW_SECONDS = 2.0
-"""How long a host that stops waits for the store to remove its report."""
+"""How long a stopping host waits for the store to remove its report."""
 
 
 class Heartbeat:

@@ -103,7 +103,7 @@ def _named_variables(tables: Mapping[str, Any]) -> Iterator[str]:
 
 
 class _LibraryFilter(logging.Filter):
-    """Drops library records below a warning, except at level `debug`; keeps request records if enabled."""
+    """Drops library records below level `warning`, except at `debug`; keeps request records if enabled."""
 
     def __init__(self, options: HostSettings) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Notifications of a host to the process that started it: ready, stopping, alive."""
+"""Notifications from a host to the process that started it: ready, stopping, alive."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class StatusNotifier(ABC):
     """Sends notifications in the form that systemd defines (`man sd_notify`)."""
 
     watchdog_seconds: float = 0.0
-    """How many seconds may pass between two notifications of the watchdog; 0 if there is none."""
+    """How many seconds may pass between two notifications of the watchdog; 0 without a watchdog."""
 
     def ready(self, status: str) -> None:
         """Notify that the host accepts sessions."""

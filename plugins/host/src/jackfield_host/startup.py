@@ -1,4 +1,4 @@
-"""The start of a host: checks that report every fault in one run, and the summary that is printed."""
+"""The startup of a host: checks that report every fault in one run, and the summary that is printed."""
 
 from __future__ import annotations
 
@@ -46,11 +46,11 @@ async def start_runtime(
 ) -> Runtime:
     """Start a runtime with a working provider and store; one `SettingsError` reports every fault.
 
-    If the settings are not `certain`, because keys of the file are faulty, faults that may only be
+    If the settings are not `certain`, because keys in the settings file are faulty, faults that may only be
     consequences of that are omitted: a registry, provider or store that was meant to have another name.
-    `one_of_several` processes need a store that they share.
+    `one_of_several` says that several processes serve a port together, which requires a shared store.
     """
-    # A host that cannot start because of the keys or of [host] creates nothing.
+    # With faults in the settings, the host will not start, so it must not create a store.
     may_create = not faults
     try:
         registry = Registry.load(
@@ -104,17 +104,17 @@ async def check_store(store: Store, faults: SettingsFaults) -> None:
 async def _log_store_warnings(components: PluginComponents) -> None:
     """Log what an operator should know about the store."""
     try:
-        # In a thread, because it may ask a server.
+        # In a thread, because it may query a server.
         warnings = await asyncio.to_thread(components.store_warnings)
     except StoreUnavailableError as error:
         # The store has just accepted a write, so the host can serve.
-        warnings = [f"the store could not be asked how durable it is: {error}"]
+        warnings = [f"cannot find out how durable the store is: {error}"]
     for warning in warnings:
         _log.warning(warning)
 
 
 async def _check_name(hosts: HostDirectory, faults: SettingsFaults) -> None:
-    """Claim the name of the host; add a fault if a host that is alive has it."""
+    """Claim the host's name; add a fault if another running host has it."""
     try:
         if await hosts.take_name():
             return
@@ -147,11 +147,11 @@ async def _check_existing_store(components: PluginComponents) -> None:
 
 
 class StartupSummary(NamedTuple):
-    """What a host reports when it is ready."""
+    """The summary that a host prints or logs when it is ready."""
 
     url: str
     reachable: str
-    """How other machines reach the host; empty if the URL shows it or none can."""
+    """How other machines reach the host; empty if the URL shows that or no other machine can."""
     registry: str
     registry_file: str
     deployment: str

@@ -123,7 +123,7 @@ class Supervisor:
         gc.collect()
         gc.freeze()
         with self._wakeups() as wakeups:
-            # The first worker alone: it creates what is missing, and a fault is reported once.
+            # Start the first worker alone: it creates what is missing, and a fault is reported only once.
             self._start(1)
             while self._workers or self._restarts:
                 for key, _ in self._selector.select(self._timeout()):
@@ -176,7 +176,7 @@ class Supervisor:
         self._selector.close()
         port = self._reservation.getsockname()[1]
         self._reservation.close()
-        # Otherwise the workers would keep the connections of each other open when the parent is gone.
+        # Otherwise the workers would keep each other's connections open when the parent is gone.
         for other in self._workers.values():
             other.connection.close()
         parent = ParentConnection(connection, number, self._notifier.watchdog_seconds)

@@ -1,7 +1,8 @@
 """uvicorn's HTTP and WebSocket protocols, with bounds on slow and silent clients.
 
 uvicorn leaves these bounds to a reverse proxy. ASGI middleware sees a request only when its head is complete;
-until then an endless head would fill the memory and a missing one would hold its connection.
+until then, an endless head would fill the memory, and a head that never arrives would keep its connection
+open.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ HEAD_LIMIT = 65_536
 """Maximum bytes of a request line and headers; one read from the socket may exceed it."""
 
 HEAD_SECONDS = 20.0
-"""How long a head may take, from the connection or from its first byte."""
+"""How long a head may take to arrive, from the start of the connection or from its first byte."""
 
 PING_SECONDS = 20.0
 """The interval between pings, and how long a client may take to answer one."""
@@ -74,7 +75,7 @@ class JoinedWrites:
         return getattr(self._transport, name)
 
     def write(self, data: bytes) -> None:
-        """Write the data, and before it the head; the head alone waits for the rest of this iteration."""
+        """Write data after the head; a head without a body waits until this iteration of the loop is over."""
         if self._started:
             self._transport.write(self._head + data if self._head else data)
             self._head = b""
@@ -161,9 +162,9 @@ class BoundedWebSocketProtocol(WebSocketsSansIOProtocol):
 
     A client that reads nothing cannot keep its connection open.
 
-    Audio takes a shortcut in both directions, if the application opens it: a complete binary message neither
-    passes through the parser of `websockets`, which is written as nested generators, nor does its frame
-    become an object. Everything else does, frame by frame.
+    Audio takes a shortcut in both directions, if the application opens it: a complete binary message bypasses
+    the parser of `websockets`, which is written as nested generators, and no object is created for its frame.
+    Everything else passes through the parser, frame by frame.
     """
 
     _abort_timer: asyncio.TimerHandle | None = None
@@ -177,7 +178,7 @@ class BoundedWebSocketProtocol(WebSocketsSansIOProtocol):
         self.close_timeout = CLOSE_ANSWER_SECONDS
 
     def data_received(self, data: bytes) -> None:
-        """Pass on audio at once, and every other frame to the parser."""
+        """Pass audio to the application at once, and every other frame to the parser."""
         if self._splitter is None:
             self._early = self._early or (self.handshake_initiated and not self.handshake_complete)
             # A client that does not wait for the handshake may have sent a part of a frame.
@@ -199,13 +200,13 @@ class BoundedWebSocketProtocol(WebSocketsSansIOProtocol):
         if self.close_sent:
             return
         self.queue.put_nowait({"type": "websocket.receive", "bytes": data})
-        # uvicorn would pause and resume reading for every message, which are two calls to the system.
+        # uvicorn would pause and resume reading for every message, which costs two system calls.
         if not self.read_paused and self.queue.qsize() > MAX_WAITING:
             self.read_paused = True
             self.transport.pause_reading()
 
     def open_binary_shortcut(self) -> BinaryWriter:
-        """Pass binary messages on without the parser from now on; return the writer for the other way."""
+        """Pass on binary messages without the parser from now on; return a writer for the other direction."""
         self._shortcut = True
         return self.write_binary
 

@@ -50,7 +50,7 @@ EXIT_SECONDS = 5.0
 """How long a tool that blocks its thread may delay the exit of the process."""
 
 FORCED_EXIT_SECONDS = 1.0
-"""How long it may delay the exit after a second signal."""
+"""How long such a tool may delay the exit after a second signal."""
 
 
 class Server(uvicorn.Server):
@@ -251,7 +251,7 @@ async def serve(
 
 
 async def _watch(reloader: Reloader, host: Host, server: Server) -> None:
-    """Run the development loop; the host goes on if it fails."""
+    """Run the development loop; the host continues if the loop fails."""
     try:
         await reloader.run(host, server.request_stop)
     except Exception:  # noqa: BLE001 - for example, the system allows no more watches

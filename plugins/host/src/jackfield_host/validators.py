@@ -1,6 +1,6 @@
-"""Loads the validators of requests and messages on a thread, once the host is ready or a client needs them.
+"""Loads the validators of requests and messages in a thread, once the host is ready or a client needs them.
 
-pydantic compiles them, which takes as long as a third of the rest of the start.
+pydantic compiles them, which takes a third as long as the rest of the startup.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _loaded = threading.Event()
 
 
 async def load_validators() -> None:
-    """Return once the validators are loaded; the event loop goes on meanwhile."""
+    """Return once the validators are loaded, without blocking the event loop."""
     if not _loaded.is_set():
         await asyncio.to_thread(_load)
 
@@ -33,8 +33,8 @@ async def preload_validators(and_then: Callable[[], object]) -> None:
     """Load the validators before a client needs them, then call a function; a failure is logged."""
     try:
         await asyncio.to_thread(_load, and_then)
-    except Exception:  # noqa: BLE001 - the host goes on; what needs no validator still works
-        _log.exception("the validators of requests cannot be loaded; reinstall pydantic")
+    except Exception:  # noqa: BLE001 - the host continues; what needs no validator still works
+        _log.exception("cannot load the validators of requests; reinstall pydantic")
 
 
 def _load(and_then: Callable[[], object] | None = None) -> None:

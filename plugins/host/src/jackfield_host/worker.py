@@ -28,10 +28,10 @@ from jackfield_host.settings import HostSettings
 from jackfield_host.uvicorn_server import Server, bind_socket
 
 DRAIN, STOP = "drain", "stop"
-"""What the parent tells a worker: stop gracefully, or at once."""
+"""The parent's messages to a worker: stop gracefully, or at once."""
 
 READY, ALIVE = "ready", "alive"
-"""What a worker tells its parent."""
+"""A worker's messages to its parent."""
 
 ORPHANED = 3
 """The exit status of a worker whose parent is gone."""
@@ -46,7 +46,7 @@ class ParentConnection(StatusNotifier):
         self.watchdog_seconds = watchdog_seconds
         self._connection = connection
         self._stop: Callable[[bool], None] | None = None
-        # A thread of its own, so that the worker also ends while its event loop is blocked.
+        # In a separate thread, so that the worker ends even if its event loop is blocked.
         threading.Thread(target=self._read, name="parent", daemon=True).start()
 
     def report_ready(self, summary: dict[str, Any]) -> None:
@@ -62,13 +62,13 @@ class ParentConnection(StatusNotifier):
         self._tell(ALIVE)
 
     def _send(self, *lines: str) -> None:
-        """Tell nobody: the parent speaks to the service manager for all workers."""
+        """Do nothing: the parent notifies the service manager for all workers."""
 
     def _tell(self, word: str, content: Any = None) -> None:
         try:
             self._connection.sendall(json.dumps([word, content]).encode() + b"\n", socket.MSG_DONTWAIT)
         except OSError:
-            # The parent is gone, which the thread notices, or hangs, and then nothing can be reported.
+            # The parent is gone, which the thread notices, or it hangs; neither can be reported to it.
             return
 
     def _read(self) -> None:
@@ -76,14 +76,14 @@ class ParentConnection(StatusNotifier):
             for line in lines:
                 stop = self._stop
                 if stop is None:
-                    # It does not serve yet, so there is nothing to drain.
+                    # This worker is not serving yet, so there is nothing to drain.
                     os._exit(0)
                 stop(line.strip() == STOP)
         os._exit(ORPHANED)
 
 
 class WorkerServer(Server):
-    """A server that is stopped by the parent of its process."""
+    """A server that its parent process stops."""
 
     def __init__(
         self, config: uvicorn.Config, host: Host, on_ready: Callable[[int], None], parent: ParentConnection
@@ -113,7 +113,7 @@ class WorkerServer(Server):
 
 
 class Worker(NamedTuple):
-    """What a worker process gets from its parent."""
+    """The port of a worker process, and its connection to the parent."""
 
     port: int
     """The port that the parent has reserved."""
@@ -124,7 +124,7 @@ class Worker(NamedTuple):
         return bind_socket(options, shared=True)
 
     def settings(self, options: HostSettings) -> HostSettings:
-        """Return the settings of this worker: the common port, and a name of its own."""
+        """Return the settings of this worker: the common port, and its own name."""
         suffix = f"-{self.parent.number}"
         # Without a name, each process makes one with a random suffix.
         name = options.name[: MAX_NAME - len(suffix)] + suffix if options.name else None

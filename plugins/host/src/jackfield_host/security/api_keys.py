@@ -22,7 +22,7 @@ from jackfield_host.settings import KEY_NAME, KeySettings, is_valid_name
 PREFIX = "jf_"
 
 _UNKNOWN_KEY = "sha256:" + sha256(secrets.token_bytes(32)).hexdigest()
-"""Compared with keys of unknown names, so that the check takes equally long for all names."""
+"""Compared with keys that have an unknown name, so that the check takes equally long for all names."""
 
 
 class NewApiKey(NamedTuple):
@@ -45,7 +45,7 @@ def new_key(name: str, user: str, roles: Sequence[str] = ()) -> NewApiKey:
             "characters without spaces around them"
         )
     key = f"{PREFIX}{name}_{secrets.token_urlsafe(32)}"
-    # TOML reads JSON strings and lists of strings that have no escapes beyond those of JSON.
+    # JSON strings and lists of strings are valid TOML if no surrogates are escaped in them.
     lines = [
         f"[host.keys.{name}]",
         f"digest = {json.dumps(digest(key))}",

@@ -34,7 +34,7 @@ TOKEN_PROTOCOL = "jackfield.token."  # noqa: S105 - the prefix of a token, not a
 """The prefix of a token, encoded as base64url, among the subprotocols that a browser offers."""
 
 MAX_TOKEN = 5120
-"""Maximum characters of a token: as base64url it fits the 8 KiB that a handshake line may have."""
+"""Maximum characters of a token: as base64url, it fits into the 8 KiB that a handshake line may have."""
 
 _PROXY_HEADERS = re.compile(
     # Defined by HTTP itself for intermediaries.
@@ -47,11 +47,11 @@ _PROXY_HEADERS = re.compile(
 )
 
 _OLD_HTTP = frozenset({"0.9", "1.0"})
-"""Clients no longer use these versions, but by default nginx before 1.30 does for upstreams."""
+"""Clients no longer use these versions, but nginx before 1.30 does by default, for upstream connections."""
 
 
 class RequestInfo(NamedTuple):
-    """The facts about a request or handshake on which authentication decides."""
+    """The facts about a request or handshake on which authentication depends."""
 
     headers: Headers
     scheme: str

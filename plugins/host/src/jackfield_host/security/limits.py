@@ -38,7 +38,7 @@ class TokenBucket:
         if amount < 0:
             raise ValueError("the amount must not be negative")
         now = monotonic() if now is None else now
-        # A time before the last one adds nothing.
+        # A time earlier than the last one refills nothing.
         if now > self._at:
             self._left = min(self.burst, self._left + (now - self._at) * self.rate)
             self._at = now
@@ -85,7 +85,7 @@ class UserTokenBuckets:
         return len(self._buckets)
 
     def bucket(self, user: str) -> TokenBucket:
-        """Return the bucket of a user, who is active now."""
+        """Return a user's bucket, and mark it as the most recently used."""
         bucket = self._buckets.get(user)
         if bucket is None:
             bucket = self._buckets[user] = TokenBucket(self.rate, self.burst)

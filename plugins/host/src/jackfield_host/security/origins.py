@@ -1,4 +1,4 @@
-"""Parses the names of hosts and origins that browsers send into a form that can be compared."""
+"""Parses the host names and origins that browsers send, so that they can be compared."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def origin_at(scheme: str, named: Authority) -> Origin:
 
 @lru_cache(maxsize=256)
 def is_loopback(address: str) -> bool:
-    """Return whether an address, of a listener or of a client, is reachable from this machine only."""
+    """Return whether the address of a listener or client can be reached from this machine only."""
     if address.lower() == "localhost":
         return True
     try:

@@ -20,13 +20,13 @@ from jackfield.store import Store
 from jackfield_host.security.limits import TokenBucket, UserTokenBuckets
 
 UNREPORTED = 0.1
-"""The largest part of a burst that all hosts together may have left unreported."""
+"""The largest part of a burst that all hosts together may leave unreported."""
 
 MAX_USERS = 10_000
 
 
 class _Share:
-    """What one user took on this host, and what is known of the other hosts."""
+    """What one user took on this host, and what is known about the other hosts."""
 
     __slots__ = ("at", "counted", "elsewhere", "lock", "period", "taken")
 
@@ -41,7 +41,7 @@ class _Share:
         self.counted = 0
         """What this host has added to the counter."""
         self.elsewhere = 0
-        """What other hosts had added to it when it was last read."""
+        """What other hosts had added to the counter when this host last read it."""
 
 
 class SharedTokenBuckets:
@@ -51,14 +51,14 @@ class SharedTokenBuckets:
         self._buckets = buckets
         self._store = store
         self._hosts = hosts
-        # What was taken earlier than this has been refilled.
+        # What was taken longer ago than this has been refilled.
         self._seconds = buckets.burst / buckets.rate
         self._shares: OrderedDict[str, _Share] = OrderedDict()
 
     async def take(self, user: str) -> float:
         """Take one token for a user and return 0, or return the seconds to wait.
 
-        Raises `StoreUnavailableError` if the counter of several hosts cannot be reached.
+        Raises `StoreUnavailableError` if there are several hosts and their counter cannot be reached.
         """
         bucket = self._buckets.bucket(user)
         seconds = bucket.take()
@@ -79,7 +79,7 @@ class SharedTokenBuckets:
 
     @property
     def _chunk(self) -> int:
-        """How many requests of a user a host does not report until there is one more."""
+        """How many requests of a user a host reports together."""
         return max(1, int(self._buckets.burst * UNREPORTED / self._hosts.count))
 
     def _share(self, user: str) -> _Share:
@@ -96,7 +96,7 @@ class SharedTokenBuckets:
         return share
 
     async def _report(self, user: str, share: _Share, bucket: TokenBucket) -> None:
-        """Add what was taken here to the counter, and charge the bucket with what others have added."""
+        """Add what was taken here to the counter, and charge the bucket for what others have added."""
         period = int(self._store.now() // self._seconds)
         if share.period != period:
             if share.period == period - 1:
