@@ -147,7 +147,7 @@ def cannot_keep(*, paid: bool) -> ToolError:
         if paid
         else "No image was requested, because images cannot be stored.",
         partial_side_effects=paid,
-        suggestion="Tell the user that the operator has to check the image folder.",
+        suggestion="Tell the user that the operator has to check the storage of images.",
     )
 
 

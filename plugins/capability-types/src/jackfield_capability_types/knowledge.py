@@ -90,7 +90,7 @@ class KnowledgeView(Protocol):
         """
 
     async def get(self, ids: Sequence[str]) -> Sequence[Record]:
-        """Return records by id in the given order, without unknown ids and records of other users."""
+        """Return the records that the user may see, by id, in the given order."""
 
 
 class KnowledgeBase(Protocol):

@@ -55,11 +55,11 @@ class Follower:
                 return
             except LibraryError as error:
                 if not failing and not self._closing:
-                    self._notice(f"searches use this host's copy, without later changes: {error}")
+                    self._notice(f"searches do not find changes that other hosts make from now on: {error}")
                 failing = True
             else:
                 if failing:
-                    self._notice("copying of the records has resumed")
+                    self._notice("searches find the changes of other hosts again")
                 failing = False
             self._changed.wait(POLL)
             self._changed.clear()

@@ -132,8 +132,8 @@ CREATE TABLE sources (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX sources_by_collection ON sources (collection);
 
--- A record that changes gets a new number, and numbers are never used again: what an index knows under a
--- number stays true, and "everything above the highest number it knows" is what it lacks.
+-- A record that changes gets a new number, and numbers are never reused. So what an index holds under a
+-- number stays correct, and the index lacks exactly the records above its highest number.
 CREATE TABLE records (
     number INTEGER PRIMARY KEY AUTOINCREMENT,
     id TEXT NOT NULL UNIQUE,
@@ -153,7 +153,7 @@ CREATE TABLE records (
 CREATE INDEX records_by_source ON records (source, id);
 CREATE INDEX records_by_kind ON records (namespace, type);
 
--- The numbers that are no longer there, in the order in which they went.
+-- The numbers of deleted records, in the order of their deletion.
 CREATE TABLE removed (
     step INTEGER PRIMARY KEY AUTOINCREMENT,
     number INTEGER NOT NULL

@@ -64,7 +64,8 @@ def _refuse_bombs(document: Document) -> None:
     xml = sum(entry.file_size for entry in entries if entry.filename.lower().endswith((".xml", ".rels")))
     if len(entries) > _MOST_ENTRIES or unpacked > _MOST_UNPACKED or xml > _MOST_XML:
         raise UnreadableFileError(
-            f"it unpacks to {unpacked / 1e6:.0f} MB, like a zip bomb",
+            f"it unpacks to {unpacked / 1e6:.0f} MB in {len(entries)} files, {xml / 1e6:.0f} MB of it XML, "
+            "like a zip bomb",
             "check its origin; if it is genuine, split it or save it without pictures",
         )
     document.data.seek(0)
