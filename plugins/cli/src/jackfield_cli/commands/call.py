@@ -28,7 +28,7 @@ MAX_NAME_LENGTH = 200
 _RESULT_EVENTS = frozenset({"tool_complete", "tool_decisions", "tool_error"})
 
 _PRINTED_AT_ONCE = ("confirmation_required", "tool_progress")
-"""Events that are printed as soon as they are published."""
+"""Events that the user has already seen when the result is printed."""
 
 
 def _check_text(_: click.Context, option: click.Parameter, value: str | None) -> str | None:
