@@ -2,7 +2,7 @@
 
 A read, or a tool that is declared `idempotent`, may always run again. For a call that counts as a write, only
 the capability that does its work can know that this call had no effect. The host that takes over the claim
-then runs the call under the same key; of several hosts, one succeeds.
+then runs the call under the same key; of several hosts, only one succeeds.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from jackfield.registry.registry import RegisteredTool
 
 @runtime_checkable
 class RepeatsCalls(Protocol):
-    """A capability that can tell whether a call of a dead host had no effect."""
+    """A capability that can tell whether a dead host's call had no effect."""
 
     async def may_run_again(self, tool_id: str, session_id: str, args: Mapping[str, Any]) -> bool:
         """Return whether this host may run the call again."""

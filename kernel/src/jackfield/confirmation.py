@@ -1,10 +1,10 @@
-"""Calls that wait for the user's decision: their records, their tokens, and the preview of the call.
+"""Pending confirmations: the records, tokens and previews of calls that wait for the user's decision.
 
 The model never sees a token, so it cannot confirm for the user. A token is derived from the session's
 secret: a client that reconnects gets the same token, and a reader of the store cannot create one. The record
 of a pending call binds the token to the session, the user, the tool and the exact arguments.
 
-The record holds the request, not the decision. The decision is the claim of the run, under
+The record holds the request, not the decision. The decision is recorded as the claim of the run, under
 `PendingConfirmation.run_key`: an approval runs the call under that claim; a refusal or an expiry records an
 outcome there without running anything. The first decision wins.
 """
@@ -60,12 +60,12 @@ class PendingConfirmation(NamedTuple):
 
     @property
     def fingerprint(self) -> bytes:
-        """The fingerprint of the run's claim: only a hash of its key, as the record fixes the arguments."""
+        """The fingerprint of the run's claim: a hash of its key, because the record fixes the arguments."""
         return hashlib.sha256(self.run_key.encode()).digest()
 
     @property
     def kept_until(self) -> float:
-        """This record and its claims must be kept at least until this time."""
+        """The earliest time at which this record and its claims may be deleted."""
         return self.expires_at + 2 * RECOVERY_SECONDS
 
     @property
@@ -74,7 +74,7 @@ class PendingConfirmation(NamedTuple):
         return {"tool": self.tool_id, "preview": self.preview, "expires_at": self.expires_at}
 
     def seal_not_run(self, response: ToolResponse) -> bytes:
-        """Return the envelope of an outcome for which the call was not run."""
+        """Return a response as the envelope of this call, which was not run."""
         return orjson.dumps(response.with_meta(**self.meta).to_wire())
 
     def event(self, session: Session) -> ConfirmationRequired:
@@ -260,7 +260,7 @@ def _format_datetime(value: Any, zone: Any) -> str:
 
     try:
         local = parsed.astimezone(ZoneInfo(str(zone)))
-    except (KeyError, ValueError, OSError, OverflowError):  # The handler reports what is wrong with it.
+    except (KeyError, ValueError, OSError, OverflowError):  # The handler reports the invalid argument.
         return f"{value} ({zone})"
     return f"{_long_form(local)} {local:%Z} ({zone})"
 

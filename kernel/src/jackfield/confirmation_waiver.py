@@ -15,7 +15,7 @@ class WaiverDecision(NamedTuple):
     """The verdict on one call: a reason to waive confirmation, or notes for the confirmation preview."""
 
     reason: str = ""
-    """Why the user need not be asked, as a clause; empty if the user is asked."""
+    """Why no confirmation is needed, as a clause; empty if the user is asked."""
 
     notes: tuple[str, ...] = ()
     """Sentences for the confirmation preview."""
@@ -24,8 +24,8 @@ class WaiverDecision(NamedTuple):
 class ConfirmationWaiverPolicy(SyncPolicy):
     """Waives confirmation, or leaves the call to the confirmation policy, which runs next.
 
-    A subclass decides whether the user asked for the call. It should treat a doubtful request as not asked
-    for: the only cost is one more confirmation.
+    A subclass decides whether the user asked for the call. If in doubt, it should decide that the user did
+    not: the only cost is one more confirmation.
     """
 
     name: ClassVar[str]

@@ -1,4 +1,4 @@
-"""Parses dates, times and time zones: those in settings, and those that a model writes as arguments."""
+"""Parses dates, times and time zones, in settings and in arguments that a model writes."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def parse_datetime(name: str, text: str) -> datetime:
 
 
 def is_zone(name: str) -> bool:
-    """Return whether there is an IANA time zone of this name."""
+    """Return whether there is an IANA time zone with this name."""
     try:
         ZoneInfo(name)
     except (OSError, ValueError, LookupError):

@@ -101,7 +101,7 @@ class Call:
         self.duration_ms = 0.0
         """The duration in the envelope that was sealed here, in milliseconds."""
         self.text = ""
-        """The envelope as text, once it has been sent."""
+        """The envelope as text, once the call has been answered."""
         self.policies: tuple[str, ...] = ()
         """The names of the policies of the chain, in order."""
         self.ended_by = ""
@@ -172,7 +172,7 @@ class Call:
             data, failure, _, given_meta = response
             encoded = orjson.dumps(data, model_data)
             if failure or given_meta:
-                # A response of another tool that the handler passes on may contain that envelope's `meta`.
+                # If the handler passes on another tool's response, it may contain that envelope's `meta`.
                 meta = dict(given_meta)
                 response = response._replace(
                     meta={name: meta[name] for name in meta if name not in ENVELOPE_META}
@@ -199,7 +199,7 @@ class Call:
         if self.wire is not None:
             return self.wire
         data, failure, intents, meta = response
-        # In milliseconds, with whole microseconds; arithmetic of floats is faster than a conversion.
+        # In milliseconds, with whole microseconds; float arithmetic is faster than a conversion.
         self.duration_ms = milliseconds = (perf_counter() - self.started_at) * 1e6 // 1.0 / 1e3
         duration = orjson.dumps(milliseconds)
         # The tool's part of `meta` is encoded once per tool and ends where the duration follows.
@@ -249,7 +249,7 @@ class SyncPolicy:
         return None
 
     def after(self, call: Call, response: ToolResponse) -> ToolResponse:  # noqa: ARG002
-        """Return the response, changed or not, that the handler or a later policy gave."""
+        """Return the response of the handler or a later policy, changed or not."""
         return response
 
     def retry_after(self, call: Call, failure: Failure) -> float | None:  # noqa: ARG002

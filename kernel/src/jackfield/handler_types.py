@@ -1,8 +1,8 @@
 """The types in a handler's signature, and the conversions between them and JSON.
 
-Everything is decided once, when a handler is loaded. A handler without types gets its arguments as they are,
-and so does one whose types are what JSON already is, such as a `TypedDict` of strings and numbers. A
-dataclass of such types is called with the arguments. Every other type is converted by pydantic, which is a
+The conversions are chosen once, when a handler is loaded. A handler without types gets its arguments as they
+are, and so does a handler whose types describe plain JSON, such as a `TypedDict` of strings and numbers. A
+dataclass of such types is created from the arguments. Every other type is converted by pydantic, which is a
 dependency of the tool and not of the kernel.
 """
 
@@ -52,7 +52,7 @@ class HandlerTypes(NamedTuple):
 
 
 def handler_types(execute: Callable[..., Any]) -> HandlerTypes:
-    """Return the types in the signature of a handler; resolves only what it needs."""
+    """Return the types in a handler's signature; resolve only the annotations that are needed."""
     try:
         signature = inspect.signature(execute)
     except (TypeError, ValueError):
@@ -72,8 +72,7 @@ def handler_types(execute: Callable[..., Any]) -> HandlerTypes:
 def typed(execute: Callable[..., Any]) -> Callable[..., Any]:
     """Return a handler that takes and returns JSON; one without types is returned as it is.
 
-    What it returns is awaitable if what `execute` returns is. Raises `HandlerTypeError` if a type cannot be
-    converted.
+    Its result is awaitable if that of `execute` is. Raises `HandlerTypeError` if a type cannot be converted.
     """
     found = handler_types(execute)
     convert = None if found.arguments is None else _argument_conversion(found.arguments)
@@ -173,7 +172,8 @@ def _resolve(
 ) -> Any:
     """Return the type of an annotation; None if it is missing, describes any object, or cannot be resolved.
 
-    Annotations are resolved one by one: those of other parameters are often imported under `TYPE_CHECKING`.
+    Annotations are resolved one by one: the types of other parameters are often imported under
+    `TYPE_CHECKING`.
     """
     if annotation is inspect.Signature.empty:
         return None
@@ -196,7 +196,7 @@ def _is_open(hint: Any, open_names: Sequence[str]) -> bool:
 
 
 def _yielded(hint: Any) -> Any:
-    """Return the type of what a streaming handler yields; None if it is open."""
+    """Return the type that a streaming handler yields; None if it is open."""
     inner = typing.get_args(hint)
     if typing.get_origin(hint) not in (AsyncGenerator, AsyncIterable, AsyncIterator) or not inner:
         return None
@@ -252,7 +252,7 @@ def _argument_conversion(hint: Any) -> Callable[[dict[str, Any]], Any] | None:
     except NameError:
         pass  # A type that the class names does not exist at run time; pydantic says which.
     validate = _adapter(hint).validate_json
-    # As JSON, because a strict model accepts the text of a date only there.
+    # As JSON, because a strict model accepts a date as text only in JSON.
     return lambda args: validate(orjson.dumps(args))
 
 
@@ -269,7 +269,7 @@ def _result_conversion(hint: Any) -> Callable[[Any], Any] | None:
 
 
 def _item_types(hint: Any) -> Sequence[Any]:
-    """Return the type of the items if the type is a list, else the type itself, in a sequence."""
+    """Return a list's item type, or else the type itself, in a sequence."""
     return typing.get_args(hint) if typing.get_origin(hint) is list else (hint,)
 
 
@@ -291,7 +291,7 @@ def _adapter(hint: Any) -> Any:
 
 
 def _refusal(error: ValueError) -> ArgumentsRefusedError:
-    """Return the failure for a rule of the type that the schema cannot express."""
+    """Return the failure for arguments that break a rule that the schema cannot express."""
     explain = getattr(error, "errors", None)
     if explain is None:
         errors = [{"path": "/", "message": str(error)}]

@@ -45,10 +45,10 @@ MAX_THREADS = 64
 """Maximum number of blocking handlers at once; a cancelled one occupies its thread until it returns."""
 
 TICK_SECONDS = 0.02
-"""How often deadlines are checked."""
+"""The interval between two checks of the deadlines."""
 
 RECANCEL_SECONDS = 5.0
-"""How often a handler or policy that ignores its cancellation is cancelled again."""
+"""The interval after which a handler or policy that ignores its cancellation is cancelled again."""
 
 POLICY_SECONDS = 30.0
 """How long the policies of a call may take before its handler starts, and again after it ends."""
@@ -66,7 +66,7 @@ _log = logging.getLogger(__name__)
 
 
 class Cancellable(Protocol):
-    """The part of a `Call` that running and cancelling its handler needs."""
+    """The attributes of a `Call` that are needed to run and to cancel its handler."""
 
     cancel_reason: str
     handler_task: asyncio.Task[Any] | None
@@ -122,7 +122,7 @@ async def run_handler(
     """Run a handler and return a response, whatever it raises, except for a cancellation from outside.
 
     `call.handler_task` must be the current task, and `call` must be in the `DeadlineTimer` of its loop.
-    `writes` says whether a handler that was cut short may have had side effects.
+    `writes` says whether a handler that was cancelled may have had side effects.
     """
     task = call.handler_task
     started_at = perf_counter()
@@ -165,7 +165,7 @@ def _handler_failed(cause: str, error: BaseException | None = None) -> ToolRespo
 
 
 def cancel_call(call: Cancellable, reason: str) -> None:
-    """Cancel the handler if it runs; the response contains the first reason given."""
+    """Cancel the handler if it is running; the response contains the first reason given."""
     if call.handler_task is not None:
         if call.cancel_reason:
             # The handler swallowed the last cancellation. Undo it, so that exactly one is outstanding.
@@ -219,7 +219,7 @@ class DeadlineTimer:
     def __init__(
         self, loop: asyncio.AbstractEventLoop, on_policy_timeout: Callable[[Any], None] = _ignore
     ) -> None:
-        """Create it in the loop's thread; `on_policy_timeout` is called if the policies of a call hang."""
+        """Create a timer in the loop's thread; `on_policy_timeout` is called if a call's policies hang."""
         self.loop = loop
         self.thread = get_ident()
         """The thread of the loop."""
@@ -268,7 +268,7 @@ class HandlerContext:
     def idempotency_key(self) -> str | None:
         """An idempotency key for other systems, so that they run a repeated call only once."""
         key = self._call.key
-        # The key of the call contains the session's id, which is not for others.
+        # The call's key contains the session's id, which other systems must not see.
         return hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest() if key else None
 
     @property
@@ -300,7 +300,7 @@ class HandlerContext:
         call.session.publish(*event_fields(progress))
 
     def report_partial(self, result: Partial, number: int, *, truncated: bool) -> bool:
-        """Report a part of the result to the user; return False if no further parts are wanted."""
+        """Report a partial result to the user; return False to receive no more."""
         call = self._call
         if call.parent is not None:
             # The data of a nested call is not a part of the answer that the user waits for.
@@ -329,7 +329,7 @@ class HandlerContext:
         return await ask(question)
 
     async def ask_model(self, request: ModelRequest) -> ModelAnswer | None:
-        """Ask the session's model outside the conversation; None if there is none, or it does not answer."""
+        """Ask the session's model outside the conversation; None if it cannot be asked or does not answer."""
         call = self._call
         ask = call.session.ask_model
         return None if ask is None else await ask(request, call.client_call_id)
@@ -355,7 +355,7 @@ class HandlerContext:
 
 
 def call_of(context: ToolContext) -> Call:
-    """Return the call of a context; a method of the context would be offered to handlers too."""
+    """Return the call of a context; not a method of the context, so that handlers do not see it."""
     return cast("HandlerContext", context)._call  # noqa: SLF001 - the kernel's own class
 
 
@@ -379,7 +379,7 @@ class ReadOnlySession:
 
     @property
     def mode(self) -> Any:
-        """The mode the session was created in."""
+        """The session's mode."""
         return self._session.mode
 
     @property
@@ -389,7 +389,7 @@ class ReadOnlySession:
 
     @property
     def registry_version(self) -> str:
-        """The registry version the session is pinned to."""
+        """The registry version that the session is pinned to."""
         return self._session.registry_version
 
     @property

@@ -1,4 +1,4 @@
-"""The call ledger: runs each call once and reports its state from its claim.
+"""The call ledger: runs each call once and derives its state from its claim.
 
 **The claim of the run is the source of truth.** Approving, declining, repeating by key, `/tasks`, resuming a
 session, events, the audit and the command line all derive the state of a call from it:
@@ -12,11 +12,11 @@ session, events, the audit and the command line all derive the state of a call f
 
 A call that needs confirmation has two claims. The first one, under the call's own key, ends with the result
 "waiting". The second one is the claim of the run (`PendingConfirmation.run_key`), and the state is read from
-it. So a call is reported as expired or declined only after that is recorded there.
+it. So a call is reported as expired or declined only after the second claim records that outcome.
 
 A call in doubt stays in doubt until its own process turns out to be alive and records the result, or until
-an operator settles it: the host cannot find out whether the call took effect. A capability may know that it
-had none (`jackfield.call_takeover`); the next host then takes the call over.
+an operator settles it: the host cannot find out whether the call took effect. A capability may know that the
+call had no effect (`jackfield.call_takeover`); the next host then takes the call over.
 """
 
 from __future__ import annotations
@@ -61,22 +61,22 @@ OUTCOME_SECONDS = 24 * 3600.0
 """How long the outcome of a call is kept by default."""
 
 MAX_ID_LENGTH = 200
-"""In characters; a longer id is hashed, because some gateways put much data into ids."""
+"""Maximum length of an id in a key, in characters; longer ids, as some gateways create them, are hashed."""
 
 MAX_REUSED_LENGTH = 8
-"""Ids of at most this many characters are treated as reused for other calls."""
+"""Ids of at most this many characters do not identify a call, because providers reuse short ids."""
 
 MAX_NOTE_CHARACTERS = 8000
-"""Maximum length of a call's arguments, in characters, in the note from which it is settled or taken over."""
+"""Maximum length, in characters, of the arguments in the note with which a call is settled or taken over."""
 
 RUN_AGAIN = "run again after a crash"
-"""The decision about a call that this process took over from one that died."""
+"""The recorded decision on a call that this process took over from a dead one."""
 
 MAX_UNRECORDED = 1000
 """Maximum number of envelopes in memory while the store is unavailable; the oldest are dropped."""
 
 RECORD_RETRY_SECONDS = 1.0
-"""The pause before an envelope is written again after the store was unavailable."""
+"""The pause before each attempt to write the envelopes that the store has not accepted."""
 
 _RUN = ClaimState.RUN
 
@@ -110,7 +110,7 @@ class DoubtfulCall(NamedTuple):
     registry_version: str = ""
     """The registry from which the tool ran."""
     category: Category | None = None
-    """The tool's category. An earlier version of Jackfield recorded neither it nor the mode and the turn."""
+    """The tool's category; earlier versions of Jackfield recorded no category, mode or turn."""
     mode: Mode = "text"
     turn: int = 1
 
@@ -167,7 +167,7 @@ class CallLedger:
 
     async def _claim_terms(self, call: Call) -> tuple[float, bytes]:
         """Return how long to keep the claim of a call, and the note for the operator who may settle it."""
-        # At least as long as its confirmation request is kept.
+        # The claim is kept at least as long as the confirmation request.
         ttl = (
             self._claim_ttl(await self._confirmations.for_run(call.key)) if call.confirmed else self._seconds
         )
@@ -176,7 +176,7 @@ class CallLedger:
         return ttl, b"" if settled else self._note(call)
 
     async def _answer_earlier(self, claim: Claim, call: Call, ttl: float, note: bytes) -> ToolResponse | None:
-        """Answer a call that was claimed before; None if this process now holds the claim."""
+        """Answer a call that was claimed earlier; None if this process now holds the claim."""
         durable = not call.tool.volatile
         while claim.state is not _RUN:
             try:
@@ -193,14 +193,14 @@ class CallLedger:
         return None
 
     def _claim_ttl(self, pending: PendingConfirmation | None) -> float:
-        """Return how long to keep a claim of a call that needed confirmation, from now on.
+        """Return how long, from now on, to keep a claim of a call that needed confirmation.
 
-        It is longer than that of the request: otherwise a call that ran would appear to have expired.
+        The claim must last as long as the request: otherwise a call that ran would appear to have expired.
         """
         return max(self._seconds, pending.kept_until - self._store.now()) if pending else self._seconds
 
     async def _result_ttl(self, key: str, wire: bytes) -> float:
-        """Return how long to keep a recorded envelope, from now on."""
+        """Return how long, from now on, to keep a recorded envelope."""
         if key.startswith(APPROVED):
             return self._claim_ttl(await self._confirmations.for_run(key))
         if _is_waiting(wire):
@@ -224,7 +224,7 @@ class CallLedger:
             if pending is not None:
                 return await self.status_of(pending)
         if claim.state is ClaimState.IN_DOUBT and always_confirms:
-            # Its process died before it requested confirmation, and without that the call does not run.
+            # The process died before it requested confirmation, and the call does not run without it.
             return CallStatus(CallState.NEVER_RUN)
         return CallStatus(_STATES.get(claim.state, CallState.RUNNING))
 
@@ -242,7 +242,7 @@ class CallLedger:
         return CallStatus(_STATES.get(claim.state, CallState.RUNNING), None, pending)
 
     async def record_not_run(self, pending: PendingConfirmation, response: ToolResponse) -> bool:
-        """Record that a pending call is not run; False if another decision was recorded before."""
+        """Record that a pending call is not run; return False if a decision was already recorded."""
         claim = await self._store.claim(
             pending.run_key,
             pending.fingerprint,
@@ -261,10 +261,10 @@ class CallLedger:
     async def settle(
         self, key: str, *, ran: bool, by: str, data: Any = None, response: ToolResponse | None = None
     ) -> bytes | None:
-        """Record what an operator found out about a call in doubt, and return its envelope.
+        """Record an operator's finding about a call in doubt, and return the call's envelope.
 
-        Returns None if the call is not in doubt. If several operators settle it at once, one succeeds. The
-        envelope is made from `response` if a host knows the outcome itself.
+        Returns None if the call is not in doubt. If several operators settle it at once, only one succeeds. A
+        host that knows the outcome itself passes the `response`, which becomes the envelope.
         """
         store = self._store
         note = next((each.note for each in await store.in_doubt(key) if each.key == key), None)
@@ -273,7 +273,7 @@ class CallLedger:
         settled = {"ran": ran, "at": store.now(), "by": by}
         response = response or (ok(data) if ran else never_ran())
         response = response.with_meta(**orjson.loads(note)["meta"], settled=settled)
-        # Done before the claim is taken over: if it fails, the call must stay in doubt.
+        # Encode before taking over the claim: if encoding fails, the call must stay in doubt.
         wire = orjson.dumps(response.to_wire())
         ttl = await self._result_ttl(key, wire)
         if not await store.reclaim(key):
@@ -305,12 +305,12 @@ class CallLedger:
             # The call ran, and the model has to know its result.
             self._record_later(call, error)
             return response
-        # It cannot be encoded, or is too large for the store.
+        # The response cannot be encoded, or is too large for the store.
         _log.error("call %s: its result cannot be recorded", call.key, exc_info=error)
         return await self._record_instead(call, _unrecordable(call))
 
     async def _concurrent_decision(self, call: Call, wire: bytes) -> ToolResponse | None:
-        """Return the outcome if the user decided while this process was blocked after its request."""
+        """Return the outcome if the user decided while this process was blocked after requesting it."""
         with contextlib.suppress(StoreUnavailableError):
             pending = await self._confirmations.for_call(call.session.id, call.key)
             if pending is None:
@@ -321,7 +321,7 @@ class CallLedger:
         return None
 
     async def _answer_lost_claim(self, call: Call, response: ToolResponse) -> ToolResponse:
-        """Answer a call whose claim was taken over while this process was blocked, from the record."""
+        """Answer, from the record, a call whose claim was taken over while this process was blocked."""
         claim = None
         with contextlib.suppress(StoreUnavailableError):
             claim = await self._store.outcome(call.key, within=_wait_seconds(call))
@@ -369,7 +369,7 @@ class CallLedger:
         return response
 
     def _record_later(self, call: Call, error: Exception) -> None:
-        """Queue an envelope that the store did not accept; until then, the call appears to be running."""
+        """Queue an envelope that the store rejected; until it is written, the call appears to be running."""
         _log.error("call %s: its result could not be recorded: %s", call.key, error)
         decision = call.decisions.get(DUPLICATES)
         call.decide(DUPLICATES, f"{decision}, result not recorded" if decision else "result not recorded")
@@ -390,15 +390,15 @@ class CallLedger:
                 try:
                     await self._store.complete(key, wire, ttl=await self._result_ttl(key, wire))
                 except StoreUnavailableError:
-                    break  # Still unavailable, which was logged the first time.
+                    break  # Still unavailable; the first failure was logged.
                 except Exception:  # noqa: BLE001 - a store is third-party code
                     _log.exception("call %s: its result cannot be recorded", key)
                 self._unrecorded.pop(key, None)
 
     async def _answer_claimed(self, claim: Claim, call: Call) -> ToolResponse | Claim | None:
-        """Answer a call that was claimed before.
+        """Answer a call that was claimed earlier.
 
-        Returns None if it may be claimed again, and a claim if this process has taken it over.
+        Returns None if the call may be claimed again, and a claim if this process has taken the call over.
         """
         if claim.state is ClaimState.RUNNING:
             claim = await self._outcome(call, claim)
@@ -415,7 +415,7 @@ class CallLedger:
             case ClaimState.IN_DOUBT:
                 return await self._answer_in_doubt(call)
             case ClaimState.FREE:
-                # The holder released it before anything ran.
+                # The holder released the claim before anything ran.
                 return None
             case _:
                 return _unrecorded_answer(call, "still running", still_running())
@@ -521,7 +521,7 @@ IDEMPOTENCY_META = "jackfield/idempotencyKey"
 
 
 def idempotency_key(call: Call) -> str:
-    """Return the key of a call: from the provider's id if it is stable, else from turn and arguments."""
+    """Return a call's key, made from the provider's id if it is stable, else from turn and arguments."""
     call_id, session_id = call.call_id, call.session.id
     if call_id:
         length = len(call_id)
@@ -535,7 +535,7 @@ def idempotency_key(call: Call) -> str:
 
 
 def runs_only_approved(call: Call) -> bool:
-    """Return whether the call runs only under the claim of its approval, which its tool always needs."""
+    """Return whether a call runs only under its approval's claim, because its tool always needs approval."""
     return call.tool.manifest.requires_confirmation is True and not call.confirmed
 
 
@@ -551,7 +551,7 @@ def _session_of(key: str) -> str:
 
 
 def _wait_seconds(call: Call) -> float:
-    """Return how long to wait for another delivery of the same call."""
+    """Return how long to wait for the outcome of another delivery of the same call."""
     return call.tool.manifest.timeout_ms / 1000 + 5
 
 

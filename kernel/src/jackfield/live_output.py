@@ -1,4 +1,4 @@
-"""Text that running work writes, for handlers that show it as partial results."""
+"""The live output of running work, for handlers that show it as partial results."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _T = TypeVar("_T")
 
 
 class LiveOutput(Generic[_T]):
-    """Runs work that passes its text to a function; yields the text, then has the result.
+    """Runs work that passes its text to a function; yields the text, and keeps the result.
 
     Use it as `async with LiveOutput(work) as output`. The loop `async for text in output` ends with the work;
     then `await output.result()` returns what the work returned, or raises what it raised. Leaving the block
@@ -20,7 +20,7 @@ class LiveOutput(Generic[_T]):
     """
 
     def __init__(self, work: Callable[[Callable[[str], None]], Coroutine[Any, Any, _T]]) -> None:
-        """`work` gets the function that takes its text."""
+        """`work` is called with the function that takes its text."""
         self._work = work
         self._room = MAX_BYTES
         self._text = ""
@@ -39,7 +39,7 @@ class LiveOutput(Generic[_T]):
 
     async def __aiter__(self) -> AsyncIterator[str]:
         while self._running is not None:
-            # Read before the text: what was written until the end is still yielded.
+            # Read before the text, so that text written just before the end is still yielded.
             ended = self._running.done()
             text, self._text = self._text, ""
             if text:

@@ -1,4 +1,4 @@
-"""Runs the tool calls of a model's message and returns exactly one result for each."""
+"""Runs the tool calls in a model's message and returns exactly one result for each."""
 
 from __future__ import annotations
 
@@ -73,12 +73,12 @@ class CallResult(NamedTuple):
 
     @property
     def decisions(self) -> dict[str, str]:
-        """The decision of each policy about the call, in the order of the chain."""
+        """The decision of each policy on the call, in the order of the chain."""
         return {} if self.call is None else self.call.policy_trace()
 
     @property
     def sealed_success(self) -> Call | None:
-        """The call, if this process sealed it as a success; its envelope need not be parsed then."""
+        """The call, if this process sealed it as a success, so that its envelope need not be parsed."""
         return self.call if self.wire.startswith(b'{"ok":true,') and not self.replayed else None
 
 
@@ -86,7 +86,7 @@ class Observer(Protocol):
     """Receives notifications about calls and sessions.
 
     The methods run on the call path, so they must be fast; anything slow belongs in a background task. An
-    observer that inherits from this class implements what it needs, and only that is called.
+    observer that inherits from this class implements the methods that it needs, and only these are called.
     """
 
     def call_finished(self, call: Call, response: ToolResponse) -> None:  # noqa: ARG002
@@ -102,7 +102,7 @@ class Observer(Protocol):
         return
 
     def claim_unbacked(self, session: Session, claim: UnbackedClaim) -> None:  # noqa: ARG002
-        """The assistant said that it did something, and no call did it."""
+        """The assistant said that it did something, but no call did it."""
         return
 
     def session_ended(self, session: Session) -> None:  # noqa: ARG002
@@ -122,12 +122,12 @@ class Observers:
         self.add(*observers)
 
     def add(self, *observers: Observer) -> None:
-        """Add observers; one that is needed only in some deployments costs the others nothing."""
+        """Add observers, such as one that only some deployments need."""
         self._all += observers
         self.call_finished = tuple(
             each.call_finished for each in self._all if _implements(each, "call_finished")
         )
-        """Functions to call when a call was answered; `Orchestrator` calls them for every call."""
+        """Functions to call when a call has been answered; `Orchestrator` calls them for every call."""
         self._shadow_observers = [each for each in self._all if isinstance(each, ShadowObserver)]
         self._session_opened = [each for each in self._all if _implements(each, "session_opened")]
         self._turn_began = [each for each in self._all if _implements(each, "turn_began")]
@@ -156,7 +156,7 @@ class Observers:
                 _observer_failed(observer.turn_began, "turn_began", error)
 
     def claim_unbacked(self, session: Session, claim: UnbackedClaim) -> None:
-        """Notify all observers of a claim of the assistant that no call backs."""
+        """Notify all observers of a claim by the assistant that no call backs."""
         for observer in self._claim_unbacked:
             try:
                 observer.claim_unbacked(session, claim)
@@ -229,7 +229,7 @@ class Orchestrator:
         The calls count towards `turn`, by default the session's current turn.
         """
         turn = turn or session.turn
-        # Most messages have one call. Its coroutine is returned as it is: one around it would cost 2 % more.
+        # Most messages have one call. Its coroutine is returned as it is: a wrapper would cost 2 % more.
         return (
             self._start(session, calls[0], turn)
             if len(calls) == 1
@@ -259,7 +259,7 @@ class Orchestrator:
     def interrupt(
         self, session: Session, reason: str = "interrupted", call_ids: Collection[str] | None = None
     ) -> None:
-        """Cancel a session's running reads, or those with `call_ids`; writes complete and are recorded."""
+        """Cancel a session's running reads, or only those in `call_ids`; writes complete and are recorded."""
         for call in (*self.running(session), *session.pending_retries):
             if call.tool.reads and not call.cancel_reason and (call_ids is None or call.call_id in call_ids):
                 cancel_call(call, reason)
@@ -310,8 +310,8 @@ class Orchestrator:
             unsettled = in_doubt() if status.state is CallState.IN_DOUBT else still_running()
             result = _pending_result(pending, status.wire or pending.seal_not_run(unsettled), replayed=True)
         publish_decisions(session, result)
-        # Others find the outcome in the store and may be publishing it: a host that takes over the session or
-        # the call, or one that was paused and returns. An id that is reused does not identify it in the log.
+        # Other hosts find the outcome in the store and may publish it too: a host that takes over the session
+        # or the call, or one that was paused and resumes. A reused id does not identify the call in the log.
         once = result.replayed or is_stable(result.call_id)
         session.publish(*event_fields(call_outcome(result)), once=once)
         return result
@@ -402,7 +402,6 @@ class Orchestrator:
 
     async def _run_write(self, call: Call, run: Proceed | None = None) -> list[CallResult]:
         """Run a call that writes in its own task, so that it completes even if its caller is cancelled."""
-        # If the caller is cancelled, the write still completes and is recorded.
         task = asyncio.ensure_future(self._run(call, run))
         self._write_tasks.add(task)
         task.add_done_callback(self._write_tasks.discard)
@@ -477,7 +476,7 @@ class Orchestrator:
         return None
 
     def _deadlines_on(self, loop: asyncio.AbstractEventLoop) -> DeadlineTimer:
-        """Return the deadline timer of the running loop; create it if the current one is of another loop."""
+        """Return the running loop's deadline timer; create it if the current one belongs to another loop."""
         # A script may use several loops in turn. A blocking handler that calls a tool has its own loop, but
         # `interrupt` must still find the calls of the first loop, so its timer is kept while it is open.
         current = self._deadlines
@@ -512,7 +511,7 @@ class Orchestrator:
 
     def _unknown_tool(self, session: Session, request: ToolCall, parent: Call | None = None) -> CallResult:
         missing = MissingTool(request.tool_id, self.registry.version)
-        # A tool outside the session's toolset does not exist for it, so nothing may hint at it.
+        # For the session, a tool outside its toolset does not exist, so nothing may hint at the tool.
         catalog = self.registry.catalog(session.toolset)
         reason = catalog.withheld.get(request.tool_id)
         close = get_close_matches(missing.id, catalog.tools, 1)

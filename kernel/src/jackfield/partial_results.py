@@ -2,7 +2,7 @@
 
 A handler that is an async generator yields `partial(...)` any number of times, then its answer. Partial
 results go to the user's clients as `tool_progress` events. They are bounded, and they never become the
-answer: a generator that ends, fails or is cancelled before it has yielded one has not answered.
+answer: a generator that ends, fails or is cancelled before it has yielded its answer has not answered.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class PartialReceiver(Protocol):
     """The part of a handler's context that takes partial results."""
 
     def report_partial(self, result: Partial, number: int, *, truncated: bool) -> bool:
-        """Report a partial result; return False if no further ones are wanted."""
+        """Report a partial result; return False to receive no more."""
 
 
 def streaming(generate: Callable[[dict[str, Any], ToolContext], AsyncGenerator[Any, None]]) -> Any:
@@ -46,7 +46,7 @@ def streaming(generate: Callable[[dict[str, Any], ToolContext], AsyncGenerator[A
     async def run_to_answer(args: dict[str, Any], ctx: ToolContext) -> Any:
         stream = PartialStream(cast("PartialReceiver", ctx))
         try:
-            # Closed here rather than by the garbage collector, so that it ends before its call does.
+            # Closed here rather than by the garbage collector, so that the generator ends before its call.
             async with aclosing(generate(args, ctx)) as values:
                 async for value in values:
                     if not isinstance(value, Partial):
@@ -126,15 +126,15 @@ def _as_json(data: Any) -> tuple[str | list[Any], int]:
     try:
         encoded = orjson.dumps(shaped, default=model_data)
     except (TypeError, ValueError, RecursionError):
-        # Nothing that a handler merely shows may fail its call, so values that are not JSON are replaced.
+        # A partial result must not make its call fail, so values that are not JSON are replaced.
         encoded = encode({"data": shaped})
         return orjson.loads(encoded)["data"], len(encoded)
-    # A copy, because the handler may go on changing what it has shown.
+    # A copy, because the handler may change the data afterwards.
     return shaped if isinstance(shaped, str) else orjson.loads(encoded), len(encoded)
 
 
 def joined(held: Partial | None, result: Partial) -> Partial:
-    """Return two partial results as one, of text or of items; the newer message and fraction count."""
+    """Join two partial results into one of text or of items, with the newer message and fraction."""
     if held is None:
         return result
     first, then = held.data, result.data

@@ -30,7 +30,7 @@ async def resolved(response: ToolResponse) -> ToolResponse:
 def refusal(call: Call, within: Call | None) -> ToolResponse | None:
     """Return the response for policies if the handler must not be invoked now; None if it may be.
 
-    `within` is another call, if one of that call's policies proceeded with this one.
+    `within` is the other call, if a policy of another call proceeded with this one.
     """
     if call.tool is not call.requested:
         cause, problem = f"a policy replaced it with {call.tool.id}", "The call's tool was replaced"
@@ -94,7 +94,7 @@ def _canonical_args(call: Call) -> bytes | None:
     try:
         return orjson.dumps(call.args, option=orjson.OPT_SORT_KEYS)
     except (TypeError, ValueError, RecursionError):
-        # A policy put something there that is not JSON, so it cannot be what the user approved.
+        # A policy added something that is not JSON, so these cannot be the arguments that the user approved.
         return None
 
 

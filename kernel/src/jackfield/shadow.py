@@ -1,4 +1,4 @@
-"""Shadow runs: a variant runs beside the tool that answers, and only their answers are compared.
+"""Shadow runs: a variant runs in addition to the tool, only so that their answers can be compared.
 
 Nothing that a shadow does reaches the user, the model or the session, and the call never waits for it.
 """
@@ -31,7 +31,7 @@ _log = logging.getLogger(__name__)
 
 
 class ShadowOutcome(StrEnum):
-    """How the answers of a tool and of its shadow compare."""
+    """The result of comparing a tool's answer with its shadow's."""
 
     SAME = "same"
     DIFFERENT = "different"
@@ -42,11 +42,11 @@ class ShadowOutcome(StrEnum):
     """Only the tool failed."""
     BOTH_FAILED = "both_failed"
     SKIPPED = "skipped"
-    """Too many others were running."""
+    """Too many other shadows were running."""
 
 
 class ShadowResult(NamedTuple):
-    """The comparison of one call; it has no data of the answers."""
+    """The comparison of one call, without the data of the answers."""
 
     call: Call
     assignment: Assignment
@@ -54,13 +54,13 @@ class ShadowResult(NamedTuple):
     served_seconds: float = 0.0
     seconds: float = 0.0
     served_bytes: int = 0
-    """The size of the data of the tool's answer."""
+    """The size of the data in the tool's answer."""
     bytes: int = 0
     error: ErrorType | None = None
     """The type of the shadow's failure."""
     served_error: ErrorType | None = None
     differing: tuple[str, ...] = ()
-    """The members that differ, as far as `returns` declares them; other names may be private."""
+    """The differing members that `returns` declares; other names may be private."""
 
 
 @runtime_checkable
@@ -68,7 +68,7 @@ class ShadowObserver(Protocol):
     """An observer that is also notified of shadows; this method is optional for observers."""
 
     def shadow_finished(self, result: ShadowResult) -> None:
-        """A variant that ran in the shadow of a call was compared with it."""
+        """A call's answer was compared with that of its shadow."""
 
 
 class ShadowRuns:
@@ -98,7 +98,7 @@ class ShadowRuns:
                 self._report(ShadowResult(call, assignment, ShadowOutcome.SKIPPED))
                 return await serve(args, ctx)
             answered: asyncio.Future[_Run] = asyncio.get_running_loop().create_future()
-            # Copied before the handler starts, which may change what it gets.
+            # Copied before the handler starts, because it may change its arguments.
             copied = orjson.loads(orjson.dumps(args))
             task = asyncio.ensure_future(self._compare(call, assignment, variant, copied, answered))
             self._tasks.add(task)
@@ -238,7 +238,7 @@ def _differing(served: Any, data: Any, variant: RegisteredTool) -> tuple[str, ..
 
 
 class ShadowContext(HandlerContext):
-    """The context of a shadow: it reads like the call that it follows, and has no effects."""
+    """The context of a shadow: it can read what the call's own context reads, and has no effects."""
 
     __slots__ = ("_variant",)
 
@@ -248,7 +248,7 @@ class ShadowContext(HandlerContext):
 
     @property
     def idempotency_key(self) -> str | None:
-        """None: another system must not take this for the call itself."""
+        """None, so that other systems cannot mistake the shadow for the call itself."""
         return None
 
     @property
@@ -278,7 +278,7 @@ class ShadowContext(HandlerContext):
         """Add nothing to the record of the call."""
 
     def __getattr__(self, capability: str) -> Any:
-        # Those of the variant, whose `requires` may differ from that of the tool.
+        # The variant's capabilities, because its `requires` may differ from that of the tool.
         if capability in self._variant.manifest.requires:
             component = self._capabilities[capability]
             view = getattr(component, "for_session", None)

@@ -1,4 +1,4 @@
-"""Helpers for tools that are used in voice: data that is short and plain enough to be spoken."""
+"""Helpers for tools in voice sessions: they make data short and plain enough to be spoken."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MARKS = re.compile(r"</?[a-z][^<>]*>|`{2,}|~{2,}|[|*\[\]]+|-{2,}|={2,}|#{1,6}\s
 
 
 def plain(text: str) -> str:
-    """Return a text on one line, without markup and control characters."""
+    """Return text on one line, without markup and control characters."""
     bare = _MARKS.sub(" ", _LINK.sub(r"\1", text))
     return " ".join("".join(each if each.isprintable() else " " for each in bare).split())
 

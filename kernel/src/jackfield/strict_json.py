@@ -32,7 +32,7 @@ _LONG_NUMBER = b"0" * 19
 
 _ZERO = _LONG_NUMBER[0]
 
-# So many digits in a row include one of these bytes, which are fewer to look at.
+# Nineteen digits in a row include one of these bytes, so only these have to be checked.
 _EVERY_NINETEENTH = slice(18, None, 19)
 
 

@@ -1,4 +1,4 @@
-"""Truncates the result of a tool for the model, depending on the kind of data; `meta.cut` lists the cuts."""
+"""Truncates a tool's result for the model, depending on the kind of data; `meta.cut` lists the cuts."""
 
 from __future__ import annotations
 
