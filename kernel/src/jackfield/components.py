@@ -52,7 +52,7 @@ HOOKS = {
 }
 """The hook for each kind of settings table."""
 
-# Checked at start, because a component without these methods would fail in the middle of a call.
+# Checked at startup, because a component without these methods would fail in the middle of a call.
 _REQUIRED_METHODS = {
     "policies": ("applies_to", "apply"),
     "intents": ("refusal", "apply"),
@@ -72,7 +72,7 @@ _INVALID: Any = object()
 
 
 class WithheldPlugin(NamedTuple):
-    """A plugin that production does not load, because its code differs from what was frozen."""
+    """A plugin that production does not load, because its code differs from the frozen code."""
 
     distribution: str
     offers: Mapping[str, Sequence[str]]
@@ -92,7 +92,7 @@ class ProviderDownload(NamedTuple):
 
 
 class ProviderChoice(NamedTuple):
-    """Which transport sessions use, and why; the name `none` means that conversations are off."""
+    """The transport that sessions use, and the reason; the name `none` means that conversations are off."""
 
     name: str
     reason: str
@@ -182,7 +182,7 @@ class PluginComponents:
         self._add_unknown_tables()
 
     def _settings_of(self, kind: str, offer: Any) -> Any:
-        """Return the settings for an offer's functions; on faults, add them and return `_INVALID`."""
+        """Return the settings for an offer; if they have faults, add them and return `_INVALID`."""
         key = kind, offer.name
         if key not in self._settings_by_offer:
             self._settings_by_offer[key] = self._read_offer(
@@ -248,7 +248,7 @@ class PluginComponents:
         return offer.missing(settings)
 
     def store_warnings(self) -> Sequence[str]:
-        """Return what an operator should know about the store that a host opens."""
+        """Return warnings for the operator about the store that a host opens."""
         if self.store_name == "memory":
             return ()
         offer, settings = self.store_offer()
@@ -463,7 +463,7 @@ class PluginComponents:
         return components
 
     def _create(self, offered: RegisteredOffer, kind: str, services: Any) -> Any:
-        """Create a component; raises `RegistryError` with the plugin and the cause if that fails."""
+        """Create a component; raises `RegistryError` naming the plugin and the cause if that fails."""
         owner = f"plugin {offered.plugin.distribution}: {offered.name}"
         offer: Any = offered.offer
         try:
@@ -528,7 +528,7 @@ def _is_development(settings: Settings) -> bool:
 def _check_withheld(plugin: WithheldPlugin, frozen: Mapping[str, Any], settings: Settings) -> None:
     """Raise `RegistryError` for a drifted plugin that must not be withheld.
 
-    That is every plugin in development, and one that governs or records calls in production.
+    In development, that is any plugin; in production, it is one that governs or records calls.
     """
     if _is_development(settings):
         raise RegistryError(f"{plugin}; run `jackfield build`")

@@ -56,8 +56,8 @@ class Distribution(NamedTuple):
 class EntryPoint(NamedTuple):
     """An entry point: its name, the object it refers to, and its distribution.
 
-    A tool of a family has no entry point in its distribution's metadata. The build makes one for it, with the
-    name of the family.
+    A tool of a family has no entry point in its distribution's metadata. The build creates one that names the
+    family.
     """
 
     group: str
@@ -83,7 +83,7 @@ class Metadata(NamedTuple):
 
     @property
     def is_from_index(self) -> bool:
-        """True if it was installed from a package index, so that name and version identify its files.
+        """True if the distribution came from a package index, so that name and version identify its files.
 
         For an install from a folder, an archive or a repository, installers write `direct_url.json`
         (PEP 610). Old editable installs leave an egg-info in the source tree instead.
@@ -96,7 +96,7 @@ class Metadata(NamedTuple):
 def installed(path: Iterable[str] | None = None) -> dict[str, Metadata]:
     """Return every distribution on `path` (by default `sys.path`) by its normalised name.
 
-    Only folder names are read: importing a metadata parser would take longer than the rest of a start. If
+    Only folder names are read: importing a metadata parser would take longer than the rest of the startup. If
     there are two copies, the first one on the path wins, and a dist-info wins over an egg-info.
     """
     found: dict[str, Metadata] = {}

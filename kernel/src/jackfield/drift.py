@@ -14,9 +14,9 @@ from jackfield.distributions import Metadata, describe_drift, installed
 class Drift:
     """Compares the installed code with one snapshot.
 
-    A distribution consists of the packages of its tools and every other part that it installs. It has also
-    drifted if one of its dependencies has. Each part is hashed once, however many tools share it. With
-    `code_only`, changed guides and schemas do not count, because the frozen ones are served.
+    A distribution consists of its tools' packages and every other part that it installs. It also counts as
+    drifted if one of its dependencies has drifted. Each part is hashed once, however many tools share it.
+    With `code_only`, changed guides and schemas do not count, because the frozen ones are served.
 
     Methods return a clause that follows the name of the tool or plugin, or an empty string if nothing
     changed. In a snapshot without `distributions`, only the packages of tools and plugins are compared.
@@ -123,7 +123,7 @@ class Drift:
 
 
 def tool_folders(part: str, packages: Iterable[str]) -> tuple[str, ...]:
-    """Return the folders below a part of a distribution that are packages of tools, hashed separately."""
+    """Return the folders in a part of a distribution that are tools' packages, hashed separately."""
     within = f"{part}."
     return tuple(
         package.removeprefix(within).replace(".", "/") for package in packages if package.startswith(within)

@@ -1,8 +1,9 @@
 """The hooks that a plugin can implement.
 
-Each hook is called once, at build or at start. Its results are sorted, checked and frozen; no hook is called
-during a tool call. A plugin is a module or object that an entry point in the group `jackfield.plugins` names.
-It implements hooks as functions marked with `@hookimpl`, and omits those that it does not need.
+Each hook is called once, at build or at startup. Its results are sorted, checked and frozen; no hook is
+called during a tool call. A plugin is a module or object named by an entry point in the group
+`jackfield.plugins`. It implements hooks as functions marked with `@hookimpl`, and omits those that it does
+not need.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ def jackfield_policies() -> Iterable[PolicyOffer]:
     return ()
 
 
-# Called by the build for the names, and at start to create the components.
+# Called by the build to record the names, and at startup to create the components.
 
 
 @hookspec

@@ -1,11 +1,11 @@
 """The offers that the hooks in `hookspecs` return.
 
 An offer is a name and a factory. The factory runs only if a deployment uses the component, and imports what
-it needs then, so calling the hooks is cheap.
+it needs only then, so calling the hooks is cheap.
 
-`settings` of an offer is the dataclass that declares its table, as `jackfield.settings` describes. The
-kernel reads the tables of all offers before it creates anything, and reports every fault in one run. The
-functions of the offer receive the instance; without a declaration they receive the table as it is.
+An offer's `settings` is the dataclass that declares its table, as `jackfield.settings` describes. The kernel
+reads the tables of all offers before it creates anything, and reports all faults at once. The offer's
+functions receive an instance of the dataclass; without a declaration, they receive the table as it is.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ PluginSettings = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    """What the kernel provides to the factories of offers."""
+    """The services that the kernel provides to the factories of offers."""
 
     store: Store
     capabilities: frozenset[str] = frozenset()
@@ -67,7 +67,7 @@ class ListedTool(ToolOffer):
 
 
 class ListingProblemKind(StrEnum):
-    """What can be wrong with a listing of tools."""
+    """The kinds of problems with a tool listing."""
 
     UNREACHABLE = "the source of the tools cannot be reached"
     UNAVAILABLE = "the source cannot be reached, and may be left out"
@@ -87,19 +87,19 @@ class ListingProblem(NamedTuple):
 
 
 class ToolListing(NamedTuple):
-    """The tools of other systems, and what is wrong with them."""
+    """The tools of other systems, and the problems found while listing them."""
 
     tools: tuple[ListedTool, ...] = ()
     problems: tuple[ListingProblem, ...] = ()
 
 
 class ListingRequest(NamedTuple):
-    """What a build asks a listing for."""
+    """A build's request for a tool listing."""
 
     other_tools: frozenset[str] = frozenset()
-    """The ids of all tools that are not listed."""
+    """The ids of all tools that do not come from a listing."""
     origins: tuple[Mapping[str, Any], ...] = ()
-    """The origins to keep: a listing converts them again, and does not ask their source what changed."""
+    """The origins to keep: a listing converts them again without asking their source for changes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,7 +206,7 @@ class CapabilityOffer:
 
 
 class Detected(NamedTuple):
-    """A transport can be used; `reason` is a clause such as "OPENAI_API_KEY is set"."""
+    """The result for a usable transport; `reason` is a clause such as "OPENAI_API_KEY is set"."""
 
     reason: str
     settings: PluginSettings = MappingProxyType({})
@@ -223,12 +223,12 @@ class DownloadStopped(Exception):  # noqa: N818 - it is a request to stop, not a
 
 @dataclass(frozen=True, slots=True)
 class Download:
-    """Something that a host can download when an operator requests it.
+    """A download that a host can run when an operator requests it.
 
     A host calls `run` in a thread, one download at a time. `run` calls `progress` with the number of new
     bytes, and with 0 while it waits. `progress` raises `DownloadStopped` to stop the download; `run` cleans
-    up and lets the exception pass. A failure raises `DownloadError`. `run` may be called again after either.
-    The final file must never exist with incomplete content.
+    up and lets the exception propagate. If the download fails, `run` raises `DownloadError`. `run` may be
+    called again after either exception. The final file must never exist with incomplete content.
     """
 
     name: str
@@ -238,15 +238,15 @@ class Download:
     size_bytes: int
     run: Callable[[Callable[[int], None]], None]
     is_complete: Callable[[], bool]
-    """Returns whether the files exist, from whatever source; it is called often, so it must be fast."""
+    """Returns whether the files exist, wherever they came from; it is called often, so it must be fast."""
 
 
 class Undetected(NamedTuple):
-    """A transport cannot be used; `hint` says what to do, such as "set OPENAI_API_KEY to use OpenAI"."""
+    """The result for an unusable transport; `hint` says what to do, as in "set OPENAI_API_KEY"."""
 
     hint: str
     download: Download | None = None
-    """The download that would make this detector succeed, if there is one."""
+    """The download after which this detector would succeed, if there is one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,9 +266,9 @@ class Detector:
 class TransportOffer:
     """A transport to a model provider; the `provider` setting refers to it by name.
 
-    `unavailable` returns why a deployment cannot use it, such as a missing key, as far as that is known
-    without contacting the provider; a host then does not start. A transport without `detectors` is used only
-    if `provider` names it.
+    `unavailable` returns why a deployment cannot use the transport, such as a missing key, without contacting
+    the provider; a host then does not start. A transport without `detectors` is used only if `provider` names
+    it.
     """
 
     name: str
@@ -282,20 +282,19 @@ class TransportOffer:
 class StoreOffer:
     """A store for shared state; the `store` setting refers to it by name.
 
-    A persistent store is initialised once and opened many times. `create` returns the object that opens it
-    at its first use. It must not initialise the store: a lost store would be replaced by an empty one, and
-    calls that already ran would run again. A store that needs no initialisation omits the other fields.
+    A persistent store is initialised once and opened many times. `create` returns an object that opens the
+    store at its first use. It must not initialise the store: a lost store would be replaced by an empty one,
+    and calls that already ran would run again. A store that needs no initialisation omits the other fields.
 
     - `missing` returns why there is no store to open and what to do, in a sentence; None if there is one. It
       also detects a store that is not the configured one. It may raise `StoreUnavailableError`.
-    - `initialise` creates the store and returns a sentence with its place and identity. It raises
+    - `initialise` creates the store and returns a sentence with its location and identity. It raises
       `StoreUnavailableError` if a store already exists or cannot be created.
     - `describe` returns facts about an existing store, by name, for `jackfield store show`.
     - `backup` copies an existing store to a new file, even while hosts use the store, and returns a sentence
-      with the place of the copy. It raises `StoreUnavailableError` if the file exists or cannot be written.
+      with the copy's location. It raises `StoreUnavailableError` if the file exists or cannot be written.
     - `warnings` returns sentences about an existing store that an operator should know, such as which
-      failures lose data. A host logs them at its start; commands do not. It may raise
-      `StoreUnavailableError`.
+      failures lose data. A host logs them at startup; commands do not. It may raise `StoreUnavailableError`.
     """
 
     name: str
@@ -323,10 +322,11 @@ class EndpointOffer:
 
     `create(settings, services)` returns Starlette routes (`Route`, `WebSocketRoute`, `Mount`), each with its
     full path, which is `prefix` or below it. With the prefix `/` any path is possible. `services` has the
-    `runtime` of the kernel, the `sessions` of the host (a `SessionManager`) and its `options`.
+    kernel's `runtime`, the host's `sessions` (a `SessionManager`) and the host's `options`.
 
-    `auth` says who has access: `user` needs a valid access token, `operator` also the role of that name, and
-    `public` is open to everyone. The user is in `request.state.identity`, which is None for `public`.
+    `auth` says who has access: `user` requires a valid access token, `operator` also requires the role of
+    that name, and `public` is open to everyone. The user is in `request.state.identity`, which is None for
+    `public`.
     `openapi` returns `paths` and `components` of an OpenAPI document; without it, the host lists the routes.
     """
 

@@ -37,7 +37,7 @@ _PREFIX = re.compile(r"/|(/[A-Za-z0-9._~-]+)+")
 
 
 class PluginFaultKind(StrEnum):
-    """What can be wrong with a plugin."""
+    """The kinds of plugin faults."""
 
     BROKEN = "it cannot be loaded, or a hook raises an exception"
     UNKNOWN_HOOK = "it implements a hook that does not exist"
@@ -86,7 +86,7 @@ class Plugins(NamedTuple):
 
 
 def load(entries: Iterable[EntryPoint], hooks: Collection[str] = tuple(OFFER_TYPES)) -> Plugins:
-    """Import the plugins that entry points name, and call each of these hooks once, by default all hooks."""
+    """Import the plugins that the entry points name, and call each hook in `hooks` once (default: all)."""
     manager = pluggy.PluginManager(hookspecs.PROJECT)
     manager.add_hookspecs(hookspecs)
     registered: list[tuple[EntryPoint, Any]] = []

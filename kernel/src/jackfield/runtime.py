@@ -1,4 +1,4 @@
-"""The runtime: everything that sessions need, assembled once at start from a snapshot and its plugins."""
+"""The runtime: everything that sessions need, assembled once at startup from a snapshot and its plugins."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class Runtime:
         reloadable: bool = False,
         host_name: str | None = None,
     ) -> Runtime:
-        """Create a runtime from plugins whose settings have been read; on failure, everything is closed.
+        """Create a runtime from plugins whose settings have been read; on failure, close everything.
 
         The registry is locked unless it is `reloadable`, for `reload` in development. `host_name` is the name
         of this process among those that share the store.
@@ -111,7 +111,7 @@ class Runtime:
             if runtime.experiments is not None:
                 runtime.experiments.check_guarded()
         except BaseException:
-            # The store has open files and threads, which would get in the way of another start.
+            # The store has open files and threads, which would interfere with another start.
             await components.close()
             raise
         return runtime
@@ -183,8 +183,7 @@ class Runtime:
     def create_session(self, mode: Mode, **fields: Any) -> Session:
         """Create a session on this registry; the caller saves and announces it.
 
-        The settings decide on its toolset. A `toolset` in `fields` replaces that decision, and may be
-        given by its name.
+        The settings determine its toolset, unless `fields` contains a `toolset`: the object or its name.
         """
         toolset = fields.pop("toolset", None)
         if toolset is None or isinstance(toolset, str):
@@ -235,8 +234,8 @@ class Runtime:
         try:
             await asyncio.to_thread(required.check_again)
         except SignatureError as error:
-            _log.error("no session is resumed: %s", error)
-            # Users see this message, and paths and keys are none of their business.
+            _log.error("sessions can no longer be resumed: %s", error)
+            # Users see this message, so it contains no paths or keys.
             raise UntrustedRegistryError(
                 "the signatures of this host's registry are no longer valid, so it resumes no sessions; "
                 "its log and `jackfield verify` say why"
@@ -246,7 +245,7 @@ class Runtime:
         return session.registry_version == self.registry.version
 
     def repin(self, session: Session) -> bool:
-        """Pin a session to the served registry if this host reloads it; return whether that changed it."""
+        """Pin a session to the served registry if this host reloads it; return whether the pin changed."""
         if self._is_pinned_here(session) or not self.registry.reloadable:
             return False
         _log.debug("session %s: %s -> %s", session.id, session.registry_version, self.registry.version)
@@ -256,8 +255,8 @@ class Runtime:
     def reload(self, kept: Collection[str] = ()) -> None:
         """Serve the current registry file; the caller re-pins the sessions that it holds.
 
-        The modules that are `kept` are not imported again, because plugins use them. Raises `RegistryError`
-        or `SnapshotError` if the file cannot be served; the registry stays as it was.
+        Modules in `kept` are not imported again, because plugins use them. Raises `RegistryError` or
+        `SnapshotError` if the file cannot be served; the registry stays as it was.
         """
         self.registry.reload(self.components.withheld_reason, kept)
         self.toolsets.adopt(self.registry.snapshot())
@@ -271,7 +270,7 @@ class Runtime:
         self.orchestrator.observers.turn_began(session)
 
     async def resolve_confirmation(self, session: Session, token: str, *, approve: bool) -> CallResult | None:
-        """Carry out the decision of the user who holds a token; returns None for an unknown token.
+        """Carry out a user's decision on the call that a token identifies; None for an unknown token.
 
         This is the only place that redeems a token, publishes the decision, runs the call or records that it
         was declined, and publishes the outcome. The first decision wins: a later one, or one after the
@@ -283,16 +282,16 @@ class Runtime:
     async def resolve_pending(
         self, session: Session, pending: PendingConfirmation, *, approve: bool
     ) -> CallResult:
-        """Carry out a decision without a token: at a terminal, or for a call that was approved before."""
+        """Carry out a decision without a token: at a terminal, or for a call that was approved earlier."""
         return await self.orchestrator.resolve_confirmation(session, pending, self.ledger, approve=approve)
 
     async def settle_call(
         self, key: str, *, ran: bool, by: str, data: Any = None, response: ToolResponse | None = None
     ) -> bytes | None:
-        """Record what an operator found out about a call in doubt, and return its envelope.
+        """Record an operator's finding about a call in doubt, and return the call's envelope.
 
         Returns None if the call is not in doubt. The audit gets a line, as for every finished call. A host
-        that knows the outcome itself gives the whole `response`.
+        that knows the outcome itself passes the whole `response`.
         """
         doubtful = next((each for each in await self.ledger.in_doubt() if each.key == key), None)
         if doubtful is None:
@@ -319,7 +318,7 @@ def _check_experiments(source: ExperimentsSource, registry: Registry) -> None:
 
 
 def _start_components(runtime: Runtime) -> None:
-    """Call `started` of each capability and observer; raises `RegistryError` with the plugin if one fails."""
+    """Call `started` of each capability and observer; raises `RegistryError`, which names one that fails."""
     for name, capability in runtime.capabilities.items():
         _start(runtime, capability, f"plugin {runtime.components.owner('capabilities', name)}: {name}")
     for observer in runtime.orchestrator.observers:

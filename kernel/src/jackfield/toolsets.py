@@ -1,7 +1,7 @@
-"""Toolsets: which tools, and which variant of each, a session gets.
+"""Toolsets: the tools that a session gets, and the variant of each.
 
-The settings describe toolsets and whom each is for. A new session is pinned to the content of its toolset,
-not to its name, so that it keeps its tools when the settings change, on every host.
+The settings describe toolsets and who gets each of them. A new session is pinned to the content of its
+toolset, not to its name, so that it keeps its tools when the settings change, on every host.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ class Toolset:
         assignments: Mapping[str, Assignment] | None = None,
     ) -> None:
         self.name = name
-        """The name in the settings; empty if only experiments decide about the session's tools."""
+        """The name in the settings; empty if only experiments determine the session's tools."""
         self.tools = None if tools is None else frozenset(tools)
         """The ids of the tools; None for all tools of the registry."""
         self.variants = dict(variants)
         """The variants by tool id; a tool without an entry is used as it is."""
         self.assignments = dict(assignments or {})
-        """What experiments assigned, by tool id; `variants` has the assigned variants too."""
+        """The assignments of experiments, by tool id; `variants` has the assigned variants too."""
         content: dict[str, Any] = self._content()
         if self.assignments:
             content["arms"] = {
@@ -50,7 +50,7 @@ class Toolset:
         return {"name": self.name, "tools": tools, "variants": self.variants}
 
     def to_wire(self) -> dict[str, Any]:
-        """Return the toolset in the form in which a session saves it."""
+        """Return the toolset's saved form."""
         if not self.assignments:
             return self._content()
         assigned = {tool: each.to_wire() for tool, each in self.assignments.items()}
@@ -82,7 +82,7 @@ class Toolset:
 
 
 class Assigner(Protocol):
-    """Decides on the arms of a new session."""
+    """Assigns a new session to arms of experiments."""
 
     def assign(self, toolset: Toolset | None, user: str | None, organisation: str | None) -> Toolset | None:
         """Return the toolset with the arms of a new session; unchanged if it takes part in no experiment."""
@@ -109,7 +109,7 @@ class Toolsets:
     def _toolset(self, name: str, settings: ToolsetSettings) -> Toolset:
         tools: Iterable[str] | None = settings.tools or None
         if settings.without:
-            # Pinned as a list: a tool that is added later does not join a session that exists.
+            # Pinned as a list: a tool that is added later does not appear in existing sessions.
             tools = [each for each in tools or self._snapshot.tools if each not in settings.without]
         return Toolset(name, tools, settings.variants)
 
@@ -122,9 +122,9 @@ class Toolsets:
     ) -> Toolset | None:
         """Return the toolset of a new session; None if it gets every tool as it is.
 
-        The most specific one wins: one asked for by name, then by user, role, organisation, and the one for
-        everyone. Of several that are equally specific, the first in the settings wins. Experiments then
-        choose variants for tools for which the toolset names none.
+        The most specific toolset wins: the one requested by name, then one for the user, a role, the
+        organisation, and everyone. Of several that are equally specific, the first in the settings wins.
+        Experiments then choose variants of the tools for which the toolset names none.
         """
         chosen = self._chosen(user, roles, organisation, toolset)
         return chosen if self._experiments is None else self._experiments.assign(chosen, user, organisation)
@@ -133,7 +133,7 @@ class Toolsets:
         self, user: str | None, roles: Iterable[str], organisation: str | None, toolset: str | None
     ) -> Toolset | None:
         if toolset is not None:
-            # A name that no toolset has gives no tools, rather than those of somebody else.
+            # An unknown name gives no tools, rather than those of another toolset.
             return self._named.get(toolset) or Toolset(toolset, (), {})
         if not self._named:
             return None
@@ -151,7 +151,7 @@ class Toolsets:
         return None
 
     def faults(self) -> Iterator[str]:
-        """Yield what is wrong with the toolsets, given the tools of the registry."""
+        """Yield the faults in the toolsets, given the registry's tools."""
         tools, implementations = self._snapshot.tools, self._snapshot.implementations
         for name, settings in self._settings.items():
             where = f"[toolsets.{name}]"

@@ -30,7 +30,7 @@ class ClaimPhrase(NamedTuple):
     verb: str
     words: tuple[str, ...]
     regular: bool
-    """True if the past form of the verb ends in `-ed`: other forms with the same stem are the same verb."""
+    """True if the past form of the verb ends in `-ed`: forms with the same stem count as the same verb."""
 
 
 def parse_phrase(text: str) -> ClaimPhrase:

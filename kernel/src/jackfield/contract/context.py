@@ -29,7 +29,7 @@ class UserQuestion(NamedTuple):
 
 
 class UserAnswer(NamedTuple):
-    """The reaction to the form of a question: `unanswered` if nobody answered or no client shows forms."""
+    """The user's reaction to a question; `unanswered` if nobody answered or no client shows forms."""
 
     outcome: Literal["submitted", "dismissed", "unanswered"]
     values: Mapping[str, Any] = MappingProxyType({})
@@ -39,7 +39,7 @@ UNANSWERED = UserAnswer("unanswered")
 
 
 class ModelRequest(NamedTuple):
-    """A request for a text from the session's model, which gets no tools and no part of the conversation."""
+    """A request to the session's model to write a text, without tools and without the conversation."""
 
     instructions: str
     messages: Sequence[tuple[Literal["user", "assistant"], str]]
@@ -51,7 +51,7 @@ class ModelRequest(NamedTuple):
 
 
 class ModelAnswer(NamedTuple):
-    """The text that the model wrote, and whether it was cut at the maximum length."""
+    """The model's text, and whether it was truncated at the maximum length."""
 
     text: str
     truncated: bool
@@ -70,7 +70,7 @@ class SessionView(Protocol):
 
     @property
     def mode(self) -> Mode:
-        """The mode the session was created in; it never changes."""
+        """The session's mode; it never changes."""
 
     @property
     def turn(self) -> int:
@@ -78,7 +78,7 @@ class SessionView(Protocol):
 
     @property
     def registry_version(self) -> str:
-        """The registry version the session is pinned to."""
+        """The registry version that the session is pinned to."""
 
     @property
     def active(self) -> bool:
@@ -163,7 +163,7 @@ class ToolContext(Protocol):
         """Ask the user with a form while the call runs; `unanswered` if no connected client shows forms."""
 
     async def ask_model(self, request: ModelRequest) -> ModelAnswer | None:
-        """Ask the session's model outside the conversation; None if there is none, or it does not answer."""
+        """Ask the session's model outside the conversation; None if it cannot be asked or does not answer."""
 
     def audit(self, event: str, **fields: Any) -> None:
         """Add a line to the audit record of this call."""

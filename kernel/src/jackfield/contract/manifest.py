@@ -13,7 +13,7 @@ from jackfield.contract.context import Mode
 DEFAULT_TIMEOUT_MS = 60_000
 
 Category = Literal["retrieval", "action", "utility"]
-"""What a tool is for."""
+"""A tool's purpose."""
 
 _DRAFT = "https://json-schema.org/draft/2020-12/schema"
 
@@ -98,14 +98,14 @@ class ToolManifest(NamedTuple):
             "availability": self.availability,
             "preview": self.preview,
             "returns": self.returns,
-            # Only if they are set, so that a registry without them has the same bytes as ever.
+            # Only if they are set, so that the bytes of a registry without them do not change.
             **({"variant": self.variant} if self.variant else {}),
             **({"says": list(self.says)} if self.says else {}),
         }
 
     @property
     def restrictions(self) -> tuple[str, ...]:
-        """The fields that only take effect if a policy enforces them."""
+        """The restricting fields that are set; they take effect only if a policy enforces them."""
         restricting = {
             "allowedModes": len(self.allowed_modes) < 2,
             "availability": self.availability is not None,
@@ -124,7 +124,7 @@ FAMILY_DEFAULTS = (
     "version", "description", "category", "sideEffects", "idempotent", "requiresConfirmation", "allowedModes",
     "latencyBudgetMs", "timeoutMs", "requires", "rateLimit", "availability", "preview",
 )  # fmt: skip
-"""The fields that a family may set for all of its tools: all but those that identify one tool."""
+"""The fields that a family may set for all of its tools: all but those specific to one tool."""
 
 
 @cache
@@ -137,15 +137,15 @@ def tool_schema() -> dict[str, Any]:
 
 @cache
 def family_schema() -> dict[str, Any]:
-    """Return the JSON Schema of the `schema.json` of a family, complete in itself for editors."""
+    """Return the JSON Schema of a family's `schema.json`, self-contained for editors."""
     fields = tool_schema()["properties"]
-    # A family's defaults may provide what a tool must state, so the build checks that after applying them.
+    # A family's defaults may provide required fields, so the build checks for these after applying them.
     tool = {name: field for name, field in fields.items() if name not in {"$schema", "toolId"}}
     return {
         "$schema": _DRAFT,
         "$id": "urn:jackfield:family:1",
         "title": "Jackfield family",
-        "description": "The contracts of several tools in one package: what they share, and each tool.",
+        "description": "The contracts of several tools in one package: shared fields, and each tool.",
         "type": "object",
         "additionalProperties": False,
         "required": ["family"],

@@ -32,7 +32,7 @@ class SnapshotError(Exception):
 def stored_texts(folders: Iterable[str]) -> tuple[str, ...]:
     """Return the files of a package that `codeHash` does not cover.
 
-    `folders` are those of the family's tools that have a folder of their own, relative to the package.
+    `folders` are the tools' own folders in a family, relative to the package.
     """
     return (*NOT_CODE, *(f"{folder}/{name}" for folder in sorted(folders) for name in NOT_CODE))
 
@@ -58,7 +58,7 @@ class FrozenTool(NamedTuple):
     family_package: str | None = None
     """The import package of the family; it contains the tool's own package, if the tool has one."""
     origin: Mapping[str, Any] | None = None
-    """If the tool belongs to another system: the definition that this system listed."""
+    """If the tool belongs to another system: its definition as that system listed it."""
 
     @classmethod
     def from_wire(cls, wire: Mapping[str, Any]) -> FrozenTool:
@@ -108,7 +108,7 @@ class Snapshot(NamedTuple):
 
     @classmethod
     def from_wire(cls, wire: Mapping[str, Any]) -> Snapshot:
-        """Create a snapshot from a document that `seal` returned."""
+        """Create a snapshot from a sealed document, which has a version and a content hash."""
         tools = {tool["toolId"]: FrozenTool.from_wire(tool) for tool in wire["tools"]}
         variants = [FrozenTool.from_wire(each) for each in wire.get("variants", ())]
         named = {each.name: each for each in variants}

@@ -182,7 +182,7 @@ class Partial(NamedTuple):
 def partial(data: Any, message: str = "", *, fraction: float | None = None) -> Partial:
     """Return a part of the result to yield before the answer; the user sees it at once.
 
-    Parts add up: text continues the text before it, and other data is one more item; a list is several.
+    Parts add up: text continues the previous text, a list adds its items, and other data adds one item.
     """
     return Partial(data, message, fraction)
 

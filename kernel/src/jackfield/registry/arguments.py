@@ -22,7 +22,7 @@ _EXAMPLES = {
 """An example of each format that models often get wrong."""
 
 _MAX_COMPARED = 64
-"""Maximum number of unknown names, and length of each, that are compared with the known names."""
+"""Maximum number and length of the unknown names that are compared with the known names."""
 
 _MAX_QUOTED = 150
 """Maximum number of characters quoted from either end of a text."""
@@ -120,19 +120,19 @@ class Arguments:
     __slots__ = ("_parameters", "_validator", "fill_defaults", "is_valid")
 
     def __init__(self, parameters: Mapping[str, Any], *, deferred: bool = False) -> None:
-        """With `deferred`, they are compiled when they are first used."""
+        """With `deferred`, the parameters are compiled at their first use."""
         self._parameters = parameters
         self._validator: jsonschema_rs.Draft202012Validator | None = None
-        # Both are replaced by what they call, so that every later call finds that without a test.
+        # `compile` replaces both with the functions that they call, so that later calls need no check.
         self.is_valid: Callable[[Any], bool] = lambda arguments: self.compile().is_valid(arguments)
         """Returns whether arguments match the schema."""
         self.fill_defaults: _Fill = self._fill_first
-        """Fills in the defaults of missing arguments, also nested ones; returns whether there were any."""
+        """Fills in defaults of missing arguments, including nested ones; returns whether there were any."""
         if not deferred:
             self.compile()
 
     def compile(self) -> jsonschema_rs.Draft202012Validator:
-        """Compile the parameters, if that has not been done yet, and return their validator."""
+        """Compile the parameters if they have not been compiled yet, and return their validator."""
         if self._validator is None:
             self._validator = compile_schema(_without_texts(self._parameters))
             self.is_valid = self._validator.is_valid
@@ -151,14 +151,14 @@ class Arguments:
 
 
 _TEXTS = frozenset({"$comment", "description", "title"})
-"""Keywords for readers."""
+"""Keywords whose texts are for human readers."""
 
 _DATA = frozenset({"const", "default", "enum", "examples"})
-"""Keywords whose values are data, in which every member counts."""
+"""Keywords whose values are data, in which every member is significant."""
 
 
 def _without_texts(schema: Any) -> Any:
-    """Return a schema without the texts for readers, which a compiled validator would keep several times."""
+    """Return a schema without its texts for readers; a compiled validator would keep several copies."""
     if isinstance(schema, Mapping):
         return {
             name: value if name in _DATA else _without_texts(value)
@@ -180,7 +180,7 @@ class Defaults:
     """Compiles a schema to a function that fills in defaults in place and returns whether there were any.
 
     A default inside `anyOf`, `oneOf` or `if` depends on the branch that matches. So only keywords that always
-    apply are used: `properties`, `items`, `prefixItems`, `allOf` and local references, also recursive ones.
+    apply are used: `properties`, `items`, `prefixItems`, `allOf` and local references, even recursive ones.
     """
 
     def __init__(self, root: Mapping[str, Any]) -> None:
@@ -245,7 +245,7 @@ class Defaults:
         return self._references[reference]
 
     def _default(self, schema: Any) -> tuple[bool, Any]:
-        """Return whether a schema has a default, and the default; one next to a reference wins."""
+        """Return whether a schema has a default, and the default; a default beside a reference wins."""
         while isinstance(schema, Mapping):
             if "default" in schema:
                 return True, schema["default"]
@@ -256,14 +256,14 @@ class Defaults:
 
 
 _Property = tuple[str, bool, Any, bool, _Fill | None]
-"""A name, whether it has a default, the default, whether that must be copied, and the function inside."""
+"""A name, whether it has a default, the default, whether to copy the default, and the nested function."""
 
 
 def _fill_nested(members: list[_Property]) -> _Fill:
     """Return the function for properties of which some are objects or lists."""
 
     def fill(value: Any) -> bool:
-        """Fill in the defaults of omitted properties, also nested ones."""
+        """Fill in the defaults of omitted properties, including nested ones."""
         if not isinstance(value, dict):
             return False
         changed = False
@@ -303,7 +303,7 @@ def _local_reference(schema: Mapping[str, Any]) -> str | None:
 
 
 def resolve(root: Mapping[str, Any], reference: str) -> Any:
-    """Return the target of a local reference such as `#/$defs/range`; raises `LookupError` if it has none."""
+    """Return the target of a local reference such as `#/$defs/range`; raises `LookupError` if none exists."""
     target: Any = root
     for part in reference.removeprefix("#").split("/")[1:]:
         key = unquote(part).replace("~1", "/").replace("~0", "~")

@@ -31,7 +31,7 @@ from jackfield.toolsets import Toolset
 _log = logging.getLogger(__name__)
 
 MAX_CATALOGS = 1000
-"""How many catalogs of toolsets are kept; sessions may be pinned to toolsets of earlier settings."""
+"""Maximum number of toolset catalogs in memory; sessions may be pinned to toolsets of earlier settings."""
 
 
 class Deployment(StrEnum):
@@ -78,7 +78,7 @@ class RegisteredTool:
         self.volatile = self.reads and manifest.idempotent
         """True if a power failure may lose the claim of a call, because reading again does no harm."""
         self.category: Category | None = manifest.category
-        """None if it is not known."""
+        """None if unknown."""
         self.retrieves = manifest.category == "retrieval"
         self.needs_approval = manifest.requires_confirmation is True
         self.timeout = manifest.timeout_ms / 1000
@@ -92,7 +92,7 @@ class RegisteredTool:
         """Validates the data of results, if the tool declares `returns`."""
         self.name_bytes = self.id.encode()
         self.hashed_name = hashlib.blake2b(self.name_bytes, digest_size=32)
-        """The beginning of the fingerprint of every call, which continues with a copy."""
+        """The hash of the id, with which the fingerprint of every call begins; each call continues a copy."""
         meta = {
             "toolId": self.id,
             "toolVersion": manifest.version,
@@ -111,7 +111,7 @@ class RegisteredTool:
         return tool
 
     def help_for(self, violations: Iterable[Violation]) -> str | None:
-        """Return what the guide, or else the schema, says about the arguments that are invalid."""
+        """Return what the guide, or else the schema, says about the invalid arguments."""
         parameters = self.manifest.parameters.get("properties", {})
         wrong = {
             name
@@ -138,7 +138,7 @@ Shadow = Callable[[RegisteredTool, RegisteredTool], Handler]
 
 
 class MissingTool(RegisteredTool):
-    """Stands for a tool that is not here, so that calls to it are answered and recorded like others."""
+    """Stands in for a missing tool, so that calls to it are answered and recorded like others."""
 
     __slots__ = ()
 
@@ -152,7 +152,7 @@ class MissingTool(RegisteredTool):
         version: str = "",
         category: Category | None = None,
     ) -> None:
-        """`version` and `category` are what a record says of the tool; without one, they are not known."""
+        """`version` and `category` come from a record about the tool; without a record, they are unknown."""
         # A model may use any name, including one with invalid Unicode.
         shown = tool_id.encode("utf-8", "replace").decode()[:64]
         manifest = ToolManifest(shown, version, "", "utility", "none", True, False, ("text", "voice"), 1, {})
@@ -174,7 +174,7 @@ class ToolCatalog:
     ) -> None:
         self.tools = tools
         self.withheld = withheld
-        """The reasons for tools that cannot be served, by id; each is a clause that follows the name."""
+        """Why tools cannot be served, by tool id; each reason is a clause that follows the name."""
 
     def get(self, tool_id: str) -> RegisteredTool | None:
         """Return a tool by its id."""
@@ -221,12 +221,12 @@ class Registry(ToolCatalog):
         drift: Drift | None = None,
         signatures: RequiredSignatures | None = None,
     ) -> None:
-        # Variants are beside the tools: who does not use a toolset need not know of them.
+        # Variants are kept separately: code that does not use toolsets need not know about them.
         super().__init__({name: tool for name, tool in tools.items() if not tool.variant}, withheld)
         self.variants = {name: tool for name, tool in tools.items() if tool.variant}
         """The variants of tools, by `FrozenTool.name`."""
         self._catalogs: tuple[Mapping[str, RegisteredTool], dict[str, ToolCatalog]] = (self.tools, {})
-        """The catalogs of toolsets by their keys, and the tools that they were made from."""
+        """The tools, and the catalogs that were made from them, by the key of the toolset."""
         self.deployment = deployment
         self.drift = drift or drift_for(snapshot, deployment)
         """The drift of the installed code; reused for plugins, so that nothing is hashed twice."""
@@ -307,7 +307,7 @@ class Registry(ToolCatalog):
             if tool is not None:
                 tools[tool_id] = self._in_experiment(tool, toolset.assignments.get(tool_id))
             else:
-                # A session never gets another implementation than the one that it is pinned to.
+                # A session never gets a different implementation from the one that it is pinned to.
                 gone = f"has no variant {toolset.variants.get(tool_id)} in this registry"
                 withheld[tool_id] = self.withheld.get(name, gone)
         return ToolCatalog(tools, withheld)
@@ -324,7 +324,8 @@ class Registry(ToolCatalog):
     def suspend(self, tool_id: str, reason: str) -> None:
         """Withhold a tool while the host runs, even if the registry is locked; `resume` ends it.
 
-        For a tool that another system provides and may change. The reason is a clause that follows its name.
+        This is for tools that another system provides and may change. The reason is a clause that follows the
+        tool's name.
         """
         held = self._suspended.get(tool_id)
         tool = held[0] if held else self.tools.get(tool_id)
@@ -348,7 +349,7 @@ class Registry(ToolCatalog):
             notify()
 
     def _apply_suspensions(self) -> None:
-        # Replaced at once, because other threads may read them.
+        # Replaced instead of modified, because other threads may be reading them.
         self.tools = {name: tool for name, tool in self.tools.items() if name not in self._suspended}
         self.withheld = {**self.withheld, **{name: reason for name, (_, reason) in self._suspended.items()}}
 
@@ -372,9 +373,9 @@ class Registry(ToolCatalog):
     ) -> None:
         """Load the file again; only in development and before the registry is locked.
 
-        `withheld_reason` returns why this deployment cannot serve a tool. The modules that are `kept` are not
-        imported again, because plugins use them. If a handler cannot be imported, nothing changes. Calls that
-        are running finish with the code that they began with.
+        `withheld_reason` returns why this deployment cannot serve a tool. Modules in `kept` are not imported
+        again, because plugins use them. If a handler cannot be imported, nothing changes. Running calls
+        finish with the code that they started with.
         """
         if self._locked:
             raise RegistryError("the registry is locked: restart the process to serve a different one")
@@ -396,7 +397,7 @@ class Registry(ToolCatalog):
         self.withheld = {**withheld, **{name: reason for name, reason in reasons.items() if reason}}
         self.drift = drift
         self._snapshot = snapshot
-        # A tool whose definition a build has accepted is offered; one that is the same stays suspended.
+        # A suspended tool is offered again once a build has accepted its new definition.
         self._suspended = {
             name: (self.tools[name], reason)
             for name, (tool, reason) in self._suspended.items()
@@ -436,8 +437,8 @@ def _load_tools(
 def drift_for(snapshot: Snapshot, deployment: Deployment) -> Drift:
     """Return the drift of the installed code from a snapshot, as strict as the deployment requires.
 
-    Production serves guides and schemas as they were frozen, so it only compares code. In development any
-    change counts, because it may mean that a build was forgotten.
+    Production serves the frozen guides and schemas, so it only compares code. In development any change
+    counts, because it may mean that a build was forgotten.
     """
     return Drift(snapshot, code_only=deployment is Deployment.PRODUCTION)
 
@@ -484,7 +485,7 @@ def _restore(unloaded: Mapping[str, ModuleType]) -> None:
 def needs_restart(before: Snapshot, after: Snapshot, unchanged: Collection[str] = ()) -> bool:
     """Return whether a host has to restart to serve a snapshot: its plugins or what they use changed.
 
-    `unchanged` are distributions whose plugins use nothing of what changed in the plugins' own packages.
+    `unchanged` names distributions whose plugins do not use what has changed in their own packages.
     """
     return _plugin_state(before, unchanged) != _plugin_state(after, unchanged)
 

@@ -24,13 +24,13 @@ class ResultValidator:
         self._schema = schema
 
     def violations(self, data: Any) -> list[Violation]:
-        """Return all violations in JSON data, with the values; for the author of the tool."""
+        """Return all violations in JSON data, with the values; for the tool's author."""
         return violations(self._validator, data, self._schema)
 
     def report(self, encoded: bytes) -> list[dict[str, str]]:
         """Return the first violations in encoded data, without its values; empty if there are none.
 
-        This checks the JSON and not the handler's objects, because the JSON is sent: NaN becomes null.
+        This checks the JSON instead of the handler's objects, because the JSON is sent: NaN becomes null.
         """
         data = orjson.loads(encoded)
         if self._validator.is_valid(data):
