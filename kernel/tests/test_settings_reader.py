@@ -254,7 +254,7 @@ def test_an_unsupported_type_is_reported_with_its_field(wrong: Any) -> None:
     declaration: Any = dataclass(
         type("Odd", (), {"__annotations__": {"thing": wrong}, "__module__": __name__})
     )
-    with pytest.raises(TypeError, match=r"Odd\.thing: .* is not a type of settings; use bool, int"):
+    with pytest.raises(TypeError, match=r"Odd\.thing: .* is not a valid type for a setting; use bool, int"):
         describe_settings(declaration)
 
 

@@ -1,8 +1,8 @@
-"""How settings are declared: dataclasses whose types say what is valid.
+"""Declarations of settings: dataclasses whose types define the valid values.
 
     @dataclass(frozen=True, slots=True)
     class BudgetSettings:
-        voice_calls: Annotated[int, Ge(0), Help("Calls of one voice turn; 0 is no limit.")] = 3
+        voice_calls: Annotated[int, Ge(0), Help("Calls per voice turn; 0 means no limit.")] = 3
 
 A field is a `bool`, `int`, `float`, `str`, `Path` or `Literal`, a tuple or a mapping of these, another such
 dataclass (a nested table), or a union of these; `None` as a default means that the setting is not set.
@@ -79,7 +79,7 @@ class Unit:
 
 @dataclass(frozen=True, slots=True)
 class Help:
-    """What a setting means, and its default if the field's value does not show it."""
+    """The description of a setting, and its default if the field's value does not show it."""
 
     text: str
     default: str = ""
@@ -87,9 +87,9 @@ class Help:
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """The form of a string, such as a URL, and optionally what it is parsed into.
+    """The form of a string, such as a URL, and the function that parses it.
 
-    `parse` returns the value or raises a `ValueError`; its message, if it has one, is shown instead of
+    `parse` returns the value or raises a `ValueError`, whose message, if it has one, is shown instead of
     `expected`.
     """
 
@@ -145,7 +145,7 @@ EnvironmentVariable = Annotated[
 
 @dataclass(frozen=True, slots=True)
 class NoSettings:
-    """The declaration of an offer without settings: a table that has any is a fault."""
+    """The declaration of an offer without settings: any setting in its table is a fault."""
 
 
 class SettingDescription(NamedTuple):
@@ -188,8 +188,9 @@ def declared_fields(declaration: type) -> dict[str, tuple[Field[Any], Any]]:
     for name, (_, hint) in known.items():
         if not _is_readable(hint):
             raise TypeError(
-                f"{declaration.__qualname__}.{name}: {hint} is not a type of settings; use bool, int, float, "
-                "str, Path, Literal, a dataclass, tuple[X, ...] or Mapping[str, X], or add a Format"
+                f"{declaration.__qualname__}.{name}: {hint} is not a valid type for a setting; use bool, "
+                "int, float, str, Path, Literal, a dataclass, tuple[X, ...] or Mapping[str, X], or add a "
+                "Format"
             )
     return known
 

@@ -9,7 +9,7 @@ from typing import Annotated
 from jackfield.settings.declaration import Help, NonEmpty
 
 SettingValue = str | int | float | bool
-"""A value of a transport's table that a model replaces."""
+"""A value that a model sets in place of a setting in its transport's table."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,5 +19,5 @@ class ModelSettings:
     transport: Annotated[NonEmpty, Help("The name of its transport, as in `provider`.")]
     settings: Annotated[
         Mapping[NonEmpty, SettingValue],
-        Help("What replaces settings in the transport's own table, such as `text_model`."),
+        Help("Settings that replace those in the transport's own table, such as `text_model`."),
     ] = field(default_factory=dict)

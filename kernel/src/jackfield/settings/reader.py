@@ -51,14 +51,14 @@ class SettingsError(Exception):
 
 
 class MissingSettingError(SettingsError, KeyError):
-    """An offer reads a setting that its table lacks, and declares no settings that would say so earlier."""
+    """An offer that declares no settings reads a setting that is missing from its table."""
 
     def __str__(self) -> str:
         return str(self.args[0])
 
 
 class SettingsTable(dict[str, Any]):
-    """The table of an offer that declares no settings; a missing setting is an error that names it."""
+    """The table of an offer that declares no settings; reading a missing setting raises an error."""
 
     def __init__(self, values: Mapping[str, Any], place: str) -> None:
         super().__init__(
@@ -91,7 +91,7 @@ class SettingsFaults:
         self._lines |= dict.fromkeys(message.splitlines())
 
     def collect(self, read: Callable[[], _T]) -> _T | None:
-        """Return the result of `read`; if it raises a `SettingsError`, add that and return None."""
+        """Return the result of `read`; if it raises a `SettingsError`, add its faults and return None."""
         try:
             return read()
         except SettingsError as error:
@@ -106,7 +106,7 @@ class SettingsFaults:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where a setting is: `[policies.budgets] voice_calls`, or the variable or flag that it comes from."""
+    """A setting's location: `[policies.budgets] voice_calls`, or the variable or flag that it comes from."""
 
     table: str
     path: tuple[str | int, ...] = ()
@@ -148,7 +148,7 @@ def _joined(path: tuple[str | int, ...]) -> str:
 
 
 def _key(name: str) -> str:
-    """Return a name as TOML writes it: in quotes unless it is a bare key."""
+    """Return a name as a TOML key: in quotes unless it is a bare key."""
     return name if _BARE_KEY.fullmatch(name) else f'"{repr(name)[1:-1]}"'
 
 
@@ -181,7 +181,7 @@ def parse_settings(declaration: type[_T], table: Mapping[str, Any], place: str) 
 
 
 def read_offer(kind: str, offer: Any, table: Mapping[str, Any], faults: SettingsFaults) -> Any:
-    """Return the argument for an offer's `create`: its declaration's instance, or the table without one."""
+    """Return the argument for an offer's `create`: an instance of its declaration if any, else the table."""
     if offer.settings is None:
         return SettingsTable(table, f"[{kind}.{offer.name}]")
     return read_settings(offer.settings, table, f"[{kind}.{offer.name}]", faults)
@@ -233,7 +233,7 @@ def _read_declared(
     try:
         return declaration(**{name: value for name, value in values.items() if value is not _INVALID})
     except ValueError as error:
-        # If a default replaced a faulty setting, a broken rule may only follow from that.
+        # If a default replaced a faulty setting, that alone may have broken the rule.
         if len(faults) == before:
             faults.add("\n".join(_contradictions(str(error), known, place)))
         return None
@@ -356,13 +356,13 @@ def _mismatch(wanted: str, value: Any, place: _Place) -> _InvalidError:
 
 
 def show_value(value: Any) -> str:
-    """Return a value for a message: short, on one line, and without the password of a URL."""
+    """Return a value for a message: short, on one line, and without the user and password in a URL."""
     if isinstance(value, bool):
         return str(value).lower()
     try:
         shown = _CREDENTIALS.sub("***@", repr(value))
     except ValueError:
-        # Python refuses to print integers of thousands of digits.
+        # Python refuses to print integers with thousands of digits.
         return "a number that is too long"
     return shown if len(shown) <= _MAX_SHOWN else f"{shown[:_MAX_SHOWN]}..."
 
@@ -375,7 +375,7 @@ def _is_shaped(base: Any, value: Any) -> bool:
     if origin is Literal:
         return any(value == each and type(value) is type(each) for each in typing.get_args(base))
     if isinstance(value, bool) and base is not bool:
-        # Python counts true as the integer 1.
+        # In Python, `True` is also the integer 1.
         return False
     if base is float:
         return isinstance(value, int | float) and _is_finite(value)
@@ -396,7 +396,7 @@ def _expand_home(value: Any) -> Path:
 
 
 _SCALARS: Mapping[Any, Callable[[Any], Any]] = {Path: _expand_home, float: float}
-"""How values of a type are converted; all others stay as they are."""
+"""The conversions of values by type; values of other types stay as they are."""
 
 
 def _is_finite(value: float) -> bool:

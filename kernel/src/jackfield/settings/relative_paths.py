@@ -1,4 +1,4 @@
-"""Relative paths in a settings file, which are relative to the folder of the file."""
+"""Resolves relative paths in a settings file, which are relative to the file's folder."""
 
 from __future__ import annotations
 

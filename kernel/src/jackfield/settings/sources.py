@@ -1,4 +1,4 @@
-"""Where settings come from: flags override environment variables, which override `jackfield.toml`."""
+"""The sources of settings: flags override environment variables, which override `jackfield.toml`."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ CONFIG_FILE = "jackfield.toml"
 PREFIX = "JACKFIELD_"
 
 TABLES = ("policies", "intents", "capabilities", "stores", "observers", "transports", "endpoints")
-"""Each holds a table for every offer of its kind, such as `[policies.budgets]`."""
+"""The kinds of offers; each kind has a table for every offer, such as `[policies.budgets]`."""
 
 SECTIONS = ("host",)
-"""Each is the table of a program, which the program itself reads."""
+"""The tables of programs; each program reads its own."""
 
 AUTO = "auto"
 """The `provider` setting that picks the best transport found at startup."""
@@ -78,7 +78,7 @@ class KernelSettings:
     ] = AUTO
     models: Annotated[
         Mapping[SettingName, ModelSettings],
-        Help("Models that users may choose for a conversation instead of that of `provider`; by name."),
+        Help("Models, by name, that users may choose for a conversation instead of the provider's model."),
     ] = field(default_factory=dict)
     prompts: Annotated[
         Path | None,
@@ -106,7 +106,7 @@ class KernelSettings:
     toolsets: Annotated[
         Mapping[SettingName, ToolsetSettings],
         Help(
-            "Toolsets, by name: which tools, and which variant of each, users, roles and organisations get."
+            "Toolsets, by name: the tools, and the variant of each, that users, roles and organisations get."
         ),
     ] = field(default_factory=dict)
     experiments: Annotated[
@@ -177,9 +177,9 @@ class Settings(KernelSettings):
         faults: SettingsFaults | None = None,
         **flags: Any,
     ) -> Settings:
-        """Load the settings of this process; flags that are None or empty were not given.
+        """Load the settings of this process; flags that are None or empty are ignored.
 
-        With `faults`, faults are added there and the faulty settings have defaults; without it, a
+        With `faults`, faults are added there and faulty settings get their defaults; without it, a
         `SettingsError` reports them.
         """
         found = SettingsFaults() if faults is None else faults
@@ -254,7 +254,7 @@ def read_config(config: Path | None = None, environ: Mapping[str, str] = os.envi
 def read_environment(
     declaration: type, prefix: str, environ: Mapping[str, str], faults: SettingsFaults | None = None
 ) -> tuple[dict[str, Any], dict[str, str]]:
-    """Return the settings in environment variables as a table, and each one's variable by its path.
+    """Return the settings in environment variables as a table, and the variable of each setting by its path.
 
     A double underscore leads into a nested table: JACKFIELD_HOST_JWT__AUDIENCE. With `faults`, a variable
     with the prefix that names no setting is a fault.
@@ -285,7 +285,7 @@ def merge_tables(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[st
 
 
 def _put(table: MutableMapping[str, Any], path: list[str], hint: Any, text: str) -> bool:
-    """Set the value at a path; False if the path passes through something that is not a table."""
+    """Set the value at a path; return False if the path passes through something that is not a table."""
     base, _ = unwrap(hint)
     name, *inner = path
     if not inner:
@@ -306,7 +306,7 @@ _BOOLEANS |= dict.fromkeys(("false", "0", "no", "off", "f", "n"), False)
 
 
 def _from_text(base: Any, text: str) -> Any:
-    """Convert a variable's text to its type; invalid text is kept, for the reader to report."""
+    """Convert a variable's text to the setting's type; invalid text is kept, and reported by the reader."""
     if base is bool:
         return _BOOLEANS.get(text.lower(), text)
     is_list = typing.get_origin(base) is tuple

@@ -1,4 +1,4 @@
-"""The settings of toolsets: which tools and variants they have, and whom they are for."""
+"""The settings of toolsets: their tools and variants, and the users who get them."""
 
 from __future__ import annotations
 
@@ -26,9 +26,7 @@ class ToolsetSettings:
     tools: Annotated[
         tuple[NonEmpty, ...], MaxLen(1000), Help("The ids of its tools; empty means all tools.")
     ] = ()
-    without: Annotated[
-        tuple[NonEmpty, ...], MaxLen(1000), Help("The ids of tools that it does not have.")
-    ] = ()
+    without: Annotated[tuple[NonEmpty, ...], MaxLen(1000), Help("The ids of tools to leave out.")] = ()
     variants: Annotated[
         Mapping[NonEmpty, NonEmpty],
         Help("The variant of a tool to use, by the tool's id; other tools are used as they are."),
