@@ -1,4 +1,4 @@
-"""Why the host closes a WebSocket, and what the client does next."""
+"""Close codes: the reasons for which the host closes a WebSocket, and the client's next step."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import NamedTuple
 
 
 class NextStep(Enum):
-    """What a client does after a close."""
+    """A client's next step after a close."""
 
     RESUME_NOW = "resume_now"
     RESUME_LATER = "resume_later"
     """Resume after a pause."""
     RESUME_ON_INPUT = "resume_on_input"
-    """Resume when the user says something."""
+    """Resume when the user sends a message or speaks."""
     RESUME_WITH_NEW_TOKEN = "resume_with_new_token"  # noqa: S105 - not a secret
     """Resume with a new access token, if the client can get one."""
     DONE = "done"

@@ -27,7 +27,7 @@ Message = ClientMessage | HostMessage
 _M = TypeVar("_M", bound=HostMessage)
 
 _ADDED_BY_LOG = ("id", "at")
-"""The members that an event gets in the event log."""
+"""The members that the event log adds to an event."""
 
 _LOGGED = ("type", *_ADDED_BY_LOG)
 """The members of a logged event besides the fields it was published with."""
@@ -54,23 +54,23 @@ class Member(NamedTuple):
     """The types of its JSON value; empty for any."""
     required: bool
     absent: Any
-    """The value for which the member is omitted; `MISSING` if it is always sent."""
+    """The value at which the member is omitted; `MISSING` if it is always sent."""
     item: type[HostMessage] | None
     """The class of a nested object, or of the objects in an array."""
 
 
 def members(kind: type[Message]) -> tuple[Member, ...]:
-    """Return the members of a class of messages, in order."""
+    """Return the members of a message class, in order."""
     return _MEMBERS[kind]
 
 
 def message_type(kind: type[Message]) -> str:
-    """Return the `type` of a class of messages."""
+    """Return the `type` of a message class."""
     return next(str(each.default) for each in fields(kind) if each.name == "type")
 
 
 def to_wire(message: Message) -> dict[str, Any]:
-    """Return a message as a JSON object; an event has no `id` and `at` before it is in the log."""
+    """Return a message as a JSON object; an event has no `id` and `at` until it is in the log."""
     wire: dict[str, Any] = {}
     for name, attribute, _, _, absent, item in _MEMBERS[type(message)]:
         value = getattr(message, attribute)
@@ -112,7 +112,7 @@ def decode(text: str | bytes) -> dict[str, Any]:
 
 
 def parse_host_message(value: Mapping[str, Any]) -> HostMessage | None:
-    """Return a message from the host without members that are not defined here; None for an unknown type."""
+    """Parse a message from the host, ignoring undefined members; returns None for an unknown type."""
     kind = _HOST_TYPES.get(value["type"])
     return None if kind is None else _parse(kind, value)
 
@@ -135,7 +135,7 @@ def _parse(kind: type[_M], value: Mapping[str, Any]) -> _M:
 
 
 def _parse_nested(member: Member, value: Any) -> Any:
-    """Parse an object or array as its field's class; return it unchanged if there is none."""
+    """Parse an object or array as its field's class; return it unchanged if the field has no class."""
     if member.item is None:
         return tuple(value) if isinstance(value, list) and list in member.types else value
     if isinstance(value, list):
@@ -192,7 +192,7 @@ def _json_types(hint: Any) -> tuple[type, ...]:
 
 
 def _item(hint: Any) -> type[HostMessage] | None:
-    """Return the class of messages in a type hint."""
+    """Return the message class in a type hint; None if there is none."""
     if isinstance(hint, type) and is_dataclass(hint):
         return hint  # type: ignore[return-value]
     parts = get_args(hint)[:1] if get_origin(hint) is Annotated else get_args(hint)
@@ -218,7 +218,7 @@ def _null(_: str) -> None:
 
 
 class _Members(dict[type[Message], tuple[Member, ...]]):
-    """The members of each class of messages, read from its fields once."""
+    """The members of each message class, read from its fields once."""
 
     def __missing__(self, kind: type[Message]) -> tuple[Member, ...]:
         found = self[kind] = _read_members(kind)

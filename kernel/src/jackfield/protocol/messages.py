@@ -1,7 +1,7 @@
 """Every message of the protocol, as a dataclass.
 
-A member has the name of its field in camelCase. A member whose default is None or False is omitted at
-that value, unless it is marked with `SENT_AS_NULL`. `annotated_types` give limits and descriptions; the host
+A member has its field's name in camelCase. A member whose default is None or False is omitted if it has that
+value, unless it is marked with `SENT_AS_NULL`. `annotated_types` give limits and descriptions; the host
 compiles its validators and the published JSON Schemas from them, and `codec` compiles the encoding.
 """
 
@@ -89,7 +89,7 @@ class Start(_FirstMessage):
         doc("The token of a text session whose pending request the new session takes over."),
     ] = None
     model: Annotated[
-        str | None, MaxLen(64), doc("One of `models` in the `session` message; null for the provider's.")
+        str | None, MaxLen(64), doc("One of `models` in the `session` message; null for the provider's own.")
     ] = None
 
 
@@ -290,7 +290,7 @@ class AudioItem(HostMessage):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Transcript(HostMessage):
-    """A transcript of speech, while it is spoken; the complete `message` follows."""
+    """A transcript of speech in progress; the complete `message` follows."""
 
     type: Literal["transcript"] = "transcript"
     speaker: Speaker
@@ -322,7 +322,7 @@ class TurnComplete(HostMessage):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Interrupted(HostMessage):
-    """The assistant was interrupted: drop audio that was not played."""
+    """The assistant was interrupted: drop the audio that has not been played."""
 
     type: Literal["interrupted"] = "interrupted"
 
@@ -376,10 +376,10 @@ class ToolDecisions(HostMessage):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnbackedClaim(HostMessage):
-    """Something that the assistant says it did, although no call that did it has succeeded."""
+    """An action that the assistant says it performed, although no call that performs it has succeeded."""
 
     tool: Annotated[str, doc("The tool that does what the assistant says.")]
-    says: Annotated[str, doc("The phrase of the tool that the sentence contains.")]
+    says: Annotated[str, doc("The tool's phrase that the sentence contains.")]
     text: Annotated[str, doc("The sentence, truncated to 200 characters.")]
     state: Annotated[
         str,
@@ -400,7 +400,7 @@ class ChatMessage(SessionEvent):
     client_id: Annotated[str | None, doc("The client's id for the message; only for user messages.")] = None
     form_id: Annotated[str | None, doc("The form that the user submitted; `text` has its values.")] = None
     unbacked_claims: Annotated[
-        Sequence[UnbackedClaim] | None, doc("What the assistant says it did, and has not done.")
+        Sequence[UnbackedClaim] | None, doc("The actions that the assistant says it did, but has not done.")
     ] = None
 
 
@@ -481,7 +481,7 @@ class ConfirmationRequired(SessionEvent):
     call_id: str | None
     preview: str
     args: Mapping[str, Any]
-    expires_at: Annotated[float, doc("By the host's clock, like `at`.")]
+    expires_at: Annotated[float, doc("The expiry by the host's clock, like `at`.")]
     token: str = field(repr=False)
 
 
@@ -497,12 +497,12 @@ class ConfirmationSettled(SessionEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FormRequest(SessionEvent):
-    """The user is asked for a tool's arguments, or by a running call; only for clients that set `forms`."""
+    """Asks the user for a tool's arguments or a running call's input; only for clients that set `forms`."""
 
     type: Literal["form_request"] = "form_request"
     form_id: str
     tool: str
-    values: Annotated[Mapping[str, Any], doc("The arguments that are known.")]
+    values: Annotated[Mapping[str, Any], doc("The known arguments.")]
     description: Annotated[str, doc("What the tool does.")]
     parameters: Annotated[Mapping[str, Any], doc("The JSON Schema of the values.")]
     asked_by: Annotated[
@@ -562,12 +562,12 @@ class CustomEvent(SessionEvent):
 
 
 FirstMessage = Start | Resume
-"""What a client sends first."""
+"""A client's first message."""
 
 LaterMessage = (
     Text | Interrupt | Playback | Approve | Decline | FormSubmit | FormDismiss | Cancel | AddContext | End
 )
-"""What a client may send after that."""
+"""A client's later messages."""
 
 CLIENT_MESSAGES: tuple[type[ClientMessage], ...] = (*get_args(FirstMessage), *get_args(LaterMessage))
 

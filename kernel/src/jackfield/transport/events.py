@@ -70,11 +70,11 @@ class SpeechStopped(NamedTuple):
 
 
 class TurnComplete(NamedTuple):
-    """The model's turn is complete and it waits; not sent for a message that ends in calls."""
+    """The model's turn is complete and it waits for input; not sent for a message that ends in calls."""
 
 
 class Interrupted(NamedTuple):
-    """The model was interrupted; the rest of its answer does not come."""
+    """The model was interrupted; no more of its answer follows."""
 
 
 class Usage(NamedTuple):
@@ -87,7 +87,7 @@ class Usage(NamedTuple):
 class ProviderError(NamedTuple):
     """An error after which the connection stays open; `code` is one of `PROVIDER_ERRORS`.
 
-    A pending answer does not come; `send_context(..., respond=True)` requests it again.
+    A pending answer is lost; `send_context(..., respond=True)` requests it again.
     """
 
     code: str

@@ -21,14 +21,14 @@ class Utterance(NamedTuple):
 
 
 class VoiceSettings(NamedTuple):
-    """How the model listens and speaks; None means the provider's default."""
+    """Settings for how the model listens and speaks; None means the provider's default."""
 
     voice: str | None = None
     language: str | None = None
     """A BCP 47 tag such as `en-GB`."""
 
     silence_ms: int = 500
-    """How much silence ends the user's turn."""
+    """The duration of silence that ends the user's turn."""
 
     transcribe: bool = True
 
@@ -80,7 +80,7 @@ class ConnectionConfig:
     """True if the client can show a tool's arguments as a form."""
 
     purpose: Literal["session", "summary"] = "session"
-    """The use of the connection: a session with a user, or one text without tools, such as a summary."""
+    """The use of the connection: a session with a user, or a single text without tools, such as a summary."""
 
 
 class TransportError(Exception):
@@ -122,7 +122,7 @@ class Connection(Protocol):
         """Stop the model's current answer; does nothing if there is none."""
 
     async def truncate(self, item: str, heard_ms: int) -> None:
-        """Cut an audio item to what the user heard; a value beyond its length is limited to it."""
+        """Truncate an audio item to what the user heard; a value beyond its length keeps all of it."""
 
     async def close(self) -> None:
         """Close the connection."""
@@ -136,13 +136,13 @@ class FormConnection(Connection, Protocol):
 
 
 class SpeakingConnection(Connection, Protocol):
-    """A connection that can speak a text of the host."""
+    """A connection that can speak a text from the host."""
 
     async def speak(self, text: str) -> None:
         """Speak a text that is not part of the history, while the model waits for results.
 
-        It comes as `Audio` with `filler` set, has no transcript and does not end the turn. Nothing is spoken
-        while the user speaks or an answer is pending; speech of the user and `interrupt` stop it.
+        The speech arrives as `Audio` with `filler` set, has no transcript and does not end the turn. Nothing
+        is spoken while the user speaks or an answer is pending; the user's speech and `interrupt` stop it.
         """
 
 
@@ -187,7 +187,7 @@ class BudgetedTransport(Transport, Protocol):
 
 
 class DescribedTransport(Transport, Protocol):
-    """A transport with several ways to answer, which describes the one in use."""
+    """A transport that has several ways to answer and describes the one in use."""
 
     def describe(self) -> str:
         """Return how it answers new sessions, as a clause such as "it uses the local language model"."""

@@ -1,4 +1,4 @@
-"""The errors of a connection to a model provider: for each a message, a recovery action and a suggestion."""
+"""The errors of a connection to a model provider, each with a message, a recovery action and a suggestion."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class ProviderErrorKind(NamedTuple):
 
     @property
     def recoverable(self) -> bool:
-        """True if the session continues without an action of the user."""
+        """True if the session continues without an action by the user."""
         return self.recovery in ("reconnect", "renew", "wait")
 
 

@@ -20,7 +20,7 @@ _FIRST_CONTROL_OPCODE = 8
 
 
 class FrameSplitter:
-    """Splits what one side of a connection sends into frames.
+    """Splits the data from one side of a connection into frames.
 
     A frame is invalid if it is longer than `max_size` bytes, or if its masking is wrong for this side. From
     an invalid frame on, the stream is passed on unsplit, so that the next parser finds and reports the fault.
@@ -32,7 +32,7 @@ class FrameSplitter:
         self._mask = _MASKED if masked else 0
         self._rest = bytearray()
         self._needed = 0
-        """How many bytes the rest must have before it can be split."""
+        """The number of bytes that the rest must have before it can be split."""
         self._broken = False
         self._fragmented = False
 
@@ -63,7 +63,7 @@ class FrameSplitter:
             place += size
 
     def _size(self, data: bytes, place: int) -> int:
-        """Return the size of the frame at `place`, or how many of its bytes are needed to know it."""
+        """Return the size of the frame at `place`, or the number of bytes needed to determine it."""
         left = len(data) - place
         if left < 2:
             return 2
