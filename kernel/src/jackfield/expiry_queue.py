@@ -1,7 +1,7 @@
 """Finds the keys that may have expired without looking at the others.
 
-Keys wait in groups of those that expire within the same `SPAN_SECONDS`. A key may be renewed, replaced or
-removed while it waits; the caller that takes it out of the queue has to check its current expiry.
+The keys in the queue are grouped by expiry, in spans of `SPAN_SECONDS`. A key may be renewed, replaced or
+removed while it is in the queue; the caller that takes it out has to check its current expiry.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import heapq
 
 SPAN_SECONDS = 60.0
-"""Keys whose expiry differs by less than this are taken out together."""
+"""The length of a span; the keys that expire within one span are taken out together."""
 
 
 class ExpiryQueue:
@@ -34,7 +34,7 @@ class ExpiryQueue:
         group.append(key)
 
     def take(self, now: float) -> set[str]:
-        """Remove and return the keys that were added with an expiry up to now, and a few that were not."""
+        """Remove and return the keys that were added with an expiry up to now, and a few that expire soon."""
         taken: set[str] = set()
         while self._numbers and self._numbers[0] * SPAN_SECONDS <= now:
             taken.update(self._groups.pop(heapq.heappop(self._numbers)))

@@ -1,4 +1,4 @@
-"""The hosts that share a store: what each of them reports about itself, and which of them still report.
+"""The hosts that share a store: their reports about themselves, and which of them still report.
 
 Every host writes a report at regular intervals. The report of a host that was killed stays readable for a
 while, so that its last figures can be shown and marked as out of date.
@@ -28,10 +28,10 @@ KEPT_SECONDS = 600.0
 """How long the last report of a host is kept."""
 
 PREFIX = "host/reports/"
-"""The prefix of the keys of reports; its two parts put all reports in one shard of a store."""
+"""The key prefix of reports; its two parts put all reports in one shard of a store."""
 
 NAMES = "host/names/"
-"""The claims of hosts on the names that their settings give them."""
+"""The key prefix of the claims that hosts make on their names."""
 
 NAME_SECONDS = 24 * 3600.0
 """How long the claim on a name lasts if its host does not renew it."""
@@ -39,7 +39,7 @@ NAME_SECONDS = 24 * 3600.0
 MAX_NAME = 64
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
-"""The name of a host, which becomes part of log lines, file names and metrics."""
+"""The pattern of a host's name, which becomes part of log lines, file names and metrics."""
 
 _CACHE_SECONDS = 1.0
 
@@ -52,26 +52,26 @@ def default_name() -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostReport:
-    """What a host reports about itself; times are those of the store's clock."""
+    """A host's report about itself; times are by the store's clock."""
 
     id: str
     name: str
     address: str = ""
-    """Where it listens; empty if its settings do not say."""
+    """The address that the host listens on; empty if its settings do not state it."""
     version: str = ""
     registry: str = ""
     started_at: float = 0.0
     reported_at: float = 0.0
     draining: bool = False
     sessions: int = 0
-    """Its live sessions."""
+    """The number of its live sessions."""
     calls_per_second: float | None = None
-    """Over the last interval; None if it does not count its calls."""
+    """The rate over the last interval; None if the host does not count its calls."""
     totals: Mapping[str, float] = field(default_factory=dict)
-    """What it has counted since its start."""
+    """The host's counters since it started."""
 
     def is_silent(self, now: float) -> bool:
-        """Return whether it no longer reports, so that its figures are out of date."""
+        """Return whether the host no longer reports, so that its figures are out of date."""
         return now - self.reported_at > SILENT_SECONDS
 
 
@@ -92,7 +92,7 @@ class HostDirectory:
         self._reporting = frozenset((self.id,))
 
     async def report(self, **figures: Any) -> None:
-        """Write the report of this host, with the members of `HostReport` that are given."""
+        """Write this host's report; `figures` are members of `HostReport`."""
         report = HostReport(id=self.id, name=self.name, reported_at=self._store.now(), **figures)
         await self._store.put(PREFIX + self.id, orjson.dumps(asdict(report)), ttl=KEPT_SECONDS)
         self._read_at = float("-inf")
@@ -103,13 +103,13 @@ class HostDirectory:
         await self._store.delete(PREFIX + self.id)
 
     async def reports(self) -> list[HostReport]:
-        """Return the last report of every host, by name; some may be silent."""
+        """Return the last report of every host, sorted by name; some hosts may be silent."""
         found = await read_reports(self._store)
         self._note(found)
         return sorted(found, key=lambda each: (each.name, each.id))
 
     async def reporting(self, *known: str) -> frozenset[str]:
-        """Return the ids of the hosts that report, always with this one; at most a second old.
+        """Return the ids of the reporting hosts, including this one; the result is at most a second old.
 
         If one of the `known` ids is missing, the reports are read again: its host may have just started.
         """
@@ -124,10 +124,10 @@ class HostDirectory:
         self._read_at = time.monotonic()
 
     async def take_name(self, within: float = 0.0) -> bool:
-        """Claim the name of this host, or keep it; False if another host that is alive has it.
+        """Claim this host's name, or keep it; return False if another live host has it.
 
-        A host that was killed counts as alive until the store regards it as dead, so that its successor has
-        to wait: at most `within` seconds.
+        A host that was killed counts as alive until the store regards it as dead, so its successor has to
+        wait, at most `within` seconds.
         """
         key, store, deadline = NAMES + self.name, self._store, time.monotonic() + within
         while not await store.holds(key):
@@ -143,11 +143,11 @@ class HostDirectory:
         return True
 
     async def release_name(self) -> None:
-        """Let another host take the name of this one."""
+        """Release this host's name, so that another host can take it."""
         await self._store.release(NAMES + self.name)
 
     async def namesakes(self) -> list[HostReport]:
-        """Return the other hosts that report under the name of this one."""
+        """Return the other hosts that report under this host's name."""
         reporting = await self.reporting()
         return [
             each
@@ -157,7 +157,7 @@ class HostDirectory:
 
 
 async def read_reports(store: Store) -> list[HostReport]:
-    """Return the last report of every host that the store has, without hosts that another has succeeded."""
+    """Return the last report of every host, except silent hosts whose name another host has taken over."""
     found = [await store.get(key) for key in await store.keys(PREFIX)]
     reports = [report for value in found if value is not None and (report := _parse(value)) is not None]
     now = store.now()

@@ -2,7 +2,7 @@
 
 Everything that has to outlive a connection or be visible to other processes goes through this protocol, so a
 store plugin is all it takes to run several processes. Values are bytes, which the store does not interpret.
-All times come from the store's own clock, which is not affected by changes of the wall clock.
+All times come from the store's own clock, which is not affected by changes to the wall clock.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class Store(Protocol):
         """Delete a value; returns whether there was one."""
 
     async def take(self, key: str) -> bytes | None:
-        """Delete a value and return it; of several concurrent callers, one gets it."""
+        """Delete a value and return it; of several concurrent callers, only one gets it."""
 
     async def keys(self, prefix: str) -> list[str]:
         """Return the keys with this prefix that have not expired, sorted."""
@@ -122,7 +122,7 @@ class Store(Protocol):
         """Return whether the caller holds a claim that does not expire soon; call it before a side effect."""
 
     async def reclaim(self, key: str) -> bool:
-        """Take over a claim that is in doubt; of several concurrent callers, one succeeds."""
+        """Take over a claim that is in doubt; of several concurrent callers, only one succeeds."""
 
     async def complete(
         self, key: str, result: bytes, *, durable: bool = True, ttl: float | None = None
@@ -152,7 +152,7 @@ class Store(Protocol):
     def append(self, stream: str, value: bytes, *more: bytes, ttl: float | None = None) -> Awaitable[int]:
         """Append one or more entries to a stream, all or none; returns the id of the last one.
 
-        The entries of one call have consecutive ids. A store that begins at once returns an
+        The entries of one call have consecutive ids. A store that begins the operation at once returns an
         `asyncio.Future`.
         """
 
@@ -160,16 +160,16 @@ class Store(Protocol):
         """Return the entries of a stream with ids above `after`, oldest first."""
 
     def follow(self, stream: str, *, after: int = 0) -> AsyncIterator[StreamEntry]:
-        """Yield the entries with ids above `after`, then new ones as they come, without gap or end."""
+        """Yield the entries with ids above `after`, then new ones as they arrive, without gaps or an end."""
 
     async def streams(self, prefix: str) -> list[str]:
         """Return the streams that have this prefix and at least one entry, sorted."""
 
     async def clear(self, stream: str) -> int:
-        """Delete the entries of a stream; returns how many were readable. Ids continue from the last one."""
+        """Delete a stream's entries; returns how many were readable. Ids continue from the last one."""
 
     async def prune(self) -> int:
-        """Delete everything that has expired; returns how many items that were."""
+        """Delete everything that has expired; returns the number of deleted items."""
 
     async def close(self) -> None:
         """Release all resources; nothing that was acknowledged is lost."""
@@ -187,7 +187,7 @@ _IN_DOUBT = Claim(ClaimState.IN_DOUBT)
 
 
 def _compact(value: bytes) -> bytes:
-    """Return a copy of the right size: what orjson returns keeps a buffer of 4 kB or more."""
+    """Return a copy of the right size, because the result of orjson keeps a buffer of 4 kB or more."""
     return memoryview(value).tobytes()
 
 
@@ -195,8 +195,8 @@ class MemoryStore:
     """A store in the memory of one process, for tests and for hosts whose state may be lost."""
 
     def __init__(self, clock: Callable[[], float] | None = None) -> None:
-        # Times are those of a monotonic clock that is anchored to the wall clock once, so that changes of
-        # the wall clock have no effect.
+        # Times come from a monotonic clock that is anchored to the wall clock once, so that changes to the
+        # wall clock have no effect.
         self._clock = clock or time.monotonic
         self._anchor = 0.0 if clock else time.time() - time.monotonic()
         self._values: PrefixMap[tuple[bytes, float]] = PrefixMap()
@@ -331,7 +331,7 @@ class MemoryStore:
         if self._notes:
             self._notes.pop(key, None)
         if durable:
-            # Never rejected: what has run must be recorded.
+            # Never rejected, because the outcome of a call that ran must be recorded.
             self._claim_bytes += len(result) + _ENTRY_BYTES
         else:
             self._evictable.append(done)
@@ -455,7 +455,7 @@ class MemoryStore:
         return entries.count_current(self._clock())
 
     async def prune(self) -> int:
-        """See `Store.prune`; all but claims are also removed by later writes, a minute after they expire."""
+        """See `Store.prune`; a minute after the expiry, later writes also remove anything but claims."""
         now = self._clock()
         count = self._remove_values(now) + self._remove_counters(now) + self._remove_entries(now)
         claims = [key for key, claim in self._claims.items() if claim[1] <= now and key not in self._notes]

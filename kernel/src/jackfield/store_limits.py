@@ -1,4 +1,4 @@
-"""What persistent stores accept: the limits of keys, values and times, and the range of a key prefix.
+"""The limits of persistent stores for keys, values and times, and the end of a key prefix's range.
 
 A store has to check only what it writes: a key that cannot be written does not exist, so it cannot be read.
 """
@@ -16,7 +16,7 @@ def check(key: str, value: bytes = b"", ttl: float | None = None) -> bytes:
 
     A mutable buffer is copied. A time to live of None means no expiry.
     """
-    # Every write passes here, so the usual case is decided with as few steps as possible.
+    # Every write calls this, so the usual case takes as few steps as possible.
     if type(key) is not str or len(key) * 4 > MAX_KEY_BYTES or not key.isascii():
         _measure(key)
     if type(value) is not bytes:

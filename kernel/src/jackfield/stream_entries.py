@@ -17,7 +17,7 @@ class StreamEntries:
     __slots__ = ("_expiries", "_first", "_values", "bytes", "count", "next_expiry")
 
     def __init__(self, last: int) -> None:
-        """`last` is the highest id that the stream has used before."""
+        """`last` is the highest id that the stream has already used."""
         self._first = last + 1
         self._values: list[bytes | None] = []
         """An entry that expired before an older one is None, so that its bytes can be freed."""
@@ -62,11 +62,11 @@ class StreamEntries:
         return sum(expires > now for expires in self._expiries)
 
     def is_readable(self, now: float) -> bool:
-        """True if any entry is current; the newest ones usually expire last."""
+        """Return whether any entry is current; begin with the newest, which usually expire last."""
         return any(expires > now for expires in reversed(self._expiries))
 
     def remove_expired(self, now: float) -> int:
-        """Free the entries that have expired and return how many; their ids stay used."""
+        """Free the entries that have expired and return their number; their ids are not used again."""
         removed, kept = 0, len(self._values)
         self.next_expiry = _NEVER
         for place, value in enumerate(self._values):

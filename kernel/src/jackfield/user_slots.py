@@ -1,7 +1,7 @@
-"""What each user currently holds on all hosts, such as live sessions; limits count the total.
+"""User slots: entries for what each user holds on all hosts, such as live sessions; limits count the total.
 
-An entry belongs to the host that made it and counts only while that host reports. So nothing has to be
-renewed, and a host that was killed blocks its users for no longer than `hosts.SILENT_SECONDS`.
+An entry belongs to the host that made it and counts only while that host reports. So entries need no renewal,
+and a host that was killed blocks its users for no longer than `host_reports.SILENT_SECONDS`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class UserSlots:
     """The entries of one kind."""
 
     def __init__(self, store: Store, hosts: HostDirectory, kind: str, ttl: float) -> None:
-        """`ttl` is how long an entry lasts at most, in seconds."""
+        """`ttl` is the maximum lifetime of an entry, in seconds."""
         self._store = store
         self._hosts = hosts
         self._kind = kind
@@ -35,11 +35,14 @@ class UserSlots:
         """The entries of this host, which it knows without the store."""
 
     def __len__(self) -> int:
-        """Return how many entries this host has."""
+        """Return the number of entries of this host."""
         return len(self._own)
 
     async def take(self, user: str, item: str, value: bytes = b"") -> None:
-        """Add an entry of this host, or replace its value. Count after this, so that no two hosts miss it."""
+        """Add an entry of this host, or replace its value.
+
+        Count after this: of two hosts that add an entry at the same time, at least one then sees both.
+        """
         self._own.add(UserSlot(user, item, self._hosts.id))
         await self._store.put(self._key(user, item), value, ttl=self._ttl)
 
@@ -49,7 +52,7 @@ class UserSlots:
         await self._store.delete(self._key(user, item))
 
     async def remove(self, slot: UserSlot) -> None:
-        """Remove an entry of a host that died, because this host continues what the user held there."""
+        """Remove a dead host's entry, because this host continues what the user held there."""
         await self._store.delete(f"{self._prefix(slot.user)}{slot.item}/{slot.host}")
 
     def forget(self, user: str, item: str) -> None:
@@ -57,11 +60,11 @@ class UserSlots:
         self._own.discard(UserSlot(user, item, self._hosts.id))
 
     async def held(self, user: str) -> list[UserSlot]:
-        """Return the entries of a user on all hosts that report."""
+        """Return a user's entries on all hosts that report."""
         return [each for each in self._own if each.user == user] + await self.elsewhere(user)
 
     async def elsewhere(self, user: str) -> list[UserSlot]:
-        """Return the entries of a user on the other hosts that report."""
+        """Return a user's entries on the other hosts that report."""
         found = await self._counted(self._prefix(user))
         return [each for each in found if each.host != self._hosts.id]
 

@@ -1,9 +1,10 @@
-"""Records of a session that are fenced by epoch: each epoch writes its own, and readers use the latest.
+"""Session records that are fenced by epoch: each epoch writes its own, and readers use the latest.
 
-A process owns a session until another process takes it over, and notices the takeover late: one of its
+A process owns a session until another process takes it over, and may notice the takeover late: one of its
 writes may still be delayed by a disk or a network while the new owner continues. No check before a write can
-detect that. So each owner has an epoch, larger than the one before, and the epoch is part of the key. A late
-write of an earlier owner goes to a key that is no longer read. The first epoch is 0 and uses the plain name.
+detect that. So each owner has a larger epoch than the previous owner, and the epoch is part of the key. A
+late write of an earlier owner goes to a key that is no longer read. The first epoch is 0 and uses the plain
+name.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ async def latest(store: Store, name: str) -> FencedRecord | None:
 
 
 async def erase_superseded(store: Store, name: str) -> None:
-    """Delete the records of all epochs before the latest that wrote one."""
+    """Delete all records except that of the latest epoch."""
     epochs = await _epochs(store, name)
     for epoch in set(epochs) - {max(epochs)}:
         await store.delete(key_for(name, epoch))

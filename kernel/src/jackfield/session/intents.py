@@ -25,7 +25,7 @@ class IntentHandler(Protocol):
 
 
 class RefusedIntent(NamedTuple):
-    """An intent that was not applied, and why."""
+    """An intent that was not applied, and the reason."""
 
     type: str
     reason: str

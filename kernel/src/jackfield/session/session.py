@@ -1,7 +1,7 @@
 """A session with a user: its state machine, its turns, and its saved form.
 
 `save` writes everything that is needed to resume a session after a reconnect or a restart. Records are
-fenced by the owner's epoch, see `fenced_record`.
+fenced by the owner's epoch (see `fenced_record`).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ FORMAT = 3
 RECOVERY_SECONDS = 24 * 3600
 
 HISTORY_LENGTH = 5
-"""How many turns before the current one a session keeps."""
+"""The number of turns that a session keeps in addition to the current one."""
 
 MAX_USER_TEXT = 4000
 """Maximum length of the user's text that is kept for a turn, in characters."""
@@ -59,7 +59,7 @@ _S = State
 
 _ACTIVE = {_S.READY, _S.LISTENING, _S.PROCESSING, _S.SPEAKING, _S.EXECUTING_TOOL}
 
-# Every active state may lose its connection or end, and a lost connection may return to any of them.
+# A session in any active state may lose its connection or end, and may reconnect to any active state.
 _FROM_ANY_STATE = {_S.RECONNECTING, _S.TERMINATED}
 
 TRANSITIONS: dict[State, frozenset[State]] = {
@@ -91,7 +91,7 @@ class Turn:
     """How many results of each tool were empty in a row."""
 
     def to_wire(self) -> dict[str, Any]:
-        """Return the turn in the form in which it is saved."""
+        """Return the turn's saved form."""
         return {
             "number": self.number,
             "group": self.group,
@@ -122,10 +122,10 @@ class Publish(Protocol):
 
 
 AskUser = Callable[[UserQuestion], Awaitable[UserAnswer]]
-"""Puts the question of a running call to the user."""
+"""Puts a running call's question to the user."""
 
 AskModel = Callable[[ModelRequest, str | None], Awaitable[ModelAnswer | None]]
-"""Puts the request of a running call, which has this id, to the model of its session."""
+"""Puts the request of a running call with this id to the session's model."""
 
 
 def _discard(event: str, fields: Mapping[str, Any], *, once: bool = False) -> None:
@@ -166,11 +166,11 @@ class Session:
         self.epoch = 0
         """Fencing epoch; each takeover by another process gets a larger one."""
         self._key = (-1, "")
-        """The epoch for which the key of the record was last computed, and the key."""
+        """The epoch for which the record's key was last computed, and that key."""
         self._revision = 0
         """How many times it was saved."""
         self._saved: bytes | None = None
-        """The record as this process loaded or saved it last."""
+        """The record as this process last loaded or saved it."""
         self._secret = secret or secrets.token_urlsafe(32)
         self._digest = _digest(self._secret)
         self.mode: Mode = mode
@@ -184,16 +184,16 @@ class Session:
         self.toolset = toolset
         """The tools that it is pinned to; None for all tools as they are."""
         self.model = model
-        """The model that the user chose, by its name in the settings; None for that of the provider."""
+        """The name in the settings of the model that the user chose; None for the provider's own model."""
         self.publish = publish
         self.ask_user: AskUser | None = None
-        """Asks the user with a form, in a process that connects the session to its clients."""
+        """Asks the user with a form; set only in a process that connects the session to its clients."""
         self.ask_model: AskModel | None = None
-        """Asks the session's model outside the conversation, in a process that connects the two."""
+        """Asks the session's model outside the conversation; set only in a process that connects to it."""
         self.turn = Turn(1)
         self.history: deque[Turn] = deque(maxlen=HISTORY_LENGTH)
         self.pending_retries: set[Any] = set()
-        """The calls that wait for a retry; an interruption has to cancel them too."""
+        """The calls that are waiting for a retry; an interruption has to cancel them too."""
         self.chains: dict[str, Any] = {}
         """The policy chains by tool."""
         self.state = State.INITIALIZING
@@ -237,12 +237,12 @@ class Session:
         return True
 
     def renew_secret(self) -> None:
-        """Replace the secret: earlier tokens, and secrets that were derived from it, are no longer valid."""
+        """Replace the secret, which invalidates earlier tokens and all secrets derived from the old one."""
         self._secret = secrets.token_urlsafe(32)
         self._digest = _digest(self._secret)
 
     def derive(self, name: str) -> str:
-        """Return a secret for one purpose that only the session and the epoch of its token can know."""
+        """Return a secret for one purpose, derived from the session's secret; it changes with that secret."""
         derived = hmac.digest(self._secret.encode(), name.encode(), "sha256")
         return base64.urlsafe_b64encode(derived).rstrip(b"=").decode()
 
@@ -291,21 +291,22 @@ class Session:
         if epoch != self.epoch:
             key = fenced_record.key_for(_record_name(self.id), self.epoch)
             self._key = (self.epoch, key)
-        # A copy of the right size: what orjson returns keeps a buffer of 4 kB or more.
+        # A copy of the right size, because the result of orjson keeps a buffer of 4 kB or more.
         self._saved = memoryview(orjson.dumps(wire)).tobytes()
         return store.put(key, self._saved, ttl=RECOVERY_SECONDS)
 
     async def save_if_unchanged(self, store: Store) -> bool:
-        """Save a session that this process does not own; False if its owner saved it since it was loaded."""
+        """Save a session that this process does not own; False if its owner has saved it since the load."""
         if not await self.is_current(store):
             return False
         await self.save(store)
         return True
 
     async def is_current(self, store: Store) -> bool:
-        """Return False if another process saved, took over or deleted it since it was loaded or saved here.
+        """Return whether no other process has saved, taken over or deleted the session.
 
-        A process that takes a session over removes the earlier record, see `remove_superseded`.
+        This covers the time since the session was loaded or saved here. A process that takes a session over
+        removes the earlier record (see `remove_superseded`).
         """
         return await store.get(fenced_record.key_for(_record_name(self.id), self.epoch)) == self._saved
 
