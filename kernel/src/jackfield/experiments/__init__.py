@@ -1,1 +1,1 @@
-"""Experiments: which sessions get which variant of a tool, by a stable hash, from a signed file."""
+"""Experiments: a signed file and a stable hash determine which sessions get which variant of a tool."""

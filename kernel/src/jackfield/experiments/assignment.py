@@ -13,10 +13,10 @@ CONTROL = "control"
 """The arm that uses the tool as it is."""
 
 STEPS = 10_000
-"""How many parts of equal size the subjects are divided into: a step is 0.01 percent."""
+"""The number of parts of equal size into which the subjects are divided: a step is 0.01 percent."""
 
 GROUPS = 64
-"""The number of groups of subjects; an experiment compares groups, because calls of a subject are alike."""
+"""The number of groups of subjects; an experiment compares groups, because a subject's calls are alike."""
 
 
 class Assignment(NamedTuple):
@@ -26,16 +26,16 @@ class Assignment(NamedTuple):
     arm: str
     """The name of a variant, or `control`."""
     key: str
-    """Identifies the definition of the experiment; figures of another definition are not comparable."""
+    """Identifies the experiment's definition; figures for different definitions are not comparable."""
     version: int
     """The version of the experiments file."""
     group: int
-    """The group of the subject."""
+    """The subject's group."""
     shadow: bool = False
     """True if the variant runs only for comparison."""
 
     def to_wire(self) -> dict[str, Any]:
-        """Return the assignment in the form in which a session saves it."""
+        """Return the assignment's saved form."""
         return self._asdict()
 
     @classmethod
@@ -45,7 +45,7 @@ class Assignment(NamedTuple):
 
 
 class SubjectPosition(NamedTuple):
-    """Where the hash puts a subject: a step for its arm, and a group that does not depend on the step."""
+    """The hash's position for a subject: a step for its arm, and a group that is independent of the step."""
 
     step: int
     group: int
@@ -60,10 +60,10 @@ def position(salt: str, subject: str) -> SubjectPosition:
 
 
 def arm_at(step: int, variants: Mapping[str, int], control: int) -> str | None:
-    """Return the arm at a step, given how many steps each has; None outside of the experiment.
+    """Return the arm at a step, given the number of steps of each arm; None outside the experiment.
 
-    Variants count from the first step on and control from the last one down. Either can grow into the free
-    steps between them without moving a subject from one arm to the other.
+    Variants take steps from the first one up, and control takes steps from the last one down. Either can grow
+    into the free steps between them without moving a subject from one arm to another.
     """
     if step >= STEPS - control:
         return CONTROL

@@ -44,7 +44,7 @@ class GuardSettings:
         Gt(0),
         Unit("seconds"),
         Help(
-            "The bounds apply to all calls so far, and separately to those of the last period of this length."
+            "The bounds apply to all calls so far, and separately to the calls in the last period this long."
         ),
     ] = 600.0
 
@@ -56,17 +56,17 @@ class GuardSettings:
 
 @dataclass(frozen=True, slots=True)
 class ExperimentSettings:
-    """One experiment as the file describes it: which tool, which shares, in which state."""
+    """One experiment in the file: its tool, its shares and its state."""
 
     tool: Annotated[NonEmpty, Help("The id of the tool.")]
     variants: Annotated[
         Mapping[NonEmpty, Percent],
-        Help("The share of each variant in percent, in steps of 0.01; for a shadow, the share compared."),
+        Help("The share of each variant in percent, in steps of 0.01; for a shadow, the share to compare."),
     ]
     control: Annotated[Percent, Help("The share that gets the tool as it is, for comparison.")] = 0.0
     by: Annotated[
         Literal["user", "organisation"],
-        Help("What is assigned: all sessions of a user, or of an organisation, have the same arm."),
+        Help("The unit of assignment: all sessions of a user, or of an organisation, have the same arm."),
     ] = "user"
     shadow: Annotated[
         bool,
@@ -82,7 +82,7 @@ class ExperimentSettings:
     salt: Annotated[
         str,
         MaxLen(64),
-        Help("A different salt assigns all subjects again.", default="the name of the experiment"),
+        Help("A different salt reassigns all subjects.", default="the name of the experiment"),
     ] = ""
     guard: Annotated[GuardSettings, Help("The bounds at which it is aborted automatically.")] = field(
         default_factory=GuardSettings
@@ -129,7 +129,7 @@ class Experiment:
         shares, salt = list(self._variants.items()), settings.salt
         decides = [self.tool, shares, self._control, settings.by, settings.shadow, salt]
         self.key = f"{name}.{hashlib.sha256(orjson.dumps(decides)).hexdigest()[:12]}"
-        """Identifies the definition: the name, and a hash of everything that decides who gets what."""
+        """Identifies the definition: the name, and a hash of everything that determines the assignments."""
 
     def assign(self, user: str | None, organisation: str | None, version: int) -> Assignment | None:
         """Return the assignment of a new session; None if its subject is not part of the experiment."""

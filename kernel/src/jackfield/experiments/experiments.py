@@ -1,7 +1,7 @@
-"""The experiments in effect on a host: one version as a whole, and the experiments that guards aborted.
+"""The experiments in effect on a host: one version of the file, and the aborts by guards.
 
 In production, the hosts share the newest version through the store, and each verifies it with its own keys.
-Aborts by guards are records in the store. Every host looks for both every few seconds.
+Aborts by guards are records in the store. Every host checks for both every few seconds.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _log = logging.getLogger(__name__)
 
 
 class GuardAbort(NamedTuple):
-    """The record that a guard stopped an experiment."""
+    """The record of an experiment that a guard aborted."""
 
     key: str
     """The key of the experiment's definition."""
@@ -47,7 +47,7 @@ class GuardAbort(NamedTuple):
 
 
 class Experiments:
-    """Assigns new sessions; the version in effect is replaced as a whole."""
+    """Assigns new sessions to arms; the version in effect is replaced as a whole."""
 
     def __init__(self, source: ExperimentsSource, store: Store, registry: Registry) -> None:
         self._source = source
@@ -58,11 +58,11 @@ class Experiments:
         self.current: ExperimentsFile = source.verify(self._signed)
         """The version in effect."""
         self.aborts: Mapping[str, GuardAbort] = {}
-        """What guards aborted, by the key of the definition."""
+        """The aborts by guards, by the key of the experiment's definition."""
         self.problem = ""
         """Why the file is not in effect; empty if it is."""
         self.guarded = False
-        """True if a plugin watches the bounds; it sets this when it starts."""
+        """True if a plugin watches the bounds; the plugin sets this when it starts."""
         self._suspect: object = None
         self._store_problem = ""
         self._task: asyncio.Task[None] | None = None
@@ -70,7 +70,7 @@ class Experiments:
         self.apply_registry()
 
     def apply_registry(self) -> None:
-        """Find out which experiments this registry can serve; call it after a reload too."""
+        """Determine which experiments this registry can serve; call this after a reload too."""
         faults = dict(self.current.faults(self._registry.snapshot()))
         usable = []
         for name, experiment in self.current.experiments.items():
@@ -93,7 +93,7 @@ class Experiments:
         for experiment in self._in_effect:
             tool, settings = experiment.tool, experiment.settings
             if toolset is not None and (not toolset.includes(tool) or tool in toolset.variants):
-                # What an operator decided for these users is not up for an experiment.
+                # An operator's choice for these users takes precedence over experiments.
                 continue
             if settings.winner:
                 variants[tool] = settings.winner
@@ -110,7 +110,7 @@ class Experiments:
         return Toolset(toolset.name, toolset.tools, {**toolset.variants, **variants}, assigned)
 
     def is_running(self, assignment: Assignment) -> bool:
-        """Return whether the experiment of an assignment runs; sessions keep their arm after it ends."""
+        """Return whether an assignment's experiment is running; sessions keep their arm after it ends."""
         return assignment.key not in self.aborts and any(
             each.key == assignment.key and not each.settings.winner for each in self._in_effect
         )
@@ -128,7 +128,7 @@ class Experiments:
         self._task = asyncio.get_running_loop().create_task(self._keep_looking())
 
     def check_guarded(self) -> None:
-        """Log an error if experiments have bounds that nothing watches."""
+        """Log an error if experiments have bounds that no plugin watches."""
         names = [each.name for each in self.running if each.settings.guard.is_bounded]
         if names and not self.guarded:
             _log.error(
@@ -148,8 +148,8 @@ class Experiments:
             await asyncio.sleep(LOOK_SECONDS)
             try:
                 await self.look()
-            except Exception:  # noqa: BLE001 - the version in effect stays, and the next look may succeed
-                _log.exception("cannot check for changes of the experiments")
+            except Exception:  # noqa: BLE001 - the version in effect stays, and the next check may succeed
+                _log.exception("cannot check for changes to the experiments")
 
     async def look(self) -> None:
         """Adopt a newer version from the file or the store, and read new aborts."""
@@ -170,7 +170,7 @@ class Experiments:
             self._consider(signed)
         except ExperimentsError as error:
             if self._suspect != stamp:
-                # Perhaps the file has been replaced and its envelope not yet; look again.
+                # Perhaps the file has been replaced but its envelope has not been yet; check again.
                 self._suspect = stamp
                 return
             self._report(str(error))
@@ -193,12 +193,12 @@ class Experiments:
                 signed = SignedVersion.from_wire(stored)
                 new = self._source.verify(signed, "the experiments in the store")
             except ExperimentsError as error:
-                # Written over below: the store needs no trust, and other hosts ignore it too.
+                # Overwritten below: the store need not be trusted, and other hosts ignore the value too.
                 if str(error) != self._store_problem:
                     _log.error("%s; they are ignored", error)
                 self._store_problem = str(error)
             else:
-                # A host that starts joins the others, even if its file has the same version.
+                # A host that is starting adopts the others' content, even if its file has the same version.
                 earliest = self.current.version + (1 if self._task else 0)
                 if new.version >= earliest and new.data != self.current.data:
                     self._report(self._why_not_the_file(new))
@@ -207,7 +207,7 @@ class Experiments:
         await self._store.put(VERSION_KEY, mine)
 
     def _why_not_the_file(self, new: ExperimentsFile) -> str:
-        """Return why the file does not count, if it is older than the version that others use."""
+        """Return why the file is not in effect, given the version that other hosts use."""
         try:
             self._source.succeeds(self.current, new)
         except ExperimentsError as error:
@@ -241,7 +241,7 @@ class Experiments:
 
 
 async def read_aborts(store: Store, known: Mapping[str, GuardAbort] | None = None) -> dict[str, GuardAbort]:
-    """Return what guards aborted, by the key of the definition; records that are `known` are not read."""
+    """Return the aborts by guards, by the key of the definition; `known` records are not read again."""
     found = dict[str, GuardAbort]()
     for name in await store.keys(ABORTS):
         key = name.removeprefix(ABORTS)

@@ -31,7 +31,7 @@ class SignedVersion(NamedTuple):
 
     @classmethod
     def from_wire(cls, wire: bytes) -> SignedVersion:
-        """Create it from its value; raises `ExperimentsError`."""
+        """Create a signed version from its stored value; raises `ExperimentsError`."""
         try:
             data, envelope = (base64.b64decode(each, validate=True) for each in orjson.loads(wire))
         except (ValueError, TypeError):
@@ -74,9 +74,7 @@ class ExperimentsSource:
             data = read_bounded(self.path, MAX_BYTES)
             envelope = read_envelope(self._envelope, fix=UNSIGNED) if self.checks_signatures else None
         except FileNotFoundError:
-            raise ExperimentsError(
-                f"{self.path}: no such file; it is named by the setting `experiments`"
-            ) from None
+            raise ExperimentsError(f"{self.path}: no such file; the setting `experiments` names it") from None
         except SignatureError as error:
             raise ExperimentsError(f"{self.path}: {error}") from None
         return SignedVersion(data, envelope)
@@ -86,7 +84,7 @@ class ExperimentsSource:
         where = where or str(self.path)
         if not self.checks_signatures:
             return ExperimentsFile.parse(version.data, where)
-        # The signed statement names the version; nothing else is used before the check.
+        # The check needs the version, which the signed statement names; nothing else is used before it.
         parsed = ExperimentsFile.parse(version.data, where)
         if version.envelope is None:
             raise ExperimentsError(f"{where}: {UNSIGNED}")
@@ -103,9 +101,9 @@ class ExperimentsSource:
         return parsed
 
     def succeeds(self, new: ExperimentsFile, current: ExperimentsFile, where: str = "") -> bool:
-        """Return whether a version replaces the current one; raises `ExperimentsError` if it is an older one.
+        """Return whether `new` replaces `current`; raises `ExperimentsError` if its number is too low.
 
-        In development an edited file counts, whatever its version.
+        In development, an edited file always replaces the current version, whatever its number.
         """
         if new.data == current.data:
             return False

@@ -52,7 +52,7 @@ class DsseEnvelope(NamedTuple):
 
     @classmethod
     def parse(cls, data: bytes, where: str) -> DsseEnvelope:
-        """Parse an envelope; raises `SignatureError` for anything that is not exactly one."""
+        """Parse an envelope; raises `SignatureError` if the data is anything else."""
         document = parse_object(data, where)
         payload_type, signatures = document.get("payloadType"), document.get("signatures")
         if payload_type != PAYLOAD_TYPE:
@@ -86,7 +86,7 @@ def pre_authentication_encoding(payload_type: str, payload: bytes) -> bytes:
 
 
 def envelope_path(signed: Path) -> Path:
-    """Return the path of the envelope of a file."""
+    """Return the path of a file's envelope."""
     return signed.with_name(f"{signed.name}.dsse")
 
 
@@ -102,14 +102,14 @@ def read_envelope(path: Path, *, fix: str = "the registry is not signed: run `ja
 def read_bounded(path: Path, limit: int) -> bytes:
     """Read a regular file of at most `limit` bytes.
 
-    Raises `FileNotFoundError` if there is none, otherwise `SignatureError`. Links are followed, because
-    mounted configuration consists of links, and because what is read is verified. A named pipe or a device
-    does not block the start of a host.
+    Raises `FileNotFoundError` if there is none, and `SignatureError` for any other problem. Links are
+    followed, because mounted configuration consists of links, and because the content is verified. A named
+    pipe or a device cannot block a host's startup.
     """
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     except OSError as error:
-        # A link that leads nowhere or to itself is an attempt to confuse, not a missing file.
+        # A broken or circular link is treated as an attack, not as a missing file.
         if error.errno == errno.ENOENT and not path.is_symlink():
             raise
         raise SignatureError(f"{path}: cannot be read ({error.strerror})") from None

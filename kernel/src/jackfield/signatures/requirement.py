@@ -27,7 +27,8 @@ Stamp = tuple[int, ...] | None
 class RequiredSignatures:
     """The trusted keys and the threshold of a deployment, for one registry file.
 
-    In production, a registry that does not satisfy them is refused. In development, a warning says so.
+    In production, a registry without enough valid signatures is rejected. In development, a warning is
+    logged.
     """
 
     def __init__(self, path: Path, keys: tuple[str, ...], threshold: int, *, production: bool) -> None:
@@ -44,7 +45,7 @@ class RequiredSignatures:
 
     @classmethod
     def of(cls, settings: Settings) -> RequiredSignatures | None:
-        """Return what the settings require; None without trusted keys."""
+        """Return the signatures that the settings require; None without trusted keys."""
         if not settings.trusted_keys:
             return None
         production = settings.deployment == "production"
@@ -53,8 +54,8 @@ class RequiredSignatures:
         )
 
     def load(self) -> Snapshot:
-        """Load the registry; the bytes that are verified are those that are parsed."""
-        # Before reading, so that a change in between is found at the next look.
+        """Load the registry; the verified bytes are the ones that are parsed."""
+        # Taken before reading, so that the next check finds a change that was made in between.
         stamps = self._look()
         data = read_registry(self._path)
         try:
@@ -84,10 +85,10 @@ class RequiredSignatures:
         return not self._problem and not is_expired and self._stamps == self._look()
 
     def check_again(self) -> None:
-        """Raise `SignatureError` if the files or keys have changed so that the registry is not to be trusted.
+        """Raise `SignatureError` if the files or keys have changed so that the registry is not trusted.
 
-        The registry that was loaded needs enough trusted keys that still exist. The registry in the file may
-        be another one, for example the next release, but it has to be signed too.
+        The loaded registry must be signed by enough trusted keys that still exist. The registry in the file
+        may be a different one, for example the next release, but it has to be signed too.
         """
         if self._loaded is None:
             return
@@ -126,7 +127,7 @@ class RequiredSignatures:
 
 
 def load_snapshot(settings: Settings) -> Snapshot:
-    """Load the registry of a deployment; with trusted keys, its signatures are checked."""
+    """Load a deployment's registry; with trusted keys, verify its signatures."""
     required = RequiredSignatures.of(settings)
     return Snapshot.load(settings.registry) if required is None else required.load()
 

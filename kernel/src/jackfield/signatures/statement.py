@@ -57,7 +57,7 @@ class Statement(NamedTuple):
 
     @property
     def expires(self) -> datetime | None:
-        """When the signatures expire; None if they never do."""
+        """The time at which the signatures expire; None if they never do."""
         text = self.predicate.get("expires")
         if text is None:
             return None
@@ -68,7 +68,7 @@ class Statement(NamedTuple):
         return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
     def differences(self, subjects: Subjects) -> list[str]:
-        """Return how a registry differs from what was signed, as clauses; empty if it does not."""
+        """Return how a registry differs from the signed one, as clauses; empty if it does not."""
         clauses = []
         for what, names in (
             (
@@ -93,8 +93,8 @@ def file_digest(data: bytes) -> str:
 def subjects_of(snapshot: Snapshot, digest: str) -> Subjects:
     """Return the digests of a registry file, its tools and its plugins, by name.
 
-    `sha256` is the hash of the file, or of the entry as the file contains it. The others are the hashes of
-    the installed packages in the entry.
+    `sha256` is the hash of the file, or of the entry as the file contains it. The other digests are those of
+    the installed packages, taken from the entry.
     """
     return {f"registry:{snapshot.version}": {"sha256": digest}, **dict(_entries(snapshot))}
 

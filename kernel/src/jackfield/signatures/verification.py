@@ -23,15 +23,15 @@ from jackfield.signatures.statement import (
 
 
 class Fact(NamedTuple):
-    """One thing that was checked, as a sentence without a full stop."""
+    """One checked fact, as a sentence without a full stop."""
 
     holds: bool | None
-    """None if it decides nothing, such as a signature of a key that is not trusted."""
+    """None if the result does not depend on it, such as the signature of an untrusted key."""
     text: str
 
 
 class Verification(NamedTuple):
-    """What was checked, and the result."""
+    """The checked facts, and the result."""
 
     facts: tuple[Fact, ...]
     signers: tuple[PublicKey, ...] = ()
@@ -83,7 +83,7 @@ def verify_experiments(
     if verified.statement is None:
         return verified
     differences = verified.statement.differences(experiments_subjects(version, data))
-    fact = Fact(True, f"the experiments file is version {version}, as it was signed")
+    fact = Fact(True, f"the experiments file is version {version}, as signed")
     if differences:
         fact = Fact(False, f"the experiments file is not the one that was signed: {'; '.join(differences)}")
     return verified._replace(facts=(*verified.facts, fact))
@@ -101,7 +101,7 @@ def _verify_statement(
     counted = f"{len(signers)} of {threshold} required trusted keys signed"
     who = f" ({', '.join(each.name for each in signers)})" if signers else ""
     if len(signers) < threshold:
-        # The payload is not parsed before enough trusted people vouch for it.
+        # The payload is not parsed before enough trusted keys have signed it.
         why = "".join(f"; {each}" for each in ignored)
         return Verification((Fact(False, counted + who + why),), signers)
     facts = [*(Fact(None, f"ignored: {each}") for each in ignored), Fact(True, counted + who)]
@@ -126,7 +126,7 @@ def _check_signatures(
     for signature in envelope.signatures:
         signer = _signer(signature, signed, keys)
         if isinstance(signer, str):
-            # It only matters if too few others hold: anybody can add a worthless signature to a file.
+            # This matters only if too few others are valid: anybody can add a worthless signature to a file.
             ignored.append(signer)
         elif signer.key_id in signers:
             ignored.append(f"a second signature of {signer.name}; each key counts once")
@@ -172,6 +172,6 @@ def _compare(data: bytes, path: Path, statement: Statement) -> tuple[Snapshot | 
         components = len(statement.predicate["sbom"]["components"])
     return snapshot, Fact(
         True,
-        f"the registry file, its {tools} tools and its {plugins} plugins are what was signed; the SBOM lists "
-        f"{components} components",
+        f"the registry file, its {tools} tools and its {plugins} plugins match the signed statement; the "
+        f"SBOM lists {components} components",
     )
