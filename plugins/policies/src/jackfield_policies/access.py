@@ -32,7 +32,7 @@ class Subject(NamedTuple):
 
 
 def subject_key(kind: str, user: str | None, session: str) -> str:
-    """Return the store key of something that belongs to a user, or to the session if there is no user."""
+    """Return the store key of data that belongs to a user, or to the session if there is no user."""
     if not user:
         if not session:
             raise ValueError(f"{kind}: neither a user nor a session is given")
@@ -62,8 +62,8 @@ class StoreLock:
 
     It is a claim on the key. Readers need no lock: they see the value before or after a change. If a process
     is killed, the next one continues with the stored value. If it hangs, others proceed after `LOCK_SECONDS`,
-    and `is_held`, called before the write, detects that. Only a hang between that check and the write
-    that outlasts the lease goes undetected.
+    and `is_held`, called before the write, detects that. Only a hang that begins between that check and the
+    write and outlasts the lease goes undetected.
     """
 
     def __init__(self, store: Store, key: str) -> None:
@@ -85,7 +85,10 @@ class StoreLock:
             return
 
     async def is_held(self) -> bool:
-        """True if the lock was held throughout; else acquire it again, and the caller reads again."""
+        """Return whether the lock was held throughout.
+
+        If not, acquire it again and return False; the caller must then read the value again.
+        """
         state = await self._claim()
         if state is ClaimState.RUNNING:
             return True
@@ -100,7 +103,7 @@ class StoreLock:
     async def _wait(self) -> None:
         held = await self._store.outcome(self._key, within=LOCK_SECONDS)
         if held.state is ClaimState.IN_DOUBT and await self._store.reclaim(self._key):
-            # Release and claim again: the time of the old claim started with the process that died.
+            # Release and claim again, because the lease of the old claim began in the process that died.
             await self._store.release(self._key)
 
 
@@ -108,7 +111,7 @@ class ModePolicy(SyncPolicy):
     """Rejects a tool outside its allowed modes; the mode of a session never changes."""
 
     def applies_to(self, tool: RegisteredTool, session: Session) -> bool:
-        """Apply only if the tool is rejected."""
+        """Apply only to tools that the session's mode excludes."""
         return session.mode not in tool.manifest.allowed_modes
 
     def before(self, call: Call) -> ToolResponse:
@@ -129,7 +132,7 @@ class Bans:
         self._store = store
 
     async def add(self, user: str | None, seconds: float, session: str = "") -> float:
-        """Ban a user, or the session if there is no user; extends an active ban. Return when it ends."""
+        """Ban a user, or the session if there is no user; extend an active ban. Return the end of the ban."""
         banned = subject_key("ban", user, session)
         async with StoreLock(self._store, banned) as change:
             while True:
@@ -171,11 +174,11 @@ class BanPolicy:
         self._store = services.store
 
     def applies_to(self, tool: RegisteredTool, session: Session) -> bool:  # noqa: ARG002
-        """Apply to every tool, because a ban can start any time, except to those that may extend a ban."""
+        """Apply to every tool except those that may extend a ban; a ban can start at any time."""
         return "bans" not in tool.manifest.requires
 
     async def apply(self, call: Call, proceed: Proceed) -> ToolResponse:
-        """Reject while a ban is active, with its remaining time."""
+        """Reject the call while a ban is active; the response contains the remaining time."""
         kept = await self._store.get(subject_key("ban", call.session.user, call.session.id))
         if kept is None:
             return await proceed(call)
@@ -195,11 +198,11 @@ class AvailabilityPolicy(SyncPolicy):
         self._capabilities = services.capabilities
 
     def applies_to(self, tool: RegisteredTool, session: Session) -> bool:
-        """Apply only if the tool is rejected; nothing it depends on changes during a session."""
+        """Apply only to tools that are unavailable in the session; this does not change during a session."""
         return self._refusal(tool, session) is not None
 
     def before(self, call: Call) -> ToolResponse | None:
-        """Reject the call, with what is missing."""
+        """Reject the call, and say what is missing."""
         refusal = self._refusal(call.tool, call.session)
         if refusal is not None:
             call.end("availability", "refused")

@@ -15,8 +15,8 @@ from jackfield_policies.settings import ConfirmationSettings
 class ConfirmationPolicy:
     """Asks the user before running a tool that requires confirmation.
 
-    A tool that leaves the decision to the policy also needs it, unless the deployment trusts the tool by name
-    or an earlier policy waives confirmation of this call.
+    A tool that leaves the decision to the policy also needs confirmation, unless the deployment trusts the
+    tool by name or an earlier policy waives confirmation of this call.
     """
 
     def __init__(self, settings: ConfirmationSettings, services: Services) -> None:
@@ -25,7 +25,7 @@ class ConfirmationPolicy:
         self._confirmations = Confirmations(services.store)
 
     def applies_to(self, tool: RegisteredTool, session: Session) -> bool:  # noqa: ARG002
-        """Apply to tools that require it, and to those that leave it to the policy and are not trusted."""
+        """Apply to tools that require confirmation, and to untrusted tools that leave it to the policy."""
         required = tool.manifest.requires_confirmation
         return required is True or (required == "policy" and tool.id not in self._trusted)
 

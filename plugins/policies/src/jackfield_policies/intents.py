@@ -31,7 +31,7 @@ Fault = Callable[[Any], str | None]
 
 
 def check_params(parameter: str, params: Any) -> str | None:
-    """Return why the parameters are not exactly this one."""
+    """Return why `params` does not consist of exactly this parameter; None if it does."""
     if not isinstance(params, Mapping):
         return f"its parameters are {_kind(params)}, not an object"
     unknown = sorted(f"{name!r:.40}" for name in params if name != parameter)
@@ -52,7 +52,7 @@ def one_of(*choices: str) -> Fault:
 
 
 def text(longest: int) -> Fault:
-    """Accept text up to a length that JSON can encode."""
+    """Accept text that JSON can encode, up to a length."""
 
     def fault(value: Any) -> str | None:
         if not isinstance(value, str):
@@ -135,7 +135,7 @@ HANDLERS: Mapping[str, OneValueIntent] = MappingProxyType(
 
 @hookimpl
 def jackfield_intent_handlers() -> Iterable[IntentHandlerOffer]:
-    """Offer a handler for each intent of the kernel."""
+    """Offer a handler for each of the kernel's intents."""
     from jackfield.settings import NoSettings
 
     return [IntentHandlerOffer(intent, partial(_create, intent), NoSettings) for intent in HANDLERS]

@@ -1,7 +1,7 @@
 """Policies that limit calls, results and time.
 
-A call that is delivered twice runs once, even on another host or after a crash. The others limit rates,
-budgets, loops, `top_k`, retries and latency.
+`DuplicatePolicy` runs a call that is delivered twice only once, even on another host or after a crash. The
+other policies limit rates, budgets, loops, `top_k`, retries and latency.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from jackfield_policies.settings import (
 
 
 class DuplicatePolicy:
-    """Sets the idempotency key of a call, before all other policies."""
+    """Sets a call's idempotency key before all other policies, and runs each call once."""
 
     def __init__(self, settings: DuplicatesSettings, services: Services) -> None:
         self._ledger = CallLedger(services.store, settings.remember_seconds, capabilities=services.instances)
@@ -96,7 +96,7 @@ class BudgetPolicy(SyncPolicy):
         }
 
     def applies_to(self, tool: RegisteredTool, session: Session) -> bool:
-        """Apply to tools that a limit of the session's mode counts."""
+        """Apply to tools whose calls count towards a limit in the session's mode."""
         calls, retrievals, tool_ms = self._limits[session.mode]
         return bool(calls or tool_ms or (retrievals and tool.retrieves))
 
@@ -124,7 +124,7 @@ class BudgetPolicy(SyncPolicy):
         return None
 
     def after(self, call: Call, response: ToolResponse) -> ToolResponse:
-        """Add up the tool time of the turn, and report when it is over budget."""
+        """Add to the turn's tool time, and report if it is over budget."""
         if call.confirmed:
             return response
         turn, tool_ms = call.turn, self._limits[call.session.mode][2]
@@ -194,7 +194,7 @@ class LoopPolicy(SyncPolicy):
 
 
 def is_empty(data: Any) -> bool:
-    """True if a result has no data, or only empty lists and counts."""
+    """Return whether a result has no data, or only empty lists and counts."""
     if not isinstance(data, dict):
         return data is None or data in ("", [])
     empty = not data
@@ -211,13 +211,13 @@ def _loop_detected(message: str, suggestion: str) -> ToolResponse:
 
 
 class TopKPolicy(SyncPolicy):
-    """Lowers `top_k` in voice sessions before the handler runs, and reports it."""
+    """Lowers `top_k` in voice sessions before the handler runs, and reports the change."""
 
     def __init__(self, settings: ClampingSettings, services: Services) -> None:  # noqa: ARG002
         self._top_k = settings.voice_top_k
 
     def applies_to(self, tool: RegisteredTool, session: Session) -> bool:
-        """Apply to tools with a `top_k` in voice sessions."""
+        """Apply to tools with a `top_k` parameter in voice sessions."""
         return session.mode == "voice" and "top_k" in tool.manifest.parameters.get("properties", {})
 
     def before(self, call: Call) -> None:
@@ -230,7 +230,7 @@ class TopKPolicy(SyncPolicy):
 
 
 class RetryPolicy(SyncPolicy):
-    """Retries once after a pause; not in voice, where the pause would be silence."""
+    """Retries a failed call once after a pause, but not in voice, where the pause would be silence."""
 
     def __init__(self, settings: RecoverySettings, services: Services) -> None:  # noqa: ARG002
         self._pause = settings.pause_ms / 1000
