@@ -46,9 +46,6 @@ from jackfield_mcp_server.server import McpServer
 
 SESSION = "mcp-session-id"
 
-DEFAULT_VERSION = t.DEFAULT_NEGOTIATED_VERSION
-"""The protocol version to assume for a client with a handshake that sends no version header."""
-
 BODY_SECONDS = 20.0
 """How long the body of a request may take to arrive."""
 

@@ -205,7 +205,9 @@ def _encode(arguments: dict[str, Any] | None) -> bytes:
     """Return the arguments as JSON; the kernel parses and validates them like a model's arguments."""
     try:
         return json.dumps(arguments or {}, allow_nan=False).encode()
-    except (ValueError, RecursionError):
+    except ValueError:
         raise MCPError(
             t.INVALID_PARAMS, "The arguments are not JSON: NaN and Infinity are not numbers."
         ) from None
+    except RecursionError:
+        raise MCPError(t.INVALID_PARAMS, "The arguments are nested too deeply.") from None

@@ -13,8 +13,6 @@ from jackfield_mcp_tools.definitions import Definition, tool_ids
 from jackfield_mcp_tools.settings import ServerSettings, manifest_fields
 from jackfield_mcp_tools.suspicious_text import MarkedText, marked_texts
 
-_ASKS = {"True": "asks", "False": "does not ask", "policy": "asks if a policy says so"}
-
 
 def report_to_wire(
     name: str,
@@ -51,7 +49,8 @@ def print_server(
     drift: Mapping[str, tuple[str, ...]],
 ) -> None:
     """Print a server's tools with their texts, marks and changes, so that a person can review them."""
-    echo(click.style(f"{name} ({server.address}), {len(listed)} tools", bold=True))
+    tools = "1 tool" if len(listed) == 1 else f"{len(listed)} tools"
+    echo(click.style(f"{name} ({server.address}), {tools}", bold=True))
     for tool, tool_id in sorted(tool_ids(name, listed).items()):
         if not server.offers(tool):
             echo(click.style(f"\n  {tool_id}: excluded by allow or deny", dim=True))

@@ -114,10 +114,9 @@ class CallRequests:
         if self._settings.sampling == "refuse":
             raise RefusedRequestError("this host does not allow sampling")
         self._texts += 1
-        if self._texts > self._settings.sampling_requests:
-            raise RefusedRequestError(
-                f"a call may send at most {self._settings.sampling_requests} sampling requests"
-            )
+        if self._texts > (most := self._settings.sampling_requests):
+            noun = "request" if most == 1 else "requests"
+            raise RefusedRequestError(f"a call may send at most {most} sampling {noun}")
         try:
             return model_request(params, self._settings)
         except UnsuitableRequestError as error:

@@ -286,12 +286,6 @@ def _plugins_as_json(discovery: Discovery, loaded: Plugins) -> dict[str, Any]:
     }
 
 
-if TYPE_CHECKING:
-    from jackfield.contract.snapshot import Snapshot
-    from jackfield.settings import Settings
-    from jackfield_sessions.instructions import FixedPrompt
-
-
 def _show_tokens(
     snapshot: Snapshot, settings: Settings, withheld: Mapping[str, str], *, as_json: bool
 ) -> None:

@@ -24,7 +24,7 @@ from jackfield_local.agent.prompt import ModelDecider, written_call
 from jackfield_local.agent.router import Router
 from jackfield_local.agent.state import (
     DialogueState,
-    DsseEnvelope,
+    Envelope,
     ExpectedReply,
     LastCall,
     PendingQuestion,
@@ -242,7 +242,7 @@ class CallPlanner:
         fetch = results.fetch_record(context.tools, last.tool, best[0])
         return None if fetch is None else ToolCalls((_tool_call(*fetch),))
 
-    def describe(self, tool_id: str, envelope: DsseEnvelope) -> str:
+    def describe(self, tool_id: str, envelope: Envelope) -> str:
         """Return the result of a call in words."""
         state, error = self._state, envelope.get("error")
         replaces = state.card is not None and state.card.tool.id == tool_id

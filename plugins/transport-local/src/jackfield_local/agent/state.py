@@ -28,7 +28,7 @@ _ANSWERED = re.compile(
 )
 DECLINED = re.compile(r"^The user (?:declined|did not decide on) the call to (\w+)")
 
-DsseEnvelope = Mapping[str, Any]
+Envelope = Mapping[str, Any]
 
 
 class ExpectedReply(Enum):
@@ -98,7 +98,7 @@ class DialogueState:
         """Record that the conversation has moved on from the last call."""
         self.last = replace(self.last, recent=False) if self.last is not None else None
 
-    def take_result(self, tool_id: str, envelope: DsseEnvelope) -> None:
+    def take_result(self, tool_id: str, envelope: Envelope) -> None:
         """Remember the result of a call."""
         error = envelope.get("error")
         if self.last is not None and self.last.tool.id == tool_id:
@@ -134,19 +134,19 @@ class DialogueState:
         return "".join([*lines, context_line("Results", "; ".join(shown))] if shown else lines)
 
 
-def is_waiting(envelope: DsseEnvelope) -> bool:
+def is_waiting(envelope: Envelope) -> bool:
     """Return whether a call waits for the user's approval."""
     error = envelope.get("error")
     return isinstance(error, Mapping) and error.get("type") == "CONFIRMATION_REQUIRED"
 
 
-def outcome_in(text: str) -> tuple[str, DsseEnvelope] | None:
+def outcome_in(text: str) -> tuple[str, Envelope] | None:
     """Return the tool and the result in a message from the host; None if it reports no result."""
     match = _ANSWERED.match(text)
     return None if match is None else (match.group(1), read_envelope(match.group(2).encode()))
 
 
-def read_envelope(envelope: bytes) -> DsseEnvelope:
+def read_envelope(envelope: bytes) -> Envelope:
     """Parse the result of a call; an invalid one counts as failed."""
     try:
         found = orjson.loads(envelope)

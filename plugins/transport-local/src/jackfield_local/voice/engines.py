@@ -85,7 +85,7 @@ def load_engines() -> SpeechEngines:
     Raises `TransportError` with the remedy if a package or file is missing or is not the expected one.
     """
     if absent := missing_packages():
-        lack = f"voice needs {', '.join(absent)}, which is not installed here; run: {INSTALL}"
+        lack = f"packages for voice are not installed: {', '.join(absent)}; run: {INSTALL}"
         raise TransportError("invalid_request_error", lack)
     with _loading:
         return _load()
