@@ -58,7 +58,7 @@ class Call:
         self.call_id = call_id
         self.client_call_id = call_id
         """The id that clients know the call by."""
-        # Hashes the arguments as the model wrote them: a model that repeats a call repeats the text.
+        # Hashes the arguments before policies change them, so that a repeated call has the same fingerprint.
         fingerprint = tool.hashed_name.copy()
         fingerprint.update(canonical)
         self.fingerprint = fingerprint.digest()
