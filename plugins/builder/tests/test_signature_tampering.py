@@ -37,7 +37,7 @@ def test_an_untouched_registry_is_accepted(deployment: SignedDeployment) -> None
     code, output = verify(deployment)
     assert code == 0, output
     assert "2 of 2 required trusted keys signed (alice, bob)" in output
-    assert "its 2 tools and its 1 plugins match the signed statement" in output
+    assert "its tools (2) and its plugins (1) match the signed statement" in output
     assert set(deployment.required().load().tools) == {"sgn_one", "sgn_two"}
 
 

@@ -19,7 +19,7 @@ _DRAFT = "https://json-schema.org/draft/2020-12/schema"
 
 
 class RateLimit(NamedTuple):
-    """At most `calls` calls in any window of `window_ms`."""
+    """At most `calls` calls in a window of `window_ms`, which begins with its first call."""
 
     calls: int
     window_ms: int

@@ -172,6 +172,6 @@ def _compare(data: bytes, path: Path, statement: Statement) -> tuple[Snapshot | 
         components = len(statement.predicate["sbom"]["components"])
     return snapshot, Fact(
         True,
-        f"the registry file, its {tools} tools and its {plugins} plugins match the signed statement; the "
-        f"SBOM lists {components} components",
+        f"the registry file, its tools ({tools}) and its plugins ({plugins}) match the signed statement; "
+        f"components in the SBOM: {components}",
     )

@@ -63,8 +63,8 @@ Milliseconds = Annotated[int, Ge(1), Unit("milliseconds")]
 class RateLimitSettings:
     """A rate limit, as in schema.json."""
 
-    calls: Annotated[int, Ge(1), Help("The maximum number of calls in any window.")]
-    window_ms: Annotated[Milliseconds, Help("The length of the window.")]
+    calls: Annotated[int, Ge(1), Help("The maximum number of calls in a window.")]
+    window_ms: Annotated[Milliseconds, Help("The length of a window, which begins with its first call.")]
 
 
 @dataclass(frozen=True, slots=True)
