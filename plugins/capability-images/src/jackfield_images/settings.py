@@ -143,7 +143,10 @@ class ImageConsentSettings:
     ] = 0.10
     verbs: Annotated[
         Phrases,
-        Help("Words that ask for something; a noun has to follow, or the verb ends the sentence."),
+        Help(
+            "Words that ask for an image if a noun follows, "
+            "or if they come last in a sentence that contains a noun."
+        ),
     ] = vocabulary.VERBS
     drawing_verbs: Annotated[Phrases, Help("Words that always ask for an image.")] = vocabulary.DRAWING_VERBS
     nouns: Annotated[Phrases, Help("Words for images.")] = vocabulary.NOUNS
