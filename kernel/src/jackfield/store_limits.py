@@ -34,7 +34,7 @@ def _measure(text: str) -> None:
     try:
         size = len(text.encode())
     except UnicodeEncodeError:
-        raise ValueError(f"the key {text!r:.80} contains half of a surrogate pair") from None
+        raise ValueError(f"the key {text!r:.80} contains an unpaired surrogate") from None
     if size > MAX_KEY_BYTES:
         raise ValueError(f"the key {text!r:.80} has {size} bytes; the limit is {MAX_KEY_BYTES}")
 

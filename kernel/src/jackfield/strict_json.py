@@ -182,7 +182,7 @@ def _faults(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[JsonFault]
         )
     elif isinstance(value, str):
         if _has_lone_surrogate(value):
-            yield JsonFault(JsonFaultKind.SURROGATE, pointer(*path), "contains half of a surrogate pair")
+            yield JsonFault(JsonFaultKind.SURROGATE, pointer(*path), "contains an unpaired surrogate")
     elif isinstance(value, _Object):
         yield from _object_faults(value, path)
     elif isinstance(value, list):
@@ -196,9 +196,7 @@ def _object_faults(value: _Object, path: tuple[str | int, ...]) -> Iterator[Json
         yield JsonFault(JsonFaultKind.DUPLICATE_KEY, pointer(*path, key), message)
     for key, member in value.items():
         if _has_lone_surrogate(key):
-            yield JsonFault(
-                JsonFaultKind.SURROGATE, pointer(*path), "a key contains half of a surrogate pair"
-            )
+            yield JsonFault(JsonFaultKind.SURROGATE, pointer(*path), "a key contains an unpaired surrogate")
         else:
             yield from _faults(member, (*path, key))
 

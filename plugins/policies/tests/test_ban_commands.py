@@ -108,7 +108,7 @@ def test_lifting_needs_either_a_user_or_a_session(jackfield: Jackfield, named: t
 
 @pytest.mark.parametrize(
     ("name", "reason"),
-    [("u" * 3000, "the limit is 1024"), ("ada\udcff", "contains half of a surrogate pair")],
+    [("u" * 3000, "the limit is 1024"), ("ada\udcff", "contains an unpaired surrogate")],
 )
 def test_an_invalid_user_name_is_reported(jackfield: Jackfield, name: str, reason: str) -> None:
     done = jackfield("bans", "lift", name)

@@ -161,7 +161,7 @@ TOOLS = [
          body="def context(self, mode): return ToolTestContext(mode, kb=1)", says="uses ctx.kb"),
 
     Tool("returns_nothing", "examples envelope", handler=answering("None"), says="returned None"),
-    Tool("failure_of_another_layer", "examples envelope", says="a handler may not return INTERNAL",
+    Tool("failure_of_another_layer", "examples envelope", says="a handler must not return INTERNAL",
          handler=answering("fail(ErrorType.INTERNAL, 'Oh.')")),
     Tool("raises_failure_of_another_layer", "examples envelope", says="expected success, got NOT_FOUND",
          handler=answering("1", before="raise ToolError(ErrorType.NOT_FOUND, 'No such thing.')")),

@@ -338,7 +338,7 @@ FALLBACKS = {
         {"$ref": "#/$defs/missing"}, f"{P}/$ref", "'#/$defs/missing' does not exist", "/$defs/missing", STRING
     ),
     "a circle": Fallback(
-        {"$ref": "#/$defs/circle"}, "/$defs/circle", "refers back to itself", "/$defs/circle", STRING
+        {"$ref": "#/$defs/circle"}, "/$defs/circle", "the reference is circular", "/$defs/circle", STRING
     ),
     "an $id inside": Fallback(
         {"type": "string", "$id": "https://example.org/p"}, P, "an $id of its own", f"{P}/$id"

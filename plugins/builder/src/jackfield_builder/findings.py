@@ -171,7 +171,7 @@ class CheckCode(Enum):
     BAD_NUMBER = _Rule(
         "JF203", "a number is too large or not finite", "use a finite number of at most 64 bits"
     )
-    BAD_TEXT = _Rule("JF204", "a string contains half of a surrogate pair", "write the whole character")
+    BAD_TEXT = _Rule("JF204", "a string contains an unpaired surrogate", "write the whole character")
     TOO_DEEP = _Rule(
         "JF205", "a document is nested too deeply", "flatten the document, or use `$ref` and `$defs`"
     )
@@ -297,7 +297,7 @@ class CheckCode(Enum):
         "point to a place in these parameters, e.g. `#/$defs/range`; nothing is downloaded",
     )
     CIRCULAR_REFERENCE = _Rule(
-        "JF506", "a reference leads back to itself", "recurse only through a property or an item"
+        "JF506", "a reference is circular", "recurse only through a property or an item"
     )
     BAD_DEFAULT = _Rule("JF507", "a default violates its own schema", "correct the default or the schema")
     UNDEFINED_REQUIRED = _Rule(

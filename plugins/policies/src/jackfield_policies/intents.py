@@ -59,9 +59,9 @@ def text(longest: int) -> Fault:
             return f"is {_kind(value)}, not text"
         if len(value) > longest:
             return f"has {len(value)} characters, at most {longest} are allowed"
-        # A session with half of a surrogate pair could not be saved.
+        # A session with an unpaired surrogate could not be saved.
         if any("\ud800" <= character <= "\udfff" for character in value):
-            return "contains half of a surrogate pair"
+            return "contains an unpaired surrogate"
         return None
 
     return fault

@@ -183,7 +183,7 @@ class _SchemaParser:
         self._active.discard(key)
         if key in self._recursive:
             if key in self._in_place(shape, set()):
-                self._report_unparsed(key, "this schema refers back to itself")
+                self._report_unparsed(key, "the reference is circular")
                 shape = any_value(key, shape.annotations)
             self.definitions[key] = shape
             shape = replace(shape, options=(RecursiveRef(key=key, path=key),))

@@ -28,7 +28,7 @@ def follow(root: Any, reference: Any) -> tuple[Path, Any]:
             raise UnresolvedReferenceError(f"{reference!r} does not exist") from None
         path.append(key)
         if has_own_base(target):
-            raise UnresolvedReferenceError(f"{reference!r} leads into a schema with an $id of its own")
+            raise UnresolvedReferenceError(f"{reference!r} points into a schema with an $id of its own")
     if not isinstance(target, dict | bool):
         raise UnresolvedReferenceError(f"{reference!r} is not a schema")
     return tuple(path), target

@@ -45,7 +45,7 @@ def _scalar_fault(value: Any) -> str | None:
 
 def _text_faults(text: str) -> Iterator[str]:
     if not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text):
-        yield f"{text!r:.80} contains half of a surrogate pair"
+        yield f"{text!r:.80} contains an unpaired surrogate"
 
 
 def _is_list(value: Any) -> bool:

@@ -117,7 +117,7 @@ def _signature_problem(function: _Function) -> str:
     if keyword_only:
         return f"also requires {', '.join(keyword_only)}"
     if isinstance(function, ast.FunctionDef) and any(_yields(function)):
-        return "is a generator; only an `async def` may yield partial results"
+        return "is a generator; only an `async def` can yield partial results"
     return ""
 
 

@@ -217,7 +217,7 @@ def _check_circles(draft: ToolDraft, root: dict[str, Any], name: str) -> None:
             elif id(target) in active:
                 path = pointer(*each.path)
                 draft.report(
-                    CheckCode.CIRCULAR_REFERENCE, "this schema refers back to itself", file=SCHEMA, path=path
+                    CheckCode.CIRCULAR_REFERENCE, "the reference is circular", file=SCHEMA, path=path
                 )
                 return
             elif id(target) not in finished:
@@ -248,7 +248,7 @@ def _check_defaults(draft: ToolDraft, parameters: dict[str, Any]) -> None:
         )
         messages = [violation.message for violation in violations(validator, each.schema["default"])]
         if _is_endless(parameters, each.schema):
-            messages.append("the defaults inside it refer to each other endlessly or are nested too deeply")
+            messages.append("the defaults inside it are circular or nested too deeply")
         for message in messages:
             draft.report(CheckCode.BAD_DEFAULT, message, file=SCHEMA, path=pointer(*each.path, "default"))
 

@@ -88,7 +88,7 @@ def _failure_problems(response: ToolResponse, manifest: ToolManifest) -> Iterato
     if not isinstance(failure.type, ErrorType):
         yield f"the type of the failure is {failure.type!r}; use ErrorType"
     elif failure.type not in HANDLER_ERRORS:
-        yield f"a handler may not return {failure.type}; choose one of {', '.join(sorted(HANDLER_ERRORS))}"
+        yield f"a handler must not return {failure.type}; choose one of {', '.join(sorted(HANDLER_ERRORS))}"
     if not _is_sentence(failure.message):
         yield "the failure has no message; tell the model what went wrong"
     yield from _member_problems(failure)
