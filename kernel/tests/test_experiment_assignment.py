@@ -138,9 +138,9 @@ def document(**fields: Any) -> bytes:
     [
         ({"variants": {"fast": 51}}, "the shares add up to 101 percent"),
         ({"variants": {"fast": 0.001}}, "expected at most two decimals"),
-        ({"variants": {"control": 50}}, "'control' stands for the tool as it is"),
+        ({"variants": {"control": 50}}, "'control' stands for the unchanged tool"),
         ({"variants": {}}, "expected at least one variant"),
-        ({"shadow": True}, "a shadow has one variant, no control"),
+        ({"shadow": True}, "a shadow has one variant and no control"),
         ({"state": "promoted"}, "required for the state `promoted`"),
         ({"state": "promoted", "winner": "slow"}, "'slow' is not one of the variants"),
         ({"shares": 1}, "unknown setting"),

@@ -551,4 +551,4 @@ async def _close(name: str, close: Callable[[], Awaitable[None]]) -> None:
     except BaseException as error:
         if is_external_cancellation(error) or isinstance(error, SystemExit):
             raise
-        _log.error("%s failed in close; the other components are closed", name, exc_info=error)
+        _log.error("%s failed to close; the other components will still be closed", name, exc_info=error)

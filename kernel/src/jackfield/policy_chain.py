@@ -224,7 +224,7 @@ class ResultEncoding(SyncPolicy):
             return response
         call.meta["returnsViolations"] = found
         path, message = found[0]["path"], found[0]["message"]
-        _log.warning("%s violated its `returns` at %s: %s", call.tool.id, path, message)
+        _log.warning("the result of %s violates its `returns` schema at %s: %s", call.tool.id, path, message)
         if not self._enforce_returns:
             return response
         return fail(

@@ -223,7 +223,7 @@ class Runtime:
             message = f"session {session_id} is pinned to registry {session.registry_version}"
             if self.registry.deployment is Deployment.DEVELOPMENT:
                 raise RegistryError(f"{message}, but this host serves {self.registry.version}")
-            _log.warning("%s; it continues with the tools of %s", message, self.registry.version)
+            _log.warning("%s; the session continues with the tools of %s", message, self.registry.version)
         return session
 
     async def check_signatures(self) -> None:

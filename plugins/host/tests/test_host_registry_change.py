@@ -58,7 +58,7 @@ def test_a_session_of_another_registry_is_refused_in_development_and_continues_i
                 line = (await own.audited(1))[0]
                 assert (line["pinnedVersion"], line["registryVersion"]) == (whole["version"], fewer.version)
                 assert line["toolVersion"] == "9.0.0"
-            continued = f"is pinned to registry {whole['version']}; it continues with the tools of"
+            continued = f"is pinned to registry {whole['version']}; the session continues with the tools of"
             lines = [each for each in host.output.read_text().splitlines() if continued in each]
             # An update to a new registry is no error.
             assert lines

@@ -35,16 +35,17 @@ class GuardSettings:
     min_calls: Annotated[int, Ge(1), Help("How many calls of an arm are needed before the bounds apply.")] = (
         100
     )
-    max_error_percent: Annotated[Percent, Help("The share of failed calls; 0 means no bound.")] = 0.0
+    max_error_percent: Annotated[Percent, Help("The bound on the share of failed calls; 0 means none.")] = 0.0
     max_p95_ms: Annotated[
-        float, Ge(0), Unit("ms"), Help("The 95th percentile of the latency; 0 means no bound.")
+        float, Ge(0), Unit("ms"), Help("The bound on the 95th percentile of the latency; 0 means none.")
     ] = 0.0
     window_seconds: Annotated[
         float,
         Gt(0),
         Unit("seconds"),
         Help(
-            "The bounds apply to all calls so far, and separately to the calls in the last period this long."
+            "The length of the window. The bounds apply to all calls so far, and separately to the calls in "
+            "the most recent window of this length."
         ),
     ] = 600.0
 
@@ -63,7 +64,7 @@ class ExperimentSettings:
         Mapping[NonEmpty, Percent],
         Help("The share of each variant in percent, in steps of 0.01; for a shadow, the share to compare."),
     ]
-    control: Annotated[Percent, Help("The share that gets the tool as it is, for comparison.")] = 0.0
+    control: Annotated[Percent, Help("The share that gets the unchanged tool, for comparison.")] = 0.0
     by: Annotated[
         Literal["user", "organisation"],
         Help("The unit of assignment: all sessions of a user, or of an organisation, have the same arm."),
@@ -77,15 +78,15 @@ class ExperimentSettings:
         Help("`promoted` gives every new session the variant `winner`; `aborted` gives it to none."),
     ] = "running"
     winner: Annotated[str, Help("The variant that was promoted.")] = ""
-    reason: Annotated[str, MaxLen(500), Help("Why it was promoted or aborted.")] = ""
+    reason: Annotated[str, MaxLen(500), Help("Why the variant was promoted or the experiment aborted.")] = ""
     description: Annotated[str, MaxLen(500), Help("A description of the experiment.")] = ""
     salt: Annotated[
         str,
         MaxLen(64),
         Help("A different salt reassigns all subjects.", default="the name of the experiment"),
     ] = ""
-    guard: Annotated[GuardSettings, Help("The bounds at which it is aborted automatically.")] = field(
-        default_factory=GuardSettings
+    guard: Annotated[GuardSettings, Help("The bounds at which the experiment is aborted automatically.")] = (
+        field(default_factory=GuardSettings)
     )
 
     def __post_init__(self) -> None:
@@ -93,7 +94,7 @@ class ExperimentSettings:
         if not self.variants:
             raise ValueError("variants: expected at least one variant")
         if CONTROL in self.variants:
-            raise ValueError(f"variants: {CONTROL!r} stands for the tool as it is; use the key `control`")
+            raise ValueError(f"variants: {CONTROL!r} stands for the unchanged tool; use the key `control`")
         shares = {
             **{f"variants.{name}": each for name, each in self.variants.items()},
             "control": self.control,
@@ -106,7 +107,7 @@ class ExperimentSettings:
                 f"variants: the shares add up to {sum(shares.values()):g} percent; the maximum is 100"
             )
         if self.shadow and (len(self.variants) > 1 or self.control or self.state == "promoted"):
-            raise ValueError("shadow: a shadow has one variant, no control, and cannot be promoted")
+            raise ValueError("shadow: a shadow has one variant and no control, and cannot be promoted")
         if (self.state == "promoted") != bool(self.winner):
             raise ValueError("winner: required for the state `promoted`, and not allowed in any other state")
         if self.winner and self.winner not in self.variants:

@@ -222,7 +222,7 @@ class OfferedModel(HostMessage):
 
     name: str
     provider: str
-    modes: Annotated[Sequence[Literal["text", "voice"]], doc("The modes in which it answers.")]
+    modes: Annotated[Sequence[Literal["text", "voice"]], doc("The modes in which the model answers.")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -232,12 +232,14 @@ class SessionInfo(HostMessage):
     type: Literal["session"] = "session"
     protocol: Literal["jackfield.1"] = "jackfield.1"
     session: Annotated[str, doc("The session's id.")]
-    token: Annotated[str, doc("Resumes the session, for 24 hours; keep it secret.")] = field(repr=False)
+    token: Annotated[str, doc("The token that resumes the session for 24 hours; keep it secret.")] = field(
+        repr=False
+    )
     mode: Literal["text", "voice"]
     user: str
     provider: str
-    provider_reason: Annotated[str | None, doc("Why this provider; only for operators.")] = field(
-        default=None, metadata=SENT_AS_NULL
+    provider_reason: Annotated[str | None, doc("Why the host uses this provider; only for operators.")] = (
+        field(default=None, metadata=SENT_AS_NULL)
     )
     provider_hints: Annotated[Sequence[str], doc("How to get a better provider; only for operators.")] = ()
     registry: Annotated[str, doc("The registry version that the session is pinned to.")]
@@ -367,7 +369,8 @@ class ToolDecisions(HostMessage):
     tool: str
     call_id: str | None
     decisions: Annotated[
-        Mapping[str, str], doc("By policy, in order: `pass`, the policy's own decision, or `not reached`.")
+        Mapping[str, str],
+        doc("The decisions by policy, in order: `pass`, the policy's own decision, or `not reached`."),
     ]
 
 
@@ -507,9 +510,12 @@ class FormRequest(SessionEvent):
     parameters: Annotated[Mapping[str, Any], doc("The JSON Schema of the values.")]
     asked_by: Annotated[
         str | None,
-        doc("Who asks and gets the values, if a running call asks; `description` is then the question."),
+        doc(
+            "Who asks for the values and gets them, if a running call asks; `description` is then the "
+            "question."
+        ),
     ] = None
-    call_id: Annotated[str | None, doc("The call that asks.")] = None
+    call_id: Annotated[str | None, doc("The call that asks for the values.")] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -24,16 +24,16 @@ class ToolsetSettings:
     """One toolset: a table `[toolsets.NAME]`."""
 
     tools: Annotated[
-        tuple[NonEmpty, ...], MaxLen(1000), Help("The ids of its tools; empty means all tools.")
+        tuple[NonEmpty, ...], MaxLen(1000), Help("The ids of the toolset's tools; empty means all tools.")
     ] = ()
     without: Annotated[tuple[NonEmpty, ...], MaxLen(1000), Help("The ids of tools to leave out.")] = ()
     variants: Annotated[
         Mapping[NonEmpty, NonEmpty],
-        Help("The variant of a tool to use, by the tool's id; other tools are used as they are."),
+        Help("The variant of a tool to use, by the tool's id; other tools are used without a variant."),
     ] = field(default_factory=dict)
-    users: Annotated[tuple[NonEmpty, ...], MaxLen(1000), Help("The users who get it.")] = ()
-    roles: Annotated[tuple[NonEmpty, ...], MaxLen(1000), Help("The roles whose users get it.")] = ()
+    users: Annotated[tuple[NonEmpty, ...], MaxLen(1000), Help("The users who get the toolset.")] = ()
+    roles: Annotated[tuple[NonEmpty, ...], MaxLen(1000), Help("The roles whose users get the toolset.")] = ()
     organisations: Annotated[
-        tuple[NonEmpty, ...], MaxLen(1000), Help("The organisations whose users get it.")
+        tuple[NonEmpty, ...], MaxLen(1000), Help("The organisations whose users get the toolset.")
     ] = ()
-    everyone: Annotated[bool, Help("Use it for users who have no other toolset.")] = False
+    everyone: Annotated[bool, Help("True if users who have no other toolset get this one.")] = False
