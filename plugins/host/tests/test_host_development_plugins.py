@@ -118,12 +118,14 @@ def test_a_tool_is_reloaded_beside_a_plugin_and_what_the_plugin_imports_restarts
             old = {"word": 1, "shared": 1, "plugin": 1, "same": True}
             assert await answer(http) == old
             family.save({"words.py": "WORD = 2\n"})
-            await wait_until(lambda: "own_answer: registry" in host.output.read_text())
+            await wait_until(lambda: "own_answer: built and loaded registry" in host.output.read_text())
             assert await answer(http) == {**old, "word": 2}
             assert "the host restarts" not in host.output.read_text()
 
             family.save({"shared.py": "WORD = 3\n"})
-            reason = "shared.py: the plugin of hst-own uses it; plugins are loaded only at startup"
+            reason = (
+                "shared.py changed: the plugin of hst-own uses it, and plugins are loaded only at startup"
+            )
             await wait_until(lambda: reason in host.output.read_text())
             await wait_until(lambda: host.output.read_text().count("Open http") == 2)
             assert await answer(http) == {"word": 2, "shared": 3, "plugin": 3, "same": True}

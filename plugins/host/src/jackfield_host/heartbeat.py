@@ -64,7 +64,7 @@ class Heartbeat:
                 totals=self._history.totals,
             )
             if self._failing:
-                _log.info("the host reports to the store again")
+                _log.info("the host is reporting to the store again")
             self._failing = False
             if options.name:
                 await self._keep_name()

@@ -120,9 +120,9 @@ class DecisionResponse(ResponseModel):
     """The outcome of a call that waited for confirmation."""
 
     approved: bool = Field(
-        description="True if the user approved it; false also if the user did not decide in time."
+        description="True if the user approved it; false if the user declined it or did not decide in time."
     )
-    state: CallStateName = Field(description="As in GET /tasks/{call_id}.")
+    state: CallStateName = Field(description="The state of the call, as in GET /tasks/{call_id}.")
     tool: str
     call_id: str | None
     envelope: dict[str, Any] | None = Field(description="The response of the call; null if it was declined.")
@@ -144,8 +144,9 @@ class TaskResponse(ResponseModel):
     call_id: str
     tool: str
     state: CallStateName = Field(
-        description="`waiting`: for the user's decision; `in_doubt`: its host stopped, and it may or may "
-        "not have taken effect; for `failed`, `declined`, `expired` and `in_doubt`, `error` gives the reason."
+        description="`waiting`: the call is waiting for the user's decision; `in_doubt`: the host stopped, "
+        "and the call may or may not have taken effect; for `failed`, `declined`, `expired` and `in_doubt`, "
+        "`error` gives the reason."
     )
     began_at: float | None = None
     ended_at: float | None = None
@@ -188,18 +189,20 @@ class ReadyResponse(ResponseModel):
 class HostEntry(ResponseModel):
     """What a host has reported; times are in seconds since 1970."""
 
-    id: str = Field(description="Identifies the process.")
+    id: str = Field(description="The id of the process.")
     name: str
-    address: str = Field(description="Where it listens.")
+    address: str = Field(description="The address on which the host listens.")
     version: str
     registry: str
     started_at: float
     reported_at: float
-    silent: bool = Field(description="True if it no longer reports, so that its figures are out of date.")
+    silent: bool = Field(
+        description="True if the host no longer reports, so that its figures are out of date."
+    )
     draining: bool
-    sessions: int = Field(description="Its live sessions.")
-    calls_per_second: float | None = Field(description="Null if it does not count its calls.")
-    totals: dict[str, float] = Field(description="What it has counted since its start.")
+    sessions: int = Field(description="The host's live sessions.")
+    calls_per_second: float | None = Field(description="Null if the host does not count its calls.")
+    totals: dict[str, float] = Field(description="The host's counts since startup.")
 
 
 class HostSums(ResponseModel):
@@ -230,9 +233,9 @@ class VersionInfo(ResponseModel):
 class SessionCounts(ResponseModel):
     """The number of live sessions, and the limits."""
 
-    active: int = Field(description="On this host.")
+    active: int = Field(description="The live sessions on this host.")
     on_all_hosts: int
-    yours: int = Field(description="On all hosts.")
+    yours: int = Field(description="Your live sessions on all hosts.")
     max: int = Field(description="The limit of this host.")
     max_yours: int
 
@@ -251,15 +254,17 @@ class ProviderSelection(ResponseModel):
     """Why the host uses its provider."""
 
     reason: str
-    detected: bool = Field(description="False if the `provider` setting names it.")
+    detected: bool = Field(description="False if the `provider` setting names the provider.")
     hints: list[str] = Field(description="How to get a better provider.")
 
 
 class PythonEnvironment(ResponseModel):
     """How an operator reaches the host's Python environment in a terminal."""
 
-    enter: list[str] = Field(description="The commands that open its folder and activate it.")
-    install: str = Field(description="The command that installs a package in it.")
+    enter: list[str] = Field(
+        description="The commands that open the host's folder and activate the environment."
+    )
+    install: str = Field(description="The command that installs a package in the environment.")
 
 
 class StatusResponse(ResponseModel):
@@ -267,10 +272,11 @@ class StatusResponse(ResponseModel):
 
     user: str
     host: str = Field(description="The name of the host that answers.")
-    hosts: int = Field(description="How many hosts share the store and report.")
+    hosts: int = Field(description="The number of reporting hosts that share the store.")
     provider: str
     provider_choice: ProviderSelection | None = Field(
-        description="Only for operators; on a host without tokens, for every user."
+        description="Why the host uses its provider; only for operators, but for every user on a host "
+        "without tokens."
     )
     environment: PythonEnvironment | None = Field(
         description="Where to install tools; for the same users as `providerChoice`."
@@ -322,8 +328,12 @@ class DevelopmentResponse(ResponseModel):
 class ToolTokens(ResponseModel):
     """An estimate of a tool's size in tokens, at four characters each."""
 
-    declaration: int = Field(description="Its declaration for the provider, which is part of every request.")
-    summary: int = Field(description="Its line in the prompt, if the prompt does not contain its guide.")
+    declaration: int = Field(
+        description="The tool's declaration for the provider, which is part of every request."
+    )
+    summary: int = Field(
+        description="The tool's line in the prompt, if the prompt does not contain its guide."
+    )
     guide: int
     guide_in_prompt: list[Mode] = Field(description="The modes whose prompt contains the guide.")
 
@@ -350,7 +360,7 @@ class ToolSummary(ResponseModel):
     requires_confirmation: bool | Literal["policy"]
     allowed_modes: list[Mode]
     variant: str | None = Field(None, description="The variant, if it is not the tool's own implementation.")
-    tokens: ToolTokens | None = Field(description="Null if the provider supports none of its modes.")
+    tokens: ToolTokens | None = Field(description="Null if the provider supports none of the tool's modes.")
 
 
 class ToolList(ResponseModel):
@@ -368,14 +378,16 @@ class ToolDetails(ToolSummary):
     idempotent: bool
     latency_budget_ms: int
     timeout_ms: int
-    requires: list[str] = Field(description="The capabilities that it needs.")
-    parameters: dict[str, Any] = Field(description="The JSON Schema of its arguments.")
-    returns: dict[str, Any] | None = Field(description="The JSON Schema of its data, if it declares one.")
-    guide: str = Field(description="The instructions for models that use it, in Markdown.")
-    provider_schemas: dict[str, Any] = Field(description="Its declaration for each kind of provider.")
+    requires: list[str] = Field(description="The capabilities that the tool needs.")
+    parameters: dict[str, Any] = Field(description="The JSON Schema of the arguments.")
+    returns: dict[str, Any] | None = Field(
+        description="The JSON Schema of the data, if the tool declares one."
+    )
+    guide: str = Field(description="The instructions for models that use the tool, in Markdown.")
+    provider_schemas: dict[str, Any] = Field(description="The tool's declaration for each kind of provider.")
     distribution: str
     distribution_version: str
-    family: str | None = Field(None, description="The family that it belongs to, if any.")
+    family: str | None = Field(None, description="The tool's family, if any.")
 
 
 class RegistryTool(ResponseModel):
@@ -386,7 +398,7 @@ class RegistryTool(ResponseModel):
     distribution: str
     distribution_version: str
     content_hash: str
-    family: str | None = Field(None, description="The family that it belongs to, if any.")
+    family: str | None = Field(None, description="The tool's family, if any.")
     variant: str | None = Field(None, description="The variant, if it is not the tool's own implementation.")
 
 
@@ -396,7 +408,7 @@ class RegistryPlugin(ResponseModel):
     name: str
     distribution: str
     distribution_version: str
-    offers: dict[str, list[str]] = Field(description="The names of its offers, by kind.")
+    offers: dict[str, list[str]] = Field(description="The names of the plugin's offers, by kind.")
 
 
 class RegistryPolicy(ResponseModel):
@@ -416,7 +428,7 @@ class RegistryResponse(ResponseModel):
     policies: list[str] = Field(description="The policies, in the order in which they run.")
     chain: list[RegistryPolicy] = Field(description="The same policies, with their stages and distributions.")
     plugins: list[RegistryPlugin]
-    kernel: str = Field(description="The version of the kernel that built it.")
+    kernel: str = Field(description="The version of the kernel that built the registry.")
     git_commit: str | None
     built_at: str
     tools: list[RegistryTool]
@@ -438,8 +450,8 @@ class SessionSummary(ResponseModel):
         "`expired` after 24 hours."
     )
     live: bool = Field(description="True if the session is live on a host.")
-    connected: bool = Field(description="True if a client is connected to it.")
-    host: str | None = Field(description="The name of the host on which it is live.")
+    connected: bool = Field(description="True if a client is connected to the session.")
+    host: str | None = Field(description="The name of the host on which the session is live.")
     began_at: float
     last_at: float = Field(description="The time of the last message.")
     turns: int
@@ -455,7 +467,7 @@ class SessionToken(ResponseModel):
 
     session: str
     mode: str
-    token: str = Field(description="Resumes the session; keep it secret.")
+    token: str = Field(description="The token that resumes the session; keep it secret.")
 
 
 class DeletedSession(ResponseModel):
@@ -498,7 +510,7 @@ class CallInDoubt(ResponseModel):
     arguments: str = Field(
         description="The arguments as JSON, truncated to 4000 characters; a model or a client wrote them."
     )
-    began_at: float = Field(description="When it started to run, in seconds since 1970.")
+    began_at: float = Field(description="When the call started to run, in seconds since 1970.")
 
 
 class CallsInDoubt(ResponseModel):

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 def hosts(settings: Settings, as_json: bool) -> None:
     """List the hosts that share the store, with each host's status.
 
-    Works while the hosts are running. A host that was killed stays listed as silent for 10 minutes, with its
-    last values; the totals exclude it.
+    Works while the hosts are running. A host that was killed stays in the list for 10 minutes, marked as
+    silent and with its last values; the totals exclude it.
     """
     from jackfield_host.endpoints.hosts import host_wire, sums
 

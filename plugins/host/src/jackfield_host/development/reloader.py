@@ -138,7 +138,8 @@ class Reloader:
         listed = ", ".join(tools) if len(tools) <= MAX_NAMES else f"{len(tools)} tools"
         await self._report(
             result,
-            f"{listed or _names(changes)}: registry {result.version} in {seconds:.1f} s{going_on}",
+            f"{listed or _names(changes)}: built and loaded registry {result.version} in {seconds:.1f} s"
+            f"{going_on}",
             tools,
         )
 
@@ -150,11 +151,12 @@ class Reloader:
             started = self._plugin_modules.get(owner)
             # A saved file may be built before the watch notices it, so the changes may not name it.
             if started is not None and (files := started.changed(found)):
-                reason = found.unclear or f"the plugin of {owner} uses it"
-                return f"{_names(SourceChanges(files))}: {reason}; plugins are loaded only at startup"
+                reason = found.unclear or f"the plugin of {owner} uses {'it' if len(files) == 1 else 'them'}"
+                names = _names(SourceChanges(files))
+                return f"{names} changed: {reason}, and plugins are loaded only at startup"
         # The modules of the other plugins are unchanged, whatever else changed in their packages.
         if needs_restart(before, after, self._plugin_modules.keys() & now.keys()):
-            return f"{_names(changes)}: plugins are loaded only at startup"
+            return f"{_names(changes)} changed, and plugins are loaded only at startup"
         return None
 
     async def _reload_prompts(self, host: Host) -> None:
@@ -166,7 +168,7 @@ class Reloader:
         self._say("The prompts changed: the next turns use them.")
 
     def _restart(self, reason: str) -> None:
-        self._say(f"{reason}: the host restarts, and clients resume their sessions.")
+        self._say(f"{reason}; the host restarts, and clients resume their sessions.")
         self.restart_requested = True
 
     async def _report(self, result: WorkerResult, message: str, tools: list[str] | None = None) -> None:

@@ -108,6 +108,6 @@ SDP = Endpoint(
     responses={200: (ResponseForm("The provider's answer; the host joins the call.", "SdpAnswerResponse"),)},
     errors={
         400: "The offer is invalid, or the provider does not accept it.",
-        409: "It is a text session, or the header and the body name different sessions.",
+        409: "The session is a text session, or the header and the body name different sessions.",
     },
 )

@@ -427,7 +427,7 @@ EXECUTE = Endpoint(
         408: "The tool timed out, or the body did not arrive.",
         409: "The key was used before for a different call, or the tool reports a conflict.",
         410: "The session has ended.",
-        422: "The tool cannot do this with these arguments; trying again does not help.",
+        422: "The call cannot succeed with these arguments; repeating it does not help.",
         500: "The tool or the host failed with an internal error.",
     },
 )

@@ -163,7 +163,7 @@ CHAT = Endpoint(
     },
     errors={
         404: "There is no such session.",
-        409: "It is a voice session.",
+        409: "The session is a voice session.",
         410: "The session has ended.",
     },
 )
