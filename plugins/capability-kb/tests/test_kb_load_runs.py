@@ -133,7 +133,7 @@ def test_sync_of_an_emptied_folder_removes_nothing(loader: LibraryLoader) -> Non
     (loader.folder / "a.md").unlink()
     summary = loader.sync()
     assert summary.removed == 0
-    assert "all 1 files loaded from here are missing" in summary.problems[0].what
+    assert "all files loaded from this path (1) are missing" in summary.problems[0].what
     assert loader.texts() == {"doc:a": "one"}
 
 

@@ -32,7 +32,7 @@ _ALONE = """
 
 _SECTION = """# __tool_id__
 
-Repeats a text. (Say in one or two sentences what the tool does and when to use it.)
+Repeats the given text. (Say in one or two sentences what the tool does and when to use it.)
 
 Repeat this: Hello.
 

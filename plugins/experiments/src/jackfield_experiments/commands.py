@@ -56,7 +56,7 @@ def status(settings: Settings, name: str | None, as_json: bool) -> None:
 def _show(experiment: dict[str, Any]) -> None:
     state = experiment["state"] + (f" ({experiment['winner']})" if experiment["winner"] else "")
     kind = "shadow of" if experiment["shadow"] else "tool"
-    echo(f"\n{experiment['name']}: {state}; {kind} {experiment['tool']}, by {experiment['by']}")
+    echo(f"\n{experiment['name']}: {state}; {kind} {experiment['tool']}, assigned by {experiment['by']}")
     if experiment["reason"]:
         by = experiment["abortedBy"]
         who = f"aborted by the guard on host {by['host']} because of arm {by['arm']}: " if by else ""

@@ -14,7 +14,7 @@ __all__ = ["kb"]
 
 @click.group()
 def kb() -> None:
-    """Load documents into the knowledge base, search and maintain it.
+    """Load documents into the knowledge base, search it and maintain it.
 
     \b
     Start with the sample records of a fictional design studio:

@@ -242,7 +242,7 @@ def stats(settings: Settings, as_json: bool) -> None:
     if records:
         print_table(("namespace", "type", "records"), [(*kind, f"{number:,}") for kind, number in records])
     held = (count(facts.passages, "passage"), count(facts.sources, "source"))
-    echo(f"{count(total, 'record')} in {held[0]} from {held[1]}")
+    echo(f"{count(total, 'record')} ({held[0]}) from {held[1]}")
     sizes = ", ".join(f"{name} {size / 1e6:.1f} MB" for name, size in facts.bytes.items())
     echo(f"{folder}: {sizes}")
     for name, state in facts.indexes.items():

@@ -61,7 +61,7 @@ class FileReader:
         """Return the collected problems, and one that counts the problems above the limit."""
         if not self._unreported:
             return self.problems
-        more = f"{self._unreported} more entries like these"
+        more = f"{self._unreported} more {'entry' if self._unreported == 1 else 'entries'} like these"
         return [*self.problems, Problem(self.found.shown, more, "fix the reported ones first")]
 
     def _records(self) -> Iterator[LoadedRecord]:

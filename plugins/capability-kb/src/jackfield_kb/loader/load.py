@@ -250,7 +250,7 @@ class LoadRun:
             if not self._plan.sync:
                 self.summary.gone += len(gone)
             elif found.is_bare(root):
-                what = f"all {len(gone)} files loaded from here are missing, so nothing was removed"
+                what = f"all files loaded from this path ({len(gone)}) are missing, so nothing was removed"
                 remedy = "check whether a disk is missing; `jackfield kb remove --from PATH` removes them all"
                 self.summary.problems.append(Problem(str(root), what, remedy))
             else:

@@ -60,7 +60,7 @@ def _check(record: Record) -> None:
     elif len(record.text) > MOST_TEXT:
         wrong = f"its text is longer than {MOST_TEXT:,} characters; split it into several records"
     elif len(record.tags) > _MOST_TAGS or any(not 0 < len(tag) <= _MOST_TAG for tag in record.tags):
-        wrong = f"it may have {_MOST_TAGS} tags of 1 to {_MOST_TAG} characters each"
+        wrong = f"it can have at most {_MOST_TAGS} tags of 1 to {_MOST_TAG} characters each"
     if wrong:
         raise RecordError(f"the record {record.id[:_MOST_ID]!r} is invalid: {wrong}")
 

@@ -69,7 +69,8 @@ def _check_text(_: click.Context, option: click.Parameter, value: str | None) ->
     "--call-id",
     metavar="ID",
     callback=_check_text,
-    help="The provider's id for the call; with at least 9 characters, the call runs only once per session.",
+    help="The provider's id for the call; if the id has at least 9 characters, the call runs only once per "
+    "session.",
 )
 @click.option(
     "--turn",

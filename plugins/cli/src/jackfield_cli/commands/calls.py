@@ -68,7 +68,7 @@ def list_(settings: Settings, in_doubt: bool, as_json: bool) -> None:  # noqa: A
 @with_registry
 @as_json
 def settle(settings: Settings, key: str, ran: bool | None, data: str | None, as_json: bool) -> None:
-    """Record whether the call in doubt with this KEY ran.
+    """Record whether the in-doubt call KEY ran.
 
     From then on, hosts answer repeated calls, approvals and `GET /tasks` with this result, and pass it to
     resumed sessions. The audit log records it under your login name.

@@ -39,9 +39,9 @@ _EXAMPLE_ARGUMENTS = '{"text": "one two three"}'
 def new_tool(names: tuple[str, ...], family: str | None, parent: Path, *, repository: bool) -> None:
     """Create a working tool package called NAME (e.g. book_table) as a starting point.
 
-    The folder name is NAME with dashes. The new package can be installed and built, and its tests pass. With
-    --family, the package is called FAMILY and contains all the named tools; if the folder already contains
-    the family, the tools are added to its files. --repository keeps existing files.
+    The folder name is NAME with dashes instead of underscores. The new package can be installed and built,
+    and its tests pass. With --family, the package is called FAMILY and contains all the named tools; if the
+    folder already contains the family, the tools are added to its files. --repository keeps existing files.
     """
     from jackfield_builder.discovery import discover
     from jackfield_builder.findings import CheckCode

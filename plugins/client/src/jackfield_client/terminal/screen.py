@@ -123,7 +123,7 @@ class MessagePrinter:
                 if isinstance(message, messages.ChatMessage):
                     for claim in message.unbacked_claims or ():
                         screen.notice(
-                            f"The model claims this, but no call that does it has succeeded: {claim.text} "
+                            f"The model claims “{claim.text}”, but no successful call backs this up "
                             f"({claim.tool}: {claim.state})"
                         )
             case messages.Notification():
