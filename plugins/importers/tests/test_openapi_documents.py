@@ -50,8 +50,8 @@ def with_schema(schema: Any, **schemas: Any) -> dict[str, Any]:
         ('{"openapi": "3.0.0"}', "is not valid OpenAPI at /: \"info\" is a required property"),
         (api(paths={}), "the document has no operations"),
         (api(paths={"/x": {"get": {"responses": {}}}}), "is not valid OpenAPI at"),
-        (with_schema({"$ref": "https://example.com/a.json"}), "leaves the document; bundle the documents"),
-        (with_schema({"$ref": "other.yaml#/x"}), "leaves the document; bundle the documents"),
+        (with_schema({"$ref": "https://example.com/a.json"}), "points outside the document; bundle"),
+        (with_schema({"$ref": "other.yaml#/x"}), "points outside the document; bundle the documents"),
         (with_schema({"$ref": "#/components/schemas/None"}), "'#/components/schemas/None' points to nothing"),
         (
             with_schema(
@@ -59,20 +59,20 @@ def with_schema(schema: Any, **schemas: Any) -> dict[str, Any]:
                 A={"$ref": "#/components/schemas/B"},
                 B={"$ref": "#/components/schemas/A"},
             ),
-            "leads back to itself",
+            "is circular",
         ),
         (
             with_schema(
                 {"$ref": "#/components/schemas/A"},
                 A={"allOf": [{"$ref": "#/components/schemas/A"}, {"type": "object"}]},
             ),
-            "refers back to itself endlessly",
+            "circular references that cannot be resolved",
         ),
         ("a: &a [x, x, x, x, x, x, x, x]\n" + "".join(
             f"{chr(98 + n)}: &{chr(98 + n)} [{', '.join(['*' + chr(97 + n)] * 9)}]\n" for n in range(9)
         ), "has more than 2000000 values"),
         ('{"openapi": "3.0.0", "x": ' + "[" * 300 + "]" * 300 + "}", "is nested too deeply"),
-        ('{"openapi": "3.0.0", "x": "\\ud800"}', "half of a surrogate pair"),
+        ('{"openapi": "3.0.0", "x": "\\ud800"}', "an unpaired surrogate"),
         ('{"openapi": "3.0.0", "x": 1e999}', "a number that JSON cannot represent safely"),
         ("openapi: 3.0.0\nx: !!binary aGk=", "a value that is not JSON: a bytes"),
     ],

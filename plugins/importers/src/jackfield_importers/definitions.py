@@ -15,7 +15,7 @@ def resolve_pointer(document: Any, reference: str) -> Any:
     """Return what a reference such as `#/components/schemas/Pet` points to."""
     if reference != "#" and not reference.startswith("#/"):
         raise SourceError(
-            f"the reference {reference!r} leaves the document; bundle the documents into one first"
+            f"the reference {reference!r} points outside the document; bundle the documents into one first"
         )
     from urllib.parse import unquote
 
@@ -32,12 +32,12 @@ def resolve_pointer(document: Any, reference: str) -> Any:
 
 
 def dereferenced(document: Any, value: Any) -> Any:
-    """Follow `$ref` until there is none; a chain that leads back to itself is an error."""
+    """Follow `$ref` until there is none; a circular chain is an error."""
     seen: list[str] = []
     while isinstance(value, dict) and isinstance(value.get("$ref"), str):
         reference = value["$ref"]
         if reference in seen:
-            raise SourceError(f"the reference {reference!r} leads back to itself")
+            raise SourceError(f"the reference {reference!r} is circular")
         seen.append(reference)
         value = resolve_pointer(document, reference)
     return value

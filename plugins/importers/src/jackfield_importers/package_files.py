@@ -27,8 +27,8 @@ def package_files(family: ImportedFamily) -> dict[str, str]:
     for path, size, limit in _too_large(files):
         raise SourceError(
             f"{len(family.tools)} tools are too many for one family: {path} would have {size // 1024} KiB, "
-            f"but may have {limit // 1024} KiB; import fewer with --only, for example one group of paths at "
-            "a time"
+            f"but the limit is {limit // 1024} KiB; import fewer with --only, for example one group of paths "
+            "at a time"
         )
     return files
 
@@ -44,7 +44,7 @@ def write_package(folder: Path, files: dict[str, str], *, force: bool) -> None:
     """Write the files; replace existing files only with `force`."""
     existing = [path for path in files if (folder / path).exists()]
     if existing and not force:
-        more = f" and {len(existing) - 1} more files" if len(existing) > 1 else ""
+        more = f" and {len(existing) - 1} more" if len(existing) > 1 else ""
         raise SourceError(f"{folder / existing[0]}{more} would be overwritten; use --force or another --out")
     if folder.exists() and not folder.is_dir():
         raise SourceError(f"{folder} is not a folder; choose another --out")

@@ -104,7 +104,9 @@ class SchemaConverter:
             }
             if shared and all(isinstance(each, dict) and each.keys() <= {"required"} for each in branches):
                 # "At least one of these": the service checks it; a closed object cannot state it simply.
-                self._note(name, f"loses {keyword} over required members")
+                self._note(
+                    name, f"no longer requires one of several properties, because {keyword} was dropped"
+                )
                 return self.convert(base, name)
             if shared:
                 branches = [
@@ -127,7 +129,7 @@ class SchemaConverter:
         converted = self._scalar(schema, kinds)
         for keyword in _DROPPED:
             if keyword in schema:
-                self._note(name, f"loses the keyword {keyword!r}")
+                self._note(name, f"was imported without the keyword {keyword!r}")
         return converted
 
     def _scalar(self, schema: dict[str, Any], kinds: list[str]) -> dict[str, Any]:
@@ -169,7 +171,7 @@ class SchemaConverter:
                 properties[key] = {"description": sentence(words(key))}
                 required.append(key)
             if extra not in (None, False):
-                self._note(name, "loses its additional members, because arguments are closed objects")
+                self._note(name, "no longer accepts additional properties, because arguments are closed")
             for key in required:
                 properties[key].pop("default", None)
         if required:
@@ -185,7 +187,7 @@ class SchemaConverter:
         if extra is False:
             return {"type": "object", "properties": {}}
         if not isinstance(extra, dict) or not extra:
-            self._note(name, "has no known members and accepts JSON text")
+            self._note(name, "has no known properties and accepts JSON text")
             return self._json_text(schema)
         entry = {
             "name": {"type": "string", "description": "The key of the entry."},

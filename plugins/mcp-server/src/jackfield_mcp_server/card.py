@@ -97,5 +97,7 @@ async def _decision(request: Request) -> bool:
 
 def _unknown() -> HttpError:
     return HttpError(
-        404, "unknown_confirmation", "You have no such confirmation; it may be older than a day."
+        404,
+        "unknown_confirmation",
+        "There is no such confirmation request for you. Requests are removed after one day.",
     )

@@ -209,7 +209,7 @@ def compare(pinned: Definition, listed: Mapping[str, Definition]) -> ToolDrift |
     now = listed.get(pinned.name)
     if now is None:
         other = renamed(pinned.wire, (each.wire for each in listed.values()))
-        reason = f"no longer exists on the MCP server {pinned.server} under its name"
+        reason = f"no longer exists under that name on the MCP server {pinned.server}"
         what = f"renamed to {visible(str(other['name']))!r}" if other else "removed"
         return ToolDrift(reason, (what,))
     if now.digest == pinned.digest:

@@ -56,8 +56,8 @@ def print_server(
             echo(click.style(f"\n  {tool_id}: excluded by allow or deny", dim=True))
             continue
         fields = manifest_fields(server.overrides(tool), server.timeout)
-        asks = {True: "asks", False: "does not ask"}.get(
-            fields["requiresConfirmation"], "asks if a policy says so"
+        asks = {True: "needs confirmation", False: "needs no confirmation"}.get(
+            fields["requiresConfirmation"], "needs confirmation if a policy requires it"
         )
         echo(f"\n  {click.style(tool_id, bold=True)}  {fields['category']}, {fields['sideEffects']}, {asks}")
         marked = {each.path: each for each in marked_texts(listed[tool].wire, ())}

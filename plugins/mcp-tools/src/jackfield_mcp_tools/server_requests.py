@@ -116,7 +116,7 @@ class CallRequests:
         self._texts += 1
         if self._texts > (most := self._settings.sampling_requests):
             noun = "request" if most == 1 else "requests"
-            raise RefusedRequestError(f"a call may send at most {most} sampling {noun}")
+            raise RefusedRequestError(f"a call can send at most {most} sampling {noun}")
         try:
             return model_request(params, self._settings)
         except UnsuitableRequestError as error:

@@ -72,7 +72,8 @@ class ToolOverrides:
     """The operator's decisions about a tool: the fields of schema.json that no server may set."""
 
     category: Annotated[
-        Literal["retrieval", "action", "utility"] | None, Help("As in schema.json.", default="`action`")
+        Literal["retrieval", "action", "utility"] | None,
+        Help("The category, as in schema.json.", default="`action`"),
     ] = None
     side_effects: Annotated[
         Literal["none", "read_only", "writes"] | None,
@@ -93,7 +94,7 @@ class ToolOverrides:
         tuple[Literal["text", "voice"], ...] | None, Help("The modes that offer the tool.", default="both")
     ] = None
     latency_budget_ms: Annotated[
-        Milliseconds | None, Help("How long a call should take at most.", default="2000")
+        Milliseconds | None, Help("The longest that a call should take.", default="2000")
     ] = None
     timeout_ms: Annotated[
         Milliseconds | None,

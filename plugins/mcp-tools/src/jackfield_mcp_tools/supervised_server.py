@@ -346,7 +346,9 @@ class SupervisedServer:
             except ListenNotSupportedError:
                 return
             except MCPError as error:
-                _log.debug("MCP server %s announces no changes: %s", self.name, visible(str(error)))
+                _log.debug(
+                    "MCP server %s does not announce changes to its tools: %s", self.name, visible(str(error))
+                )
                 return
             except (SubscriptionLost, TimeoutError):
                 pass

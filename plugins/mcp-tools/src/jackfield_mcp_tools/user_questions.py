@@ -70,7 +70,7 @@ def _refuse_secrets(*texts: str) -> None:
 def _field(name: str, schema: Any) -> dict[str, Any]:
     """Return one field: a primitive value or a choice, with bounds, and with no other keywords."""
     if not _NAME.fullmatch(name) or not isinstance(schema, Mapping):
-        raise UnsuitableQuestionError("a field has an unusual name or no schema")
+        raise UnsuitableQuestionError("a field has an unsupported name or no schema")
     field: dict[str, Any] = {key: _label(schema[key]) for key in ("title", "description") if schema.get(key)}
     match schema.get("type"):
         case "boolean":
@@ -122,7 +122,7 @@ def _options(schema: Mapping[str, Any]) -> dict[str, Any] | None:
         names = schema.get("enumNames") or [None] * len(schema["enum"])
         pairs = list(zip(schema["enum"], names, strict=False))
     if not 0 < len(pairs) <= MAX_OPTIONS or not all(isinstance(value, str) for value, _ in pairs):
-        raise UnsuitableQuestionError(f"a choice must have 1 to {MAX_OPTIONS} texts")
+        raise UnsuitableQuestionError(f"a choice must have 1 to {MAX_OPTIONS} options, each a string")
     values = [_label(value) for value, _ in pairs]
     if values != [value for value, _ in pairs]:
         raise UnsuitableQuestionError("an option contains invisible characters")
@@ -137,7 +137,7 @@ def _options(schema: Mapping[str, Any]) -> dict[str, Any] | None:
 
 def _label(value: Any) -> str:
     if not isinstance(value, str) or len(value) > MAX_LABEL:
-        raise UnsuitableQuestionError(f"a label is not a text of at most {MAX_LABEL} characters")
+        raise UnsuitableQuestionError(f"a label is not a string of at most {MAX_LABEL} characters")
     return visible(value)
 
 

@@ -112,7 +112,7 @@ class _PlainData:
         try:
             text.encode("utf-8")
         except UnicodeEncodeError:
-            raise SourceError(f"{self._name} has a text with half of a surrogate pair") from None
+            raise SourceError(f"{self._name} has a string with an unpaired surrogate") from None
         return text
 
 
@@ -155,7 +155,7 @@ def _check_specification(document: dict[str, Any], name: str) -> None:
     try:
         first = next(iter(validator(document).iter_errors()), None)
     except RecursionError:
-        raise SourceError(f"{name} refers back to itself endlessly") from None
+        raise SourceError(f"{name} has circular references that cannot be resolved") from None
     if first is None:
         return
     place = pointer(*first.absolute_path)

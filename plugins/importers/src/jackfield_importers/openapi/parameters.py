@@ -140,7 +140,7 @@ class ArgumentReader:
         self, arguments: RequestArguments, body: dict[str, Any], raw: Any, given: list[Any], *, required: bool
     ) -> None:
         if arguments.content_type == FORM:
-            raise UnsupportedOperationError("its form has no fixed members")
+            raise UnsupportedOperationError("its form has no fixed fields")
         converted = self._converter.convert(raw, "body")
         told = sentence(prose(body.get("description"), 400))
         if told:

@@ -259,7 +259,7 @@ def _joined(value: Any, separator: str, *, explode: bool = False) -> str:
 def _header(argument: str, value: str) -> str:
     if not _HEADER_VALUE.fullmatch(value):
         raise ToolError(
-            ErrorType.PERMANENT, f"{argument} may have only printable ASCII characters, without line breaks."
+            ErrorType.PERMANENT, f"{argument} must have only printable ASCII characters, without line breaks."
         )
     return value.strip()
 
