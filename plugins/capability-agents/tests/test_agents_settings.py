@@ -50,7 +50,7 @@ def test_a_wrong_setting_is_reported_with_its_place(given: dict[str, Any], fault
     [
         ("fab_lok", "there is no tool 'fab_lok'; did you mean 'fab_look'?"),
         ("fab_book", "fab_book needs confirmation for every call"),
-        ("task", "task starts agents, which an agent may not do"),
+        ("task", "task starts agents, which an agent must not do"),
     ],
 )
 def test_a_tool_that_no_agent_can_use_fails_at_startup(

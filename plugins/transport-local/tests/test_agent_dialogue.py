@@ -123,7 +123,7 @@ def test_a_question_that_no_tool_fits_goes_to_the_search() -> None:
         await talk.says("how do I order more cheques?")
         assert talk.args == {"query": "how do I order more cheques?"}
         await talk.gets({"results": []})
-        assert await talk.says("order more cheques") == "I cannot order cheques: no tool here does that."
+        assert await talk.says("order more cheques") == "I cannot order cheques: I have no tool for that."
 
     refused = {"cannot": "order cheques"}
     _talk(Scripted(refused, refused), steps, find_documents=SEARCH)
@@ -410,7 +410,7 @@ def test_a_question_about_an_earlier_result_repeats_it() -> None:
         await talk.says("how warm is it in Oslo")
         await talk.gets({"summary": "Light snow and minus two degrees all day."})
         assert await talk.says("what number did the invoice to Ferro get?") == "The invoice is 2026-042."
-        assert await talk.says("who won the cup?") == "I cannot tell results: no tool here does that."
+        assert await talk.says("who won the cup?") == "I cannot tell results: I have no tool for that."
 
     model = Scripted(
         {"send_invoice": {"customer": "Ferro", "amount": 80}},
@@ -435,7 +435,7 @@ def test_a_follow_up_takes_the_rest_from_the_last_call() -> None:
 
 def test_what_no_tool_does_is_refused_in_one_sentence() -> None:
     async def steps(talk: Session) -> None:
-        assert await talk.says("order a taxi") == "I cannot order taxis: no tool here does that."
+        assert await talk.says("order a taxi") == "I cannot order taxis: I have no tool for that."
 
     _talk(Scripted({"cannot": "order taxis"}), steps, **TOOLS)
 
@@ -459,7 +459,7 @@ def test_a_refusal_of_the_model_is_overruled_by_a_tool_with_that_verb() -> None:
     async def steps(talk: Session) -> None:
         assert await talk.says("i wanna reserve a table") == "Please tell me the day of the visit."
         said = await talk.says("cancel the invoice of Acme")
-        assert said == "I cannot cancel invoices: no tool here does that."
+        assert said == "I cannot cancel invoices: I have no tool for that."
 
     _talk(Scripted({"cannot": "reserve a table"}, {"cannot": "cancel invoices"}), steps, **TOOLS)
 

@@ -25,7 +25,7 @@ COUNT: Tool = ("Count the lamps.", {"type": "object", "properties": {}}, "# coun
 def test_help_gives_requests_that_work_grouped_by_what_happens_then() -> None:
     async def steps(talk: Session) -> None:
         said = await talk.says("what can you do?")
-        asks, does = said.split("**Let me do something that waits for your approval**")
+        asks, does = said.split("**Have me do something that needs your approval**")
         assert "**Ask me something**" in asks
         assert f"- {PARCEL}" in asks
         assert f"- {BOOKING}" in does

@@ -223,7 +223,7 @@ def test_a_choice_that_was_not_said_does_not_overrule_the_refusal_of_the_model()
         model = Scripted({"cannot": "change the speed"})
         async with asyncio.timeout(60), agent_session({"end_session": end}, model) as talk:
             said = await talk.says("could you speak a bit slower")
-            assert said == "I cannot change the speed: no tool here does that."
+            assert said == "I cannot change the speed: I have no tool for that."
             assert talk.calls == []
 
     asyncio.run(steps())

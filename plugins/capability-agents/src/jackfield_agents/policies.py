@@ -53,7 +53,7 @@ def _allowed(registry: Registry, name: str) -> bool:
         meant = f"did you mean {close[0]!r}?" if close else "`jackfield tools` lists the tools"
         raise SettingsError(f"{where}: there is no tool {name!r}; {meant}")
     if CAPABILITY in tool.manifest.requires:
-        raise SettingsError(f"{where}: {name} starts agents, which an agent may not do")
+        raise SettingsError(f"{where}: {name} starts agents, which an agent must not do")
     if "text" not in tool.manifest.allowed_modes:
         raise SettingsError(f"{where}: {name} works only in voice, but agents work in text")
     if tool.manifest.requires_confirmation is True:

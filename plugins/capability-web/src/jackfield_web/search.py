@@ -257,7 +257,11 @@ class ProviderSearch:
     def _refused(self, status: int, headers: Mapping[str, Any]) -> ToolError:
         # The provider's message may repeat the key, so it is not passed on.
         provider = self._settings.provider
-        hint = "set url to where it leads" if 300 <= status < 400 else self._provider.hint(status)
+        hint = (
+            "set url to the address that it redirects to"
+            if 300 <= status < 400
+            else self._provider.hint(status)
+        )
         _log.error("%s rejected a search with %d; %s", provider, status, hint)
         if status == 429:
             after = str(headers.get("retry-after", ""))

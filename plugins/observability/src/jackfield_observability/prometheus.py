@@ -105,7 +105,9 @@ def _failures(kind: ErrorType) -> Callable[[Metrics], list[tuple[Labels, Any]]]:
 METRICS = (
     MetricSpec("jackfield_calls", "counter", "Calls answered.", _by_tool(lambda tool: tool.calls)),
     MetricSpec("jackfield_errors", "counter", "Failed calls, by error type.", _errors),
-    MetricSpec("jackfield_call_duration_seconds", "summary", "From arrival to answer.", _by_tool(_durations)),
+    MetricSpec(
+        "jackfield_call_duration_seconds", "summary", "Time from arrival to answer.", _by_tool(_durations)
+    ),
     MetricSpec("jackfield_response_characters", "summary", "Size of the whole envelope.", _by_tool(_sizes)),
     MetricSpec(
         "jackfield_response_tokens", "counter", "Estimated tokens in the envelopes.",
@@ -142,7 +144,7 @@ METRICS = (
         _alone(lambda metrics: metrics.confirmed),
     ),
     MetricSpec(
-        "jackfield_unbacked_claims", "counter", "Claims of the assistant that no call backs.",
+        "jackfield_unbacked_claims", "counter", "The assistant's claims that no successful call backs up.",
         _unbacked_claims,
     ),
     MetricSpec(

@@ -76,7 +76,7 @@ class RateLimitPolicy:
         call.end("rate_limits", "refused")
         return fail(
             ErrorType.RATE_LIMIT,
-            f"Rate limit reached: {call.tool.id} may be called {_counted(limit.calls, 'time')} "
+            f"Rate limit reached: {call.tool.id} can be called {_counted(limit.calls, 'time')} "
             f"in {_counted(window, 'second')}.",
             suggestion="Tell the user to wait.",
             details={"retryAfterSeconds": math.ceil(window)},
@@ -110,13 +110,13 @@ class BudgetPolicy(SyncPolicy):
         if calls and turn.calls >= calls:
             return _budget_exceeded(
                 call,
-                f"Budget reached: a turn in a {call.session.mode} session may make "
+                f"Budget reached: a turn in a {call.session.mode} session can make "
                 f"{_counted(calls, 'call')}.",
             )
         if retrieval and retrievals and turn.retrievals >= retrievals:
             return _budget_exceeded(
                 call,
-                f"Budget reached: a turn in a {call.session.mode} session may search "
+                f"Budget reached: a turn in a {call.session.mode} session can search "
                 f"{_counted(retrievals, 'time')}.",
             )
         turn.calls += 1

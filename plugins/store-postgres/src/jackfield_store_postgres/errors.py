@@ -32,7 +32,7 @@ POOLED = (
 
 POOLER_REASON = (
     "is behind a connection pooler in transaction mode, which breaks session locks and notifications; give "
-    "the store a URL that leads to PostgreSQL directly, or to a pooler in session mode"
+    "the store a URL that connects to PostgreSQL directly, or to a pooler in session mode"
 )
 
 

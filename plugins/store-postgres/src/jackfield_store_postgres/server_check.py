@@ -41,7 +41,9 @@ async def check_server(connection: Connection, options: ConnectionOptions) -> Se
     except POOLED:
         raise RefusedError(f"the store {options.place} {POOLER_REASON}") from None
     if row is None:
-        raise RefusedError(f"the store {options.place} does not answer a query; check what the URL leads to")
+        raise RefusedError(
+            f"the store {options.place} does not answer a query; check which server the URL names"
+        )
     facts = ServerFacts(*row)
     if facts.version < MINIMUM_VERSION:
         raise RefusedError(

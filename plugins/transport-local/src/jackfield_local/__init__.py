@@ -82,7 +82,7 @@ def _detect_model(settings: LocalSettings) -> Detected | Undetected:
     if not reason:
         return _NOTHING_ELSE
     if settings.model_path or model_file.model_path(settings).is_file():
-        return Undetected(f"complete the local language model: {reason}")
+        return Undetected(f"finish setting up the local language model: {reason}")
     model = f"the local language model ({QWEN.size / 10**9:.1f} GB)"
     if not model_file.is_engine_installed():
         # A host does not change its own environment, so it offers no download here.

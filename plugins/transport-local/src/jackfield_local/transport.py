@@ -32,7 +32,8 @@ class LocalTransport:
         """Open a connection; raises `TransportError` if that fails."""
         if opening.mode not in self.modes:
             raise TransportError(
-                "invalid_request_error", f"the local agent has no voice here; run: {INSTALL}"
+                "invalid_request_error",
+                f"voice support for the local agent is not installed in this environment; run: {INSTALL}",
             )
         dialogue = await self._agent().open(opening)
         if opening.mode == "voice":

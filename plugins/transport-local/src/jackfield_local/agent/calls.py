@@ -185,7 +185,8 @@ class CallPlanner:
         assert parameter is not None  # noqa: S101 - called only if something is missing
         if parameter.type is ValueType.RECORDS:
             return TextDelta(
-                f"I cannot do this here, because I cannot fill in the {parameter.spoken}: {tool.purpose}."
+                f"This request needs a tool that I cannot use here ({tool.purpose}), "
+                f"because I cannot fill in the {parameter.spoken}."
             )
         said, attempts = self._state.said, 1
         if question is not None and question.tool is tool:

@@ -300,7 +300,7 @@ class AgentDialogue:
             spoken = context.style.spoken
             return TextDelta(help_text(context.tools, context.router, self._calls.message, spoken=spoken))
         if decision.refused:
-            return TextDelta(f"I cannot {decision.text.rstrip('.')}: no tool here does that.")
+            return TextDelta(f"I cannot {decision.text.rstrip('.')}: I have no tool for that.")
         if not decision.text:
             return self._calls.offer(text)
         numbers = set(re.findall(r"\d+", decision.text)) - set(re.findall(r"\d+", text))

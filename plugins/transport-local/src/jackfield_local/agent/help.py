@@ -30,8 +30,8 @@ def help_text(
         return " ".join(["You can say, for example:", *(said for _, said in shown[:_MOST_SPOKEN])])
     groups = {
         "Ask me something": [said for tool, said in shown if not tool.writes],
-        "Let me do something": [said for tool, said in shown if tool.writes and not tool.confirmed],
-        "Let me do something that waits for your approval": [said for tool, said in shown if tool.confirmed],
+        "Have me do something": [said for tool, said in shown if tool.writes and not tool.confirmed],
+        "Have me do something that needs your approval": [said for tool, said in shown if tool.confirmed],
     }
     parts = [
         "\n".join([f"**{title}**", "", *(f"- {each}" for each in group[:_MOST])])
