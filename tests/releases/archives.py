@@ -52,7 +52,7 @@ def sdist_faults(member: WorkspaceMember, sdist: Path) -> Iterator[str]:
     # The build backend adds these two.
     yield from _differences(sdist.name, names - {"PKG-INFO", ".gitignore"}, member.files())
     yield from (f"{sdist.name} lacks {name}" for name in ("LICENSE", "README.md") if name not in names)
-    if not any(name.startswith("tests/test_") for name in names):
+    if member.has_code and not any(name.startswith("tests/test_") for name in names):
         yield f"{sdist.name} has no tests"
     yield from _metadata_faults(sdist.name, member, metadata)
 

@@ -94,10 +94,12 @@ class IsolatedInstall:
             for name in re.findall(r"^([\w.-]+)==", LOCK.read_text("utf-8"), re.MULTILINE)
         }
         pinned |= {canonicalize_name(each.name) for each in members()}
+        if unpinned := self._installed() - pinned:
+            raise AssertionError(f"requirements.lock does not pin {', '.join(sorted(unpinned))}")
+
+    def _installed(self) -> set[str]:
         listed = run(uv(), "pip", "freeze", "--quiet", "--python", str(self._python))
-        found = {canonicalize_name(re.split(r"[ =@]", line)[0]) for line in listed.splitlines() if line}
-        if found - pinned:
-            raise AssertionError(f"requirements.lock does not pin {', '.join(sorted(found - pinned))}")
+        return {canonicalize_name(re.split(r"[ =@]", line)[0]) for line in listed.splitlines() if line}
 
     def _modules_with_missing_imports(self) -> list[str]:
         return run(
@@ -110,8 +112,10 @@ class IsolatedInstall:
         project = self._folder / sdist.name.removesuffix(".tar.gz")
         # The package must come from the wheel, not from the source folder next to the tests.
         shutil.rmtree(project / "src")
+        # Without a deadline for each example, because the machine may be busy with another distribution.
+        profile = ["--hypothesis-profile=ci"] if "hypothesis" in self._installed() else []
         output = run(
-            str(self._python), "-m", "pytest", "-q", "-ra", "-p", "no:cacheprovider",
+            str(self._python), "-m", "pytest", "-q", "-ra", "-p", "no:cacheprovider", *profile,
             "--import-mode=importlib", "-W", "error", "-o", "xfail_strict=true", "--strict-markers", "tests",
             cwd=project, seconds=1500,
         )  # fmt: skip

@@ -15,7 +15,7 @@ from uuid import UUID
 import jsonschema_rs
 import pytest
 from annotated_types import Ge, Le, Len
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from jackfield import ToolResponse
 from jackfield_builder.schema_agreement import disagreements, merged
@@ -283,6 +283,7 @@ JSON = st.recursive(
 )
 
 
+@settings(deadline=None)
 @given(st.dictionaries(st.text(max_size=9), JSON, max_size=5), JSON, st.sampled_from([None, 1, 4]))
 def test_writing_changes_one_member(document: dict[str, Any], value: Any, indent: Any) -> None:
     for name in [*document, "another"]:

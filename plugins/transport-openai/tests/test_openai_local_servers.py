@@ -300,7 +300,7 @@ def test_the_transport_is_configured_for_the_detected_server(
 
 
 def test_the_settings_name_the_servers_to_ask(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv(VARIABLE)
+    monkeypatch.delenv(VARIABLE, raising=False)
     server = start(ollama(gemma_2b=["completion"]))
     _, found = _ranked({"local_servers": [server.address]})
     assert found == Undetected(f"add a model that can call tools to Ollama at {server.address}")
