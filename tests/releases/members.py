@@ -81,13 +81,21 @@ class WorkspaceMember:
         groups = [*self.project.get("entry-points", {}).values(), self.project.get("scripts", {})]
         return [target for group in groups for target in group.values()]
 
+    @property
+    def borrowed_files(self) -> dict[str, Path]:
+        """The files of other members that its source distribution contains, by their names there."""
+        targets = self.document["tool"]["hatch"]["build"]["targets"]
+        included: dict[str, str] = targets.get("sdist", {}).get("force-include", {})
+        return {name: self.folder / source for source, name in included.items()}
+
     def files(self) -> set[str]:
         """Return its files, tracked by git or not ignored; a link to a folder is replaced by its files."""
-        return {
+        own = {
             name
             for path in _git_files(self.folder)
             for name in _resolve_link(self.folder / path, PurePosixPath(path))
         }
+        return own | set(self.borrowed_files)
 
     def package_files(self) -> set[str]:
         """Return the files that belong in the wheel, with their paths there."""
