@@ -312,6 +312,32 @@ def test_an_unknown_session_is_reported(host_folder: HostFolder, jackfield: Jack
     assert done.exit_code == 1
 
 
+def test_the_transcript_of_a_session_in_another_format_is_shown_and_deleted(
+    host_folder: HostFolder, jackfield: Jackfield
+) -> None:
+    async def drive() -> str:
+        async with host_with_session(host_folder) as (_, ada):
+            assert ada.session
+            session_id = str(ada.session["session"])
+        store = await SqliteStore.open(host_folder.path / "jackfield.db")
+        # What a version before the formats had a number saved.
+        for key in await store.keys(f"session/{session_id}"):
+            saved = json.loads(await store.get(key) or b"")
+            del saved["format"]
+            saved["began"] = saved.pop("openedAt")
+            await store.put(key, json.dumps(saved).encode())
+        await store.close()
+        return session_id
+
+    session = asyncio.run(drive())
+    (listed,) = json.loads(asked(jackfield, "sessions", "list", "--json"))
+    assert (listed["id"], listed["state"], listed["active"]) == (session, "expired", False)
+    assert "assistant  Two words." in asked(jackfield, "sessions", "show", session)
+    assert '"text":"look"' in asked(jackfield, "sessions", "export", session)
+    asked(jackfield, "sessions", "prune", "--session", session, "--yes")
+    assert asked(jackfield, "sessions", "list") == "no sessions\n"
+
+
 def test_an_in_memory_store_has_no_sessions_to_list(
     jackfield: Jackfield, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -13,7 +13,7 @@ from jackfield.confirmation import Confirmations
 from jackfield.contract.tool import ErrorType
 from jackfield.ledger import CallLedger
 from jackfield.session import fenced_record
-from jackfield.session.session import Session, State
+from jackfield.session.session import FORMAT, Session, State
 from jackfield.store import Store, StoreUnavailableError
 
 from jackfield_sessions import events
@@ -103,9 +103,10 @@ async def find(store: Store, session_id: str) -> StoredSession | None:
     saved = await fenced_record.latest(store, SESSION + session_id)
     lines = [line async for line in _entries(store, transcript(session_id))]
     title = await _title(store, session_id, lines)
-    if saved is None:
+    wire = orjson.loads(saved.value) if saved else {}
+    # A session that a version with a different format saved cannot be resumed: only its transcript is left.
+    if wire.get("format") != FORMAT:
         return _from_transcript(session_id, lines, title) if lines else None
-    wire = orjson.loads(saved.value)
     return StoredSession(
         session_id,
         wire["user"],
