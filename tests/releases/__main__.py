@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import tempfile
 import time
@@ -21,6 +22,9 @@ MAX_THREADS = 2
 def main(names: list[str]) -> int:
     """Build all distributions; test the named ones alone, or all."""
     chosen = _select(names)
+    # A shell starts background jobs with SIGINT ignored, and tests that press Ctrl-C would wait forever.
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     started = time.monotonic()
     faults = _build_all()
     _print(f"built {len(members())} distributions in {time.monotonic() - started:.0f} s")

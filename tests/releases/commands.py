@@ -34,8 +34,10 @@ def run(*command: str, cwd: Path | None = None, seconds: float = 600) -> str:
 
 def clean_environ() -> dict[str, str]:
     """Return the environment variables without those that would affect an isolated environment."""
-    removed = ("JACKFIELD_", "PYTEST_", "PYTHON", "VIRTUAL_ENV")
-    return {name: value for name, value in os.environ.items() if not name.startswith(removed)}
+    removed = ("JACKFIELD_", "PYTEST_", "PYTHON", "VIRTUAL_ENV", "OPENAI_", "GEMINI_", "GOOGLE_API_KEY")
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(removed)}
+    # A host that is not told its provider must not find one on this machine.
+    return {**kept, "JACKFIELD_LOCAL_SERVERS": "none", "JACKFIELD_LOCAL_MODEL": "none"}
 
 
 def uv() -> str:
