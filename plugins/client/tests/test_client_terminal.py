@@ -13,10 +13,13 @@ import pytest
 from client_events import OUTCOMES, confirmation_required, tool_error
 from hypothesis import given
 from hypothesis import strategies as st
+from jackfield.protocol.close_codes import UNKNOWN_SESSION
+from jackfield_client.errors import SessionRejectedError
 from jackfield_client.messages import Message, ToolErrorEvent
 from jackfield_client.terminal.input import ConfirmationPrompt, LineReader
 from jackfield_client.terminal.screen import (
     Screen,
+    describe_error,
     describe_tool_error,
     format_duration,
     one_line,
@@ -32,6 +35,12 @@ screen.line("a tool")
 screen.write("And last.\\n")
 screen.finish()
 """
+
+
+@pytest.mark.parametrize("message", ["the registry is another", "The registry is another."])
+def test_an_error_and_its_advice_are_two_sentences(message: str) -> None:
+    said = describe_error(SessionRejectedError(UNKNOWN_SESSION, message))
+    assert said == f"{message.removesuffix('.')}. Start a new one without --resume."
 
 
 def run_program(errors: int) -> subprocess.CompletedProcess[str]:

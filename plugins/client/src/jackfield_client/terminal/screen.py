@@ -236,7 +236,7 @@ def describe_error(error: ClientError) -> str:
     if isinstance(error, SessionRejectedError) and error.close_reason.name == "provider_unavailable":
         return f"The host cannot reach its model. {text}"
     if isinstance(error, SessionRejectedError) and error.close_reason.name == "unknown_session":
-        return f"{text} Start a new one without --resume."
+        return f"{text.removesuffix('.')}. Start a new one without --resume."
     if isinstance(error, HandshakeError) and error.status == 401:
         return f"{text} Put a token into an environment variable, and pass its name with --token-env."
     if error.retry_after:
