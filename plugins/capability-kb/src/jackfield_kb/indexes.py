@@ -110,7 +110,7 @@ class Indexes:
         try:
             return self._text.view()
         except DamagedIndexError as error:
-            self._notice(f"the full-text index is damaged and is being rebuilt: {error}")
+            self._notice(f"the full-text index cannot be used and is being rebuilt: {error}")
             self._text.forget()
             self.text_index.discard()
             return None
@@ -123,7 +123,7 @@ class Indexes:
         try:
             return parts.reader.view()
         except DamagedIndexError as error:
-            self._notice(f"the vector index is damaged and is being rebuilt: {error}")
+            self._notice(f"the vector index cannot be used and is being rebuilt: {error}")
             parts.reader.discard()
             return None
 
