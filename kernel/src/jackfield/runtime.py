@@ -237,8 +237,8 @@ class Runtime:
             _log.error("sessions can no longer be resumed: %s", error)
             # Users see this message, so it contains no paths or keys.
             raise UntrustedRegistryError(
-                "the signatures of this host's registry are no longer valid, so it resumes no sessions; "
-                "its log and `jackfield verify` say why"
+                "the signatures of this host's registry are no longer valid, so the host resumes no "
+                "sessions; the host's log and `jackfield verify` say why"
             ) from None
 
     def _is_pinned_here(self, session: Session) -> bool:

@@ -321,7 +321,7 @@ def test_an_edit_in_any_field_of_the_registry_is_refused(site: Any, edit: Any) -
     file.write_text(json.dumps(wire, indent=2))
     assert Snapshot.load(file).version == wire["version"], "how it is written is not a keyword"
     file.write_text(json.dumps(edit(wire)))
-    with pytest.raises(SnapshotError, match="edited or damaged since it was built; run `jackfield build`"):
+    with pytest.raises(SnapshotError, match="edited or damaged after the build; run `jackfield build`"):
         Snapshot.load(file)
 
 

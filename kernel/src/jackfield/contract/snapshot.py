@@ -133,7 +133,9 @@ class Snapshot(NamedTuple):
                 f"{path}: the registry has format {wire['formatVersion']}, but this kernel only reads format "
                 f"{FORMAT_VERSION}; run `jackfield build`, or serve it with the kernel that built it"
             )
-        damaged = SnapshotError(f"{path}: edited or damaged since it was built; run `jackfield build`")
+        damaged = SnapshotError(
+            f"{path}: the file was edited or damaged after the build; run `jackfield build`"
+        )
         try:
             sealed = seal(wire)
         except (KeyError, TypeError):

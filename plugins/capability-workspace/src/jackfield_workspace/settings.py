@@ -74,7 +74,7 @@ class WorkspaceSettings:
         Gt(0),
         Le(60),
         Unit("seconds"),
-        Help("Time limit for a search; it then returns what it has found so far, and says so."),
+        Help("Time limit for a search; after that, the search returns what it has found and says so."),
     ] = 5.0
 
     def unavailable(self) -> str | None:

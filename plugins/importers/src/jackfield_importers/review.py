@@ -15,9 +15,7 @@ if TYPE_CHECKING:
 _INTRODUCTION = (
     "The import guessed what the source does not say. Confirm or correct each line, then delete this file."
 )
-_EFFECTS = (
-    "A tool that writes asks the user first. A tool that reads may be called at any time, and repeated."
-)
+_EFFECTS = "A tool that writes asks the user first. A tool that reads can be called and repeated at any time."
 _DESCRIPTIONS = (
     "These descriptions only repeat a name, so they tell the model nothing new. Write what each "
     "argument means in schema.json, and what each tool does in guide.md."

@@ -84,7 +84,7 @@ class ToolOverrides:
     ] = None
     idempotent: Annotated[
         bool | None,
-        Help("A repeated call has no further effect.", default="false, unless the tool only reads"),
+        Help("True if a repeated call has no further effect.", default="false, unless the tool only reads"),
     ] = None
     requires_confirmation: Annotated[
         bool | Literal["policy"] | None,
@@ -100,7 +100,7 @@ class ToolOverrides:
         Milliseconds | None,
         Help("How long a call may run before it is stopped.", default="the server's `timeout`"),
     ] = None
-    rate_limit: Annotated[RateLimitSettings | None, Help("A rate limit.", default="none")] = None
+    rate_limit: Annotated[RateLimitSettings | None, Help("The tool's rate limit.", default="none")] = None
     roles: Annotated[
         Annotated[tuple[NonEmpty, ...], MinLen(1)] | None,
         Help("A user needs one of these roles.", default="everyone may call it"),

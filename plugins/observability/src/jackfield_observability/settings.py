@@ -19,8 +19,8 @@ class AuditSettings:
     path: Annotated[
         Path,
         Help(
-            "The file that the lines are written to. Its directory has to exist. `{host}` in it stands for "
-            "the host's name. A pipe or `/dev/stdout` works too, and a link is followed once, at startup."
+            "The file that the lines are written to. Its directory has to exist. `{host}` in the path stands "
+            "for the host's name. A pipe or `/dev/stdout` works too, and a link is followed once, at startup."
         ),
     ] = Path("jackfield-audit.jsonl")
     max_bytes: Annotated[

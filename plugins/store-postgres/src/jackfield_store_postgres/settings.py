@@ -89,8 +89,8 @@ class PostgresSettings:
     lease: Annotated[
         Seconds,
         Help(
-            "How long a host that no longer answers is assumed to be alive; a quarter of it if the host's "
-            "connection to the database is gone too."
+            "How long a host that no longer answers is assumed to be alive; a quarter of this time if the "
+            "host's connection to the database is gone too."
         ),
     ] = 10.0
     patience: Annotated[
