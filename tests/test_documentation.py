@@ -286,9 +286,9 @@ def test_install_commands_name_distributions_and_extras_of_the_checkout(path: Pa
     if path.name == "index.md":
         text = text.replace("pip install 'jackfield-capability-kb[embeddings]'", "")
     for tool, command in re.findall(r"(uv )?pip install ([^`#&\n]+)", text):
-        assert "jackfield-" not in command, f"`pip install {command}` needs an index"
-        for argument in command.split():
-            folder, _, extras = argument.strip("\"'").partition("[")
+        for argument in (each.strip("\"'") for each in command.split()):
+            assert not argument.startswith("jackfield-"), f"`pip install {command}` needs an index"
+            folder, _, extras = argument.partition("[")
             if folder.startswith("./"):
                 member = FOLDERS[folder]
                 assert set(filter(None, extras.rstrip("]").split(","))) <= member.extras.keys()

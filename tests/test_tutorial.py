@@ -24,6 +24,9 @@ STEP = re.compile(
 HOSTS = ("jackfield dev", "jackfield serve")
 SECONDS = 60
 
+RELOADED = r"^[\d:]+  .*: built and loaded registry .*$"
+"""A line of `jackfield dev` about a new registry."""
+
 
 class Terminal:
     """A shell that keeps its folder and its environment from one command to the next."""
@@ -66,12 +69,12 @@ class Host:
 
     def wait_for_reload(self, earlier: int) -> None:
         """Wait until it has reloaded once more."""
-        self._printed(r"^[\d:]+  .*: registry .*$", more_than=earlier)
+        self._printed(RELOADED, more_than=earlier)
 
     @property
     def reloads(self) -> int:
         """How often it has reloaded."""
-        return len(re.findall(r"^[\d:]+  .*: registry .*$", self._log.read_text("utf-8"), re.MULTILINE))
+        return len(re.findall(RELOADED, self._log.read_text("utf-8"), re.MULTILINE))
 
     def stop(self) -> None:
         """Stop it, as Ctrl-C does."""

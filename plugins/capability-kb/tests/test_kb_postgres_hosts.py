@@ -308,12 +308,12 @@ def test_an_outage_is_a_transient_error_and_local_search_goes_on(tmp_path: Path)
                 assert str(server.port) not in raised.value.message
             with pytest.raises(DatabaseUnavailableError):
                 local.write([(None, notes(1, first=50))])
-            await asyncio.to_thread(until, lambda: any("without later changes" in line for line in notices))
+            await asyncio.to_thread(until, lambda: any("do not find changes" in line for line in notices))
             server.start()
             await asyncio.to_thread(until, lambda: _writes(local))
             await asyncio.to_thread(until, lambda: ids(find(local, "subject60", limit=1)) == ["doc:60"])
             await asyncio.to_thread(until, lambda: ids(find(inside, "subject60", limit=1)) == ["doc:60"])
-            await asyncio.to_thread(until, lambda: any("resumed" in line for line in notices))
+            await asyncio.to_thread(until, lambda: any("find the changes" in line for line in notices))
             for library in (local, inside):
                 library.close()
 

@@ -514,7 +514,8 @@ def test_a_command_whose_plugin_is_missing_names_the_plugin(
     site.plugin("other-tumbler", "")
     tumbled = CliRunner().invoke(main, ["tumble"])
     assert tumbled.exit_code == 2
-    assert "`jackfield tumble` comes with other-tumbler, which is switched off by the allow or deny" in tumbled.output
+    reason = "`jackfield tumble` comes with other-tumbler, which is switched off by the allow or deny"
+    assert reason in tumbled.output
     shown = CliRunner().invoke(main, ["juggle"]).output
     assert "`jackfield juggle` comes with fab-juggler, which is not installed." in shown
     site.plugin("fab-juggler", "raise RuntimeError('dropped')\n")

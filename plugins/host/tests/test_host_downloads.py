@@ -102,9 +102,7 @@ def test_an_exception_in_a_plugin_fails_the_download_and_is_logged(
     with held(sample) as made:
         made.start(sample.download)
         finish(made, sample)
-        assert made.attempt(sample.download).error == (
-            "unexpected ZeroDivisionError; see the host's log"
-        )
+        assert made.attempt(sample.download).error == "unexpected ZeroDivisionError; see the host's log"
     assert "secret detail" in caplog.text
 
 
