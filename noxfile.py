@@ -353,7 +353,7 @@ def dists(session: nox.Session) -> None:
 
 @nox.session
 def image(session: nox.Session) -> None:
-    """Carry out deploy/Containerfile without a container engine, and try the image; needs root on Linux."""
+    """Follow deploy/Containerfile without a container engine, and try the image; needs root on Linux."""
     pinned(session, "packaging")
     folder = Path(session.create_tmp()) / "root-file-systems"
     session.run("python", "-m", "releases.image", str(folder), env=TEST_MODULES)

@@ -1,4 +1,4 @@
-"""Carries out deploy/Containerfile without a container engine, and tries the image: `nox -s image`.
+"""Follows deploy/Containerfile without a container engine, and tries the image: `nox -s image`.
 
 Debian's Python replaces the base image. Everything else comes from the Containerfile: each stage is a root
 file system in which its instructions are carried out, and the image runs in new namespaces, without a
