@@ -110,7 +110,7 @@ def _print_groups(findings: list[Finding]) -> None:
 def _print_note_counts(notes: list[Finding]) -> None:
     for code, same_code in groupby(sorted(notes, key=lambda each: each.code.id), key=lambda each: each.code):
         number = _count(len(list(same_code)), "note")
-        echo(click.style(f"{number} {code.id}: {code.title}; --json lists them", dim=True), err=True)
+        echo(click.style(f"{number} {code.id}: {code.title}; --json shows the details", dim=True), err=True)
 
 
 def _print_same_code(findings: list[Finding]) -> None:

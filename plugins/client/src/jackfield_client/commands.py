@@ -65,9 +65,9 @@ def chat(
     host for the duration of the chat.
 
     Type a message and read the answer as it is written. Tool calls are shown in between, and you are asked
-    before a tool does something that needs confirmation. Ctrl-C interrupts an answer, Ctrl-D quits. Lines
-    from a pipe are sent one after the other; the exit status is 1 if one of them gets no answer. The client
-    reconnects automatically.
+    before a tool does something that needs confirmation. Ctrl-C interrupts an answer, and Ctrl-D quits.
+    Lines from a pipe are sent one after the other; the exit status is 1 if one of them gets no answer. The
+    client reconnects automatically.
     """
     options = EmbeddedHostOptions(provider, registry, config, user)
 

@@ -143,7 +143,7 @@ def _status_message(status: int, address: HostAddress) -> str:
         return f"{address.base} redirects ({status}); use the host's own address."
     if status == 404:
         return (
-            f"The server at {address.base} is not a Jackfield host, or the host has a different path (404)."
+            f"The server at {address.base} is not a Jackfield host, or the host is at a different path (404)."
         )
     return f"{address.base} rejected the connection ({status}); see the log of the host or its proxy."
 

@@ -206,7 +206,7 @@ def _decide(
         return
     if source.production:
         with_store(settings, lambda store: publish_version(store, signed))
-        echo("All hosts use it within seconds; open sessions keep their variants.")
+        echo("All hosts will use it within seconds; open sessions keep their variants.")
 
 
 def _source(settings: Settings) -> ExperimentsSource:

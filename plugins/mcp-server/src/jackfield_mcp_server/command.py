@@ -57,14 +57,17 @@ def _serve(deployment: DeploymentSettings, user: str, roles: frozenset[str]) -> 
     from jackfield.settings import SettingsError
     from jackfield.store import StoreUnavailableError
     from jackfield_host.logs import configure_logging
-    from jackfield_host.settings import is_valid_name
+    from jackfield_host.settings import MAX_NAME, is_valid_name
     from jackfield_sessions.admission import Identity
 
     from jackfield_mcp_server.stdio import serve_stdio
 
     for name in (user, *roles):
         if not is_valid_name(name):
-            raise click.BadParameter(f"{name!r} cannot be the name of a user or a role")
+            raise click.BadParameter(
+                f"{name!r} is not a valid name for a user or a role; use 1 to {MAX_NAME} printable "
+                "characters without spaces around them"
+            )
     configure_logging(deployment.host, deployment.document, os.environ)
     served: Any = serve_stdio(deployment, Identity(user, roles))
     try:

@@ -187,7 +187,9 @@ def _progress_text(fields: Mapping[str, Any]) -> str:
 
 def _warn_about_memory_store(settings: Settings) -> None:
     how = (
-        'remove `store = "memory"` from the settings' if settings.store else "install jackfield-store-sqlite"
+        'remove `store = "memory"` from the settings'
+        if settings.store
+        else "install jackfield-store-sqlite and run `jackfield build`"
     )
     lost = "nothing about this session or user is saved for the next call"
     echo(f"The store is in memory: {lost}. To use a persistent store, {how}.", err=True)

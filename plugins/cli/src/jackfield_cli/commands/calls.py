@@ -71,7 +71,7 @@ def settle(settings: Settings, key: str, ran: bool | None, data: str | None, as_
     """Record whether the in-doubt call KEY ran.
 
     From then on, hosts answer repeated calls, approvals and `GET /tasks` with this result, and pass it to
-    resumed sessions. The audit log records it under your login name.
+    resumed sessions. The audit log records the decision under your login name.
     """
     if ran is None:
         raise click.UsageError("say what happened: give --ran or --not-run")

@@ -89,8 +89,8 @@ def replay(settings: Settings, recordings: tuple[str, ...], as_json: bool, **opt
     Each FILE is an audit log (written with `arguments = true`) or a transcript (from `jackfield sessions
     export`), or - to read standard input. The order of the files does not matter. Each call is checked
     against the schemas and the policies of REGISTRY. Nothing is run or changed, except that --answers runs
-    read-only tools. --registry names the registry with which the calls were recorded; the command reads from
-    it which arguments were defaults.
+    read-only tools. --registry names the registry with which the calls were recorded; the command uses it to
+    tell which arguments were defaults.
 
     The exit status is 1 if a call would be invalid, refused, withheld or unknown, if its result or its need
     for confirmation would change, if a line cannot be read, or if there are no calls.

@@ -26,7 +26,7 @@ _EXAMPLE_ARGUMENTS = '{"text": "one two three"}'
 @click.option(
     "--repository",
     is_flag=True,
-    help="Add repository files: check.sh, a CI workflow that runs it, .gitignore.",
+    help="Add repository files: check.sh, a CI workflow that runs it, and .gitignore.",
 )
 @click.option(
     "--in",
