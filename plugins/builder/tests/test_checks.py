@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import pytest
 from jackfield_builder.findings import CheckCode
+from jackfield_builder.tool_files import FileProblem, parse_object
 
 
 class Broken(NamedTuple):
@@ -651,13 +652,13 @@ def test_types_that_were_not_read_are_reported_next_to_other_errors(site: Any) -
             {"parameters": {"text": {"type": "string"}}},
             (CheckCode.UNKNOWN_KEYWORD, "move it under `properties`"),
         ),
-        ("schema", {"category": ...}, (CheckCode.FIELD_MISSING, 'add it, as "retrieval" or "action" or')),
+        ("schema", {"category": ...}, (CheckCode.FIELD_MISSING, 'add it with the value "retrieval" or')),
         (
             "schema",
             {"category": "action", "sideEffects": "writes", "idempotent": ..., "requiresConfirmation": False},
-            (CheckCode.FIELD_MISSING, "add it, as true or false"),
+            (CheckCode.FIELD_MISSING, "add it with the value true or false"),
         ),
-        ("schema", {"rateLimit": {"calls": 5}}, (CheckCode.FIELD_MISSING, "add it, as a whole number")),
+        ("schema", {"rateLimit": {"calls": 5}}, (CheckCode.FIELD_MISSING, "add it with a whole number")),
         (
             "schema",
             {"rateLimit": "5/min"},
@@ -707,6 +708,21 @@ def test_the_hint_fits_the_mistake(site: Any, file: str, text: Any, finding: tup
     site.tool("echo", **files)
     hints = [each["hint"] for each in site.run_json("build")["findings"] if each["code"] == finding[0].id]
     assert [hint for hint in hints if finding[1] in hint] == hints[:1]
+
+
+@pytest.mark.parametrize(
+    ("text", "described"),
+    [
+        ("[]", "it is an array"),
+        ('"x"', "it is a string"),
+        ("3", "it is a number"),
+        ("0.5", "it is a number"),
+        ("true", "it is a boolean"),
+        ("null", "it is null"),
+    ],
+)
+def test_a_document_that_is_not_an_object_is_described_in_json_terms(text: str, described: str) -> None:
+    assert parse_object(text) == [FileProblem(CheckCode.NOT_AN_OBJECT, described, "schema.json", "/")]
 
 
 def test_the_lines_of_a_file_are_reported_in_order(site: Any) -> None:

@@ -63,10 +63,11 @@ def _hint(problem: FileProblem, error: Any, fields: Mapping[str, Any]) -> str:
         (name,) = (each for each in error.validator_value if error.message.startswith(repr(each)))
         field = (error.schema.get("properties") or fields).get(name, {})
         if "enum" in field:
-            return f"add it, as {' or '.join(map(json.dumps, field['enum']))}"
-        return {"boolean": "add it, as true or false", "integer": "add it, as a whole number"}.get(
-            str(field.get("type")), ""
-        )
+            return f"add it with the value {' or '.join(map(json.dumps, field['enum']))}"
+        return {
+            "boolean": "add it with the value true or false",
+            "integer": "add it with a whole number as its value",
+        }.get(str(field.get("type")), "")
     if problem.code is CheckCode.FIELD_TYPE:
         if error.validator_value == "array" and isinstance(error.instance, str):
             return f"write a list: {json.dumps([error.instance])}"

@@ -77,7 +77,7 @@ class CheckCode(Enum):
     VARIANT_DIFFERS = _Rule(
         "JF022",
         "a variant's contract is not compatible with that of its tool",
-        "accept every call that the tool accepts and return what it returns, or give the tool its own id",
+        "accept every call that the tool accepts and return what it returns, or give the variant its own id",
     )
 
     # JF03x: tools that the build reads from other systems
@@ -202,7 +202,7 @@ class CheckCode(Enum):
     BAD_SAYS = _Rule(
         "JF310",
         "a phrase in `says` has the wrong form",
-        "begin with the past form of the verb, without subject and auxiliary: `booked`, not `I have booked`",
+        "begin with the past form of the verb, without a subject or auxiliary: `booked`, not `I have booked`",
     )
 
     # JF35x: the shared schema.json of a family
@@ -229,7 +229,7 @@ class CheckCode(Enum):
     DEFINITION_TWICE = _Rule(
         "JF355",
         "a tool redefines a shared definition",
-        "give one of them another name, because `#/$defs/NAME` could mean both",
+        "give one of them another name, because `#/$defs/NAME` could mean either",
     )
 
     # JF4xx: rules that combine several fields
@@ -382,7 +382,7 @@ class CheckCode(Enum):
     )
 
     # JF7xx: the handler
-    BAD_SYNTAX = _Rule("JF701", "the handler is not valid Python", "fix the syntax at that line")
+    BAD_SYNTAX = _Rule("JF701", "the handler is not valid Python", "fix the syntax error in the given line")
     NO_EXECUTE = _Rule(
         "JF702", "the handler has no execute", "define `async def execute(args, ctx)` at the top level"
     )
@@ -394,7 +394,7 @@ class CheckCode(Enum):
     IMPORT_RAISES = _Rule(
         "JF704",
         "the handler cannot be imported",
-        "fix the error; connect to files, services and devices at the first call, not at import",
+        "fix the error; open files and connect to services and devices on the first call, not at import",
     )
     IMPORT_DIES = _Rule(
         "JF705",
@@ -414,7 +414,7 @@ class CheckCode(Enum):
     BAD_TYPES = _Rule(
         "JF708",
         "a type of the handler has no schema",
-        "annotate a dataclass, a TypedDict or a pydantic model whose members JSON can express",
+        "use a dataclass, a TypedDict or a pydantic model whose members JSON can express",
     )
     UNRESOLVED_TYPES = _warning(
         "JF709",

@@ -71,7 +71,7 @@ def _fix_file(path: Path, tool_id: str | None) -> FixedFile | None:
     except (OSError, UnicodeDecodeError):
         return None
     text = before.replace("\r\n", "\n")
-    fixes += ["changed Windows line endings"] if text != before else []
+    fixes += ["changed Windows line endings to Unix line endings"] if text != before else []
     if path.name == SCHEMA:
         text, more = fix_schema(text, tool_id)
         fixes += more

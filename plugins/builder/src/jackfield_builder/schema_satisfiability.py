@@ -361,11 +361,11 @@ def _format_reason(atoms: list[Mapping[str, Any]]) -> str:
             _FORMAT_LENGTHS.get(name, (0, math.inf)) if isinstance(name, str) else (0, math.inf)
         )
         if shortest > most:
-            return f"a {name} has at least {shortest} characters, but {high} is {most}"
+            return f"the format {name} needs at least {shortest} characters, but {high} is {most}"
         if longest < least:
-            return f"a {name} has at most {longest} characters, but {low} is {least}"
-        least, low = max((least, low), (shortest, f"the length of a {name}"))
-        most, high = min((most, high), (longest, f"the length of a {name}"))
+            return f"the format {name} allows at most {longest} characters, but {low} is {least}"
+        least, low = max((least, low), (shortest, f"the minimum length of the format {name}"))
+        most, high = min((most, high), (longest, f"the maximum length of the format {name}"))
     return ""
 
 

@@ -34,6 +34,15 @@ _JSON_FAULTS = {
     JsonFaultKind.DEPTH: CheckCode.TOO_DEEP,
 }
 
+_JSON_TYPES: dict[type, str] = {
+    list: "an array",
+    str: "a string",
+    int: "a number",
+    float: "a number",
+    bool: "a boolean",
+    type(None): "null",
+}
+
 
 class FileProblem(NamedTuple):
     """A problem with a file or a part of it: the code, a message and the place."""
@@ -94,5 +103,5 @@ def parse_object(text: str, name: str = SCHEMA) -> dict[str, Any] | list[FilePro
             for each in error.faults
         ]
     if not isinstance(document, dict):
-        return [FileProblem(CheckCode.NOT_AN_OBJECT, f"it is a JSON {type(document).__name__}", name, "/")]
+        return [FileProblem(CheckCode.NOT_AN_OBJECT, f"it is {_JSON_TYPES[type(document)]}", name, "/")]
     return document

@@ -70,7 +70,8 @@ def _check_unread(draft: ToolDraft) -> None:
             first = next(iter([*node.args.posonlyargs, *node.args.args]), None)
             if first and first.annotation and not is_open_annotation(ast.unparse(first.annotation)):
                 message = (
-                    f"schema.json has no `parameters`, and {first.arg} is {ast.unparse(first.annotation)}"
+                    f"schema.json has no `parameters`, and {first.arg} is annotated as "
+                    f"{ast.unparse(first.annotation)}"
                 )
                 place = f"line {node.lineno}"
                 draft.report(CheckCode.TYPES_UNREAD, message, file=HANDLER, path=place)
