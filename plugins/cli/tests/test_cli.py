@@ -130,7 +130,7 @@ def test_tools_shows_tokens_and_whether_the_guide_is_in_the_prompt(site: Any) ->
     assert "guides for 1 of 2 tools" in shown
     beyond = site.run("tools", "--tokens", **chosen, JACKFIELD_PROMPT_TOKENS="500")
     assert beyond.returncode == 0
-    assert "prompt_tokens allows 500" in " ".join(beyond.stderr.split())
+    assert "prompt_tokens allows only 500" in " ".join(beyond.stderr.split())
 
 
 def test_tools_shows_a_changed_tool_as_withheld(site: Any) -> None:

@@ -135,7 +135,7 @@ def test_a_prompt_budget_that_is_too_small_is_reported_at_startup_and_the_host_s
             said = list(startup_summary(host.host, host_folder.settings(served), host.port, ()).lines())
             told = [line for line in said if line.startswith("  prompt    ")]
             assert [line.split()[1] for line in told] == ["text", "voice"]
-            assert all("prompt_tokens allows 1,000" in line for line in told)
+            assert all("prompt_tokens allows only 1,000" in line for line in told)
             assert "for the declarations of" in told[0]
             await ada.say("text", text="Hello.")
             await ada.until_type("turn_complete")

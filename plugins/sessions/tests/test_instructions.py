@@ -102,7 +102,7 @@ def test_a_prompt_over_budget_is_sent_and_the_excess_is_reported() -> None:
     composed = prompt([tool("look"), tool("find")], budget=500)
     assert composed.omitted == ("look", "find")
     assert "- look: Does look." in composed.text
-    assert f"about {composed.tokens:,} tokens, and prompt_tokens allows 500" in composed.excess
+    assert f"about {composed.tokens:,} tokens, but prompt_tokens allows only 500" in composed.excess
     assert f"{composed.declaration_tokens:,} for the declarations of 2 tools" in composed.excess
 
 

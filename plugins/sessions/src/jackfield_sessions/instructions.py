@@ -133,10 +133,11 @@ class FixedPrompt:
         summaries = sum(cost.summary for cost in self.costs.values() if not cost.guide_in_prompt)
         conduct = estimated_tokens(self.text) - summaries
         return (
-            f"{self.mode} sessions begin with about {self.tokens:,} tokens, and prompt_tokens allows "
+            f"{self.mode} sessions begin with about {self.tokens:,} tokens, but prompt_tokens allows only "
             f"{self.budget:,}: {self.declaration_tokens:,} for the declarations of {len(self.costs)} tools, "
-            f"{summaries:,} for their summaries, {conduct:,} for conduct; no guide fits. Raise "
-            "prompt_tokens, or deny tools you do not need: `jackfield tools --tokens` shows what each costs"
+            f"{summaries:,} for their summaries, {conduct:,} for the other instructions; no guide fits. "
+            "Raise prompt_tokens, or deny tools you do not need: `jackfield tools --tokens` shows what each "
+            "costs"
         )
 
     def with_context(self, context: Mapping[str, str]) -> str:
