@@ -425,7 +425,7 @@ def test_a_file_over_the_size_limit_is_not_read(load: Loader, tmp_path: Path) ->
         file.truncate(70_000_000)
     _, summary = load({"good.md": "Good."})
     (problem,) = summary.problems
-    assert "it has 70 MB; the limit for its format is 64 MB" in problem.what
+    assert "its size is 70 MB; the limit for its format is 64 MB" in problem.what
     assert (summary.added, summary.failed) == (1, 1)
 
 

@@ -26,9 +26,9 @@ def package_files(family: ImportedFamily) -> dict[str, str]:
             files = family.files(results=False)
     for path, size, limit in _too_large(files):
         raise SourceError(
-            f"{len(family.tools)} tools are too many for one family: {path} would have {size // 1024} KiB, "
-            f"but the limit is {limit // 1024} KiB; import fewer with --only, for example one group of paths "
-            "at a time"
+            f"{len(family.tools)} tools are too many for one family: {path} would be {size // 1024} KiB in "
+            f"size, but the limit is {limit // 1024} KiB; import fewer with --only, for example one group of "
+            "paths at a time"
         )
     return files
 

@@ -29,7 +29,7 @@ class AuditSettings:
     backups: Annotated[
         int,
         Ge(0),
-        Help("How many rotated files are kept: `path.1` is the latest, the oldest is replaced."),
+        Help("How many rotated files are kept: `path.1` is the latest, and the oldest is replaced."),
     ] = 5
     arguments: Annotated[
         bool,

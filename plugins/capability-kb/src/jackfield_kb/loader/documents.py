@@ -124,7 +124,7 @@ def opened(path: Path, limit: int) -> Iterator[Document]:
             raise UnreadableFileError("it is not a regular file", "copy its content into a regular file")
         if facts.st_size > limit:
             raise UnreadableFileError(
-                f"it has {facts.st_size / 1e6:.0f} MB; the limit for its format is {limit / 1e6:.0f} MB",
+                f"its size is {facts.st_size / 1e6:.0f} MB; the limit for its format is {limit / 1e6:.0f} MB",
                 "split it into several files",
             )
         if facts.st_size == 0:

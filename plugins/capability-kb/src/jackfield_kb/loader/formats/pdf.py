@@ -61,7 +61,8 @@ def _opened(document: Document) -> PdfReader:
         if not opened:
             raise UnreadableFileError(
                 "it is encrypted with a password",
-                f"save an open copy: `qpdf --decrypt --password=... {in_a_command(document.path)} open.pdf`",
+                "save an unencrypted copy: "
+                f"`qpdf --decrypt --password=... {in_a_command(document.path)} open.pdf`",
             )
     return reader
 
