@@ -134,7 +134,7 @@ def system_packages(session: nox.Session) -> None:
         options = ("-y", "-qq", "--no-install-recommends", "-o", "Dpkg::Options::=--force-confold")
         session.run("apt-get", "install", *options, *wanted, **may_fail)
     if lacking := [package for program, package in SYSTEM.items() if shutil.which(program) is None]:
-        session.warn(f"tests are skipped because these packages are missing: {', '.join(lacking)}")
+        session.warn(f"the tests that need these missing packages are skipped: {', '.join(lacking)}")
 
 
 def _is_offered(session: nox.Session, package: str) -> bool:
@@ -232,7 +232,7 @@ def model_tests(session: nox.Session) -> None:
 
 @nox.session
 def lint(session: nox.Session) -> None:
-    """Check format, lint rules and types, and that imports go only downwards."""
+    """Check format, lint rules and types, and that imports respect the layers."""
     workspace(session)
     session.run("ruff", "format", "--check", ".")
     session.run("ruff", "check", ".")
@@ -275,7 +275,7 @@ def check_registry(session: nox.Session) -> None:
 def new_tool(session: nox.Session) -> None:
     """Create a new tool package in tool-packages: `nox -s new_tool -- NAME`."""
     if len(session.posargs) != 1 or session.posargs[0].startswith("-"):
-        session.error("say what it is called: nox -s new_tool -- book_table")
+        session.error("give the name of the tool: nox -s new_tool -- book_table")
     (name,) = session.posargs
     members = [ROOT / "kernel", ROOT / "plugins" / "builder", ROOT / "plugins" / "cli"]
     pinned(session, "editables", *_third_party(members, extras=False))
@@ -304,7 +304,7 @@ def docs(session: nox.Session) -> None:
 
 @nox.session
 def live(session: nox.Session) -> None:
-    """Test conversations with the real services; needs OPENAI_API_KEY or GEMINI_API_KEY, costs a little."""
+    """Test conversations with the real services; needs OPENAI_API_KEY or GEMINI_API_KEY, and costs money."""
     workspace(session)
     session.run("python", "-m", "live_providers", *session.posargs, env=TEST_MODULES)
 
@@ -345,7 +345,7 @@ def cluster(session: nox.Session) -> None:
 
 @nox.session
 def dists(session: nox.Session) -> None:
-    """Build and check every distribution in dist/; test each alone, or only those named after `--`."""
+    """Build every distribution into dist/ and check it; test each one alone, or those named after `--`."""
     workspace(session)
     session.install("--require-hashes", "-r", str(CHECKERS))
     session.run("python", "-m", "releases", *session.posargs, env=TEST_MODULES)
@@ -353,7 +353,7 @@ def dists(session: nox.Session) -> None:
 
 @nox.session
 def image(session: nox.Session) -> None:
-    """Follow deploy/Containerfile without a container engine, and try the image; needs root on Linux."""
+    """Run deploy/Containerfile without a container engine, and test the image; needs root on Linux."""
     pinned(session, "packaging")
     folder = Path(session.create_tmp()) / "root-file-systems"
     session.run("python", "-m", "releases.image", str(folder), env=TEST_MODULES)
@@ -361,7 +361,7 @@ def image(session: nox.Session) -> None:
 
 @nox.session
 def lock(session: nox.Session) -> None:
-    """Regenerate requirements.lock from the requirements of the members and the dev group."""
+    """Regenerate requirements.lock from the requirements of the workspace members and the dev group."""
     session.install("uv")
     requirements = Path(session.create_tmp()) / "requirements.in"
     requirements.write_text("\n".join(_third_party([ROOT, *MEMBERS])) + "\n", "utf-8")
