@@ -148,7 +148,7 @@ def test_speech_reaches_the_model_and_the_answer_is_played_and_reported(deployme
         await traffic.wait_played(660)
         await console.check_accessibility()
         await page.get_by_role("button", name="Mute").click()
-        await expect(page.get_by_role("button", name="Unmute")).to_be_visible()
+        await expect(page.get_by_role("button", name="Mute", pressed=True)).to_be_visible()
         await expect(meter).to_have_attribute("aria-valuenow", "0")
         await page.get_by_role("button", name="Hang up").click()
         await expect(page.get_by_text("The call has ended.")).to_be_visible()

@@ -22,7 +22,7 @@ export class CallBar {
       "aria-valuemax": "100", "aria-valuenow": "0",
     }, this.#level);
     this.#mute = element("button", {
-      type: "button", class: "icon",
+      type: "button", class: "icon", "aria-label": "Mute",
       on: {
         click: () => {
           this.#muted = !this.#muted;
@@ -59,7 +59,6 @@ export class CallBar {
 
   #showMute() {
     replace(this.#mute, icon(this.#muted ? "muted" : "microphone"));
-    this.#mute.setAttribute("aria-label", this.#muted ? "Unmute" : "Mute");
     this.#mute.setAttribute("aria-pressed", String(this.#muted));
     this.root?.classList.toggle("muted", this.#muted);
   }
