@@ -77,7 +77,7 @@ export class TrendChart {
     const [now, peak] = formatColumn(last?.value ?? 0, high);
     const summary = last ? `${now} ${this.#unit}, peak ${peak}` : "no data yet";
     this.#note.textContent = summary;
-    this.#svg.setAttribute("aria-label", `${this.#title}: ${summary}, over the last 30 minutes`);
+    this.#svg.setAttribute("aria-label", `${this.#title}: ${summary}${last ? ", over the last 30 minutes" : ""}`);
   }
 }
 

@@ -44,7 +44,7 @@ export class EmptyState {
       element("ul", { class: "suggestions" }, texts.map((text) =>
         element("li", {}, element("button", { type: "button", on: { click: () => this.#send(text) } }, text)))),
       providerReason && this.#providerCard(provider, providerReason, providerHints),
-      tools.length ? toolList(tools) : element("p", { class: "hint" }, "No tools are installed yet."),
+      tools.length ? toolList(tools) : element("p", { class: "hint" }, "No tools are available."),
       providerReason && howToAdd(this.#api));
   }
 
@@ -112,7 +112,7 @@ function addSteps({ enter, install }) {
     ["Or write your own tool, and install it from its folder", `jackfield new-tool my_tool\n${install} -e my-tool`],
     ["Build the registry", "jackfield build"],
     ["Stop the host, then start it again in this terminal; conversations will resume", "jackfield serve"],
-    ["While you develop a tool, replace the last two steps with this command. It rebuilds the registry and reloads the tools after every change.", "jackfield dev"],
+    ["While you develop a tool, replace the previous two steps with this command. It rebuilds the registry and reloads the tools after every change.", "jackfield dev"],
   ];
   return element("ol", { class: "steps" }, steps.map(([title, commands]) =>
     element("li", {}, element("p", {}, title), element("pre", { tabindex: "0", "aria-label": title }, commands))));

@@ -31,7 +31,7 @@ export class FormCard {
     const sendButton = element("button", { class: "primary" }, "Send");
     const dismissButton = element("button", { type: "button", on: { click: () => this.#dismiss(dismiss) } }, "Dismiss");
     this.#fields = element("form", {
-      class: "stack", novalidate: true, "aria-label": `Arguments of ${tool}`,
+      class: "stack", novalidate: true, "aria-label": askedBy ? "Your answer" : `Arguments of ${tool}`,
       on: {
         submit: (event) => {
           event.preventDefault();

@@ -18,9 +18,9 @@ const ERROR_TEXTS = {
   SESSION_ACTIVE: "The session that the tool would start is already active.",
   TRANSIENT: "The tool failed temporarily. Try again later.",
   PERMANENT: "The tool failed. Retrying the same request will not help.",
-  CONFLICT: "The data has changed since it was read.",
+  CONFLICT: "The call conflicts with existing data or with another call.",
   AUTH: "Access was denied.",
-  RATE_LIMIT: "The tool was called too often.",
+  RATE_LIMIT: "A rate limit has been reached.",
 };
 
 const STATES = {

@@ -71,6 +71,8 @@ const EVENT_TEXTS = {
   confirmation_required: ({ preview, expired, inDoubt }) =>
     `asked for approval: ${preview}${expired ? " (expired)" : inDoubt ? " (in doubt)" : ""}`,
   confirmation_settled: ({ tool, approved }) => `${approved ? "approved" : "declined"} ${tool}`,
+  form_request: ({ tool }) => `showed the form for ${tool}`,
+  form_closed: ({ submitted }) => (submitted ? "the form was submitted" : "the form was closed"),
   notification: ({ text }) => text,
 };
 

@@ -119,7 +119,7 @@ class RegistryView {
       section("Changes", changes),
       hasServers ? section("MCP servers", servers) : null,
       section("Policies",
-        element("p", { class: "hint" }, "Policies run in this order; any of them can reject the call."),
+        element("p", { class: "hint" }, "Policies run in this order; any of them can reject a call."),
         policyOrder(registry.chain)),
       section("Session prompt",
         element("p", { class: "hint" }, "Token counts are estimates, based on four characters per token. If a guide is not in the prompt, the model receives it with the tool's first error."),
@@ -164,7 +164,7 @@ class RegistryView {
       element("div", { class: "card problem stack", role: "status" },
         element("p", {}, element("strong", {}, "Withheld. "), `It ${this.#registry.withheld[name]}.`),
         element("p", { class: "hint" }, "Models do not see this tool, and calls to it are rejected. ",
-          "Install or configure what it needs, build the registry, and restart the host.")),
+          "Fix the cause (for example, install or configure what the tool needs), build the registry, and restart the host.")),
       tool ? facts({ Version: tool.version, Distribution: origin(tool) }) : null);
   }
 
