@@ -131,7 +131,7 @@ def test_the_handshake_example_works_and_is_refused_without_an_origin(
 def test_invalid_messages_are_described_in_plain_words(said: str, sentence: str) -> None:
     with pytest.raises(InvalidMessageError) as caught:
         parse_first_message(said)
-    assert str(caught.value).startswith(sentence)
+    assert str(caught.value).startswith(f"Invalid message: {sentence}")
 
 
 def test_a_browser_without_a_known_time_zone_is_accepted() -> None:

@@ -73,12 +73,12 @@ def parse_first_message(text: str) -> FirstMessage:
     try:
         message = _first.validate_json(text)
     except ValidationError as error:
-        raise InvalidMessageError(describe_error(error, _member_names, tagged=True)) from None
+        raise _invalid(describe_error(error, _member_names, tagged=True)) from None
     if message.time_zone is not None:
         try:
             check_time_zone(message.time_zone)
         except ValueError as error:
-            raise InvalidMessageError(f"timeZone: {error}") from None
+            raise _invalid(f"timeZone: {error}") from None
     return message
 
 
@@ -87,7 +87,12 @@ def parse_client_message(text: str) -> LaterMessage:
     try:
         return _later.validate_json(text)
     except ValidationError as error:
-        raise InvalidMessageError(describe_error(error, _member_names, tagged=True)) from None
+        raise _invalid(describe_error(error, _member_names, tagged=True)) from None
+
+
+def _invalid(description: str) -> InvalidMessageError:
+    end = "" if description.endswith("?") else "."
+    return InvalidMessageError(f"Invalid message: {description}{end}")
 
 
 class MessageReceiver:
@@ -135,10 +140,10 @@ class MessageReceiver:
     async def _receive_audio(self, pcm: bytes) -> None:
         """Check an audio frame, then pass it to the live session."""
         if self._live.session.mode != "voice":
-            raise InvalidMessageError("a text session accepts no audio; connect to /ws/voice")
+            raise InvalidMessageError("A text session accepts no audio; connect to /ws/voice.")
         if len(pcm) > self._max_bytes or len(pcm) % 2:
             raise InvalidMessageError(
-                f"an audio frame must have an even number of bytes, at most {self._max_bytes}"
+                f"An audio frame must have an even number of bytes, at most {self._max_bytes}."
             )
         now = time.monotonic()
         if self._audio.take(max(len(pcm), MIN_FRAME_BYTES), now):
@@ -151,7 +156,7 @@ class MessageReceiver:
     async def _dispatch(self, text: str) -> bool:
         """Handle a message; return True if it ends the session."""
         if len(text) > self._max_bytes:
-            raise InvalidMessageError(f"the message is longer than {self._max_bytes} bytes")
+            raise InvalidMessageError(f"The message is longer than {self._max_bytes} bytes.")
         live, message = self._live, parse_client_message(text)
         if isinstance(message, Playback):
             await self._reports.wait()

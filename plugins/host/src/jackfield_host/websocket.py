@@ -158,7 +158,7 @@ class WebSocketSession:
         # Checked first, because a client of the wrong mode must not take the session from its owner.
         session = await sessions.load_session(first.token, self._identity)
         if session.mode != self._mode:
-            raise InvalidMessageError(f"this is a {session.mode} session; connect to /ws/{session.mode}")
+            raise InvalidMessageError(f"This is a {session.mode} session; connect to /ws/{session.mode}.")
         live = await sessions.resume(first.token, self._identity, locale, forms=first.forms)
         await self._catch_up(live, first.last_event, resumed=True)
         return live
@@ -169,12 +169,12 @@ class WebSocketSession:
             async with asyncio.timeout(seconds):
                 message = await self._websocket.receive()
         except TimeoutError:
-            raise InvalidMessageError(f"no message arrived within {seconds:g} seconds") from None
+            raise InvalidMessageError(f"No message arrived within {seconds:g} seconds.") from None
         if message["type"] == "websocket.disconnect":
             raise WebSocketDisconnect
         text: str | None = message.get("text")
         if text is None or len(text) > self._host.options.message_bytes:
-            raise InvalidMessageError("the first message must be `start` or `resume`, as JSON")
+            raise InvalidMessageError("The first message must be `start` or `resume`, as JSON.")
         return text
 
     async def _catch_up(self, live: LiveSession, last_event: int, *, resumed: bool) -> None:
@@ -203,14 +203,16 @@ class WebSocketSession:
             case InvalidMessageError():
                 closing = INVALID_MESSAGE
                 message = ErrorMessage(
-                    code=closing.name, message=str(error), suggestion="Send `start` or `resume` first."
+                    code=closing.name,
+                    message=str(error),
+                    suggestion="Begin with a valid `start` or `resume` message.",
                 )
             case StoreUnavailableError():
                 _log.error("a session could not start: %s", error)
                 message = ErrorMessage(
                     code="store_unavailable",
                     message="The session store is unavailable.",
-                    suggestion="Try again soon.",
+                    suggestion="Try again in a moment.",
                 )
             case _:
                 _log.error("a session could not start", exc_info=error)
