@@ -317,7 +317,8 @@ def test_the_search_for_a_users_sessions_is_bounded(monkeypatch: pytest.MonkeyPa
     [
         ("in_doubt", "hst_note is in doubt: it may or may not have taken effect"),
         ("expired", "hst_note was not approved in time"),
-        ("never_run", "hst_note was not run: the host stopped before it took effect"),
+        ("never_run", "hst_note was not run: the host stopped before the call took effect"),
+        ("unknown", "hst_note has an unknown outcome"),
         (None, "hst_note failed: As asked."),
     ],
 )
@@ -326,3 +327,13 @@ def test_a_transcript_reports_only_failed_calls_as_failed(state: str | None, wor
     error = {"type": "tool_error", "tool": "hst_note", "errorType": "INTERNAL", "message": "As asked."}
     line = {**error, "at": 1.0, **({"state": state} if state else {})}
     assert f"> {words}" in list(as_markdown(session, [line]))
+
+
+@pytest.mark.parametrize(
+    ("state", "words"), [("no_call", "hst_note was not called"), ("declined", "hst_note was declined")]
+)
+def test_a_transcript_says_why_a_claim_is_unbacked(state: str, words: str) -> None:
+    session = StoredSession("s" * 32, "ada", "text", "open", 1.0, 2.0, "1", 1, "Hello")
+    claims = [{"tool": "hst_note", "text": "I noted it", "state": state}]
+    line = {"type": "message", "at": 1.0, "speaker": "assistant", "text": "Noted.", "unbackedClaims": claims}
+    assert f"Noted. [unbacked claim: {words}]" in "\n".join(as_markdown(session, [line]))

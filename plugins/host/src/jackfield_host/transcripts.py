@@ -78,14 +78,21 @@ _OUTCOMES = {
     "declined": "was declined",
     "expired": "was not approved in time",
     "in_doubt": "is in doubt: it may or may not have taken effect",
-    "never_run": "was not run: the host stopped before it took effect",
+    "never_run": "was not run: the host stopped before the call took effect",
+    "unknown": "has an unknown outcome",
 }
 """How a call ended, by the state of its `tool_error`; in other states the tool failed."""
+
+_CLAIM_STATES = {**_OUTCOMES, "no_call": "was not called"}
+"""What happened to the tool of an unbacked claim, by the state of the claim."""
 
 
 def _marks(line: Line) -> str:
     """Return the marks after a message."""
-    unbacked = [f"{claim['tool']} {claim['state']}" for claim in line.get("unbackedClaims", ())]
+    unbacked = [
+        f"{claim['tool']} {_CLAIM_STATES.get(claim['state'], claim['state'])}"
+        for claim in line.get("unbackedClaims", ())
+    ]
     said = f" [unbacked claim: {', '.join(unbacked)}]" if unbacked else ""
     return (" [interrupted]" if line.get("interrupted") else "") + said
 
