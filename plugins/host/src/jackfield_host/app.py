@@ -42,8 +42,9 @@ ROUTES: list[Route | WebSocketRoute] = [
 ]
 
 NO_CONSOLE = """\
-This is a Jackfield host without a console. To get one, install jackfield-console and run `jackfield build`.
-GET /openapi.json lists the endpoints, GET /asyncapi.json describes the WebSockets.
+This is a Jackfield host without a console.
+To get one, install jackfield-console, run `jackfield build`, and restart the host.
+GET /openapi.json lists the endpoints; GET /asyncapi.json describes the WebSockets.
 """
 
 ALLOWED_HEADERS = (

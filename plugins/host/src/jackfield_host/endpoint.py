@@ -93,7 +93,8 @@ class RequestContext:
     def check_mode(self, mode: str) -> None:
         """Reject a user whose access token is valid for another mode only."""
         if self.identity.mode not in (None, mode):
-            raise HttpError(403, "wrong_mode", f"This token is valid for {self.identity.mode} only.")
+            message = f"This token is valid for {self.identity.mode} sessions only."
+            raise HttpError(403, "wrong_mode", message)
 
     async def body(self, model: type[_M]) -> _M:
         """Read and validate the JSON body; a 400 error says which member is wrong."""

@@ -109,7 +109,7 @@ def to_http_error(error: Exception) -> HttpError:
                 503,
                 "store_unavailable",
                 "The session store is unavailable.",
-                suggestion="Try again soon.",
+                suggestion="Try again in a moment.",
                 retry_after=2.0,
             )
         case HTTPException():

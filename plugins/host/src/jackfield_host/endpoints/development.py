@@ -45,7 +45,7 @@ def _status(context: RequestContext) -> DevelopmentStatus:
             404,
             "not_development",
             "This host does not reload its tools.",
-            suggestion="`jackfield dev` serves and reloads them; without it, run `jackfield build`.",
+            suggestion="Start the host with `jackfield dev`, or run `jackfield build` and restart the host.",
         )
     return status
 

@@ -143,7 +143,7 @@ async def start(context: RequestContext) -> Response:
             404,
             "unknown_download",
             f"There is no download {body.name!r}.",
-            suggestion="GET /downloads lists them.",
+            suggestion="GET /downloads lists the downloads.",
         )
     try:
         found.start(download)

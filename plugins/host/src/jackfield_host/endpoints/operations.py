@@ -42,7 +42,7 @@ PROMETHEUS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _NOT_REFUSALS = ("loops", "validation")
 """Loops are counted separately, and invalid arguments are not rejected by a policy."""
 
-_INSTALL = "Install jackfield-observability and run `jackfield build`."
+_INSTALL = "Install jackfield-observability, run `jackfield build`, and restart the host."
 
 _INVALID_QUERY = {400: "The query is invalid; the message says where."}
 

@@ -57,7 +57,7 @@ async def tool(context: RequestContext) -> Response:
             404,
             "not_found",
             f"{asked[:64]!r} is withheld: it {why}." if why else f"There is no tool {asked[:64]!r}.",
-            suggestion=f"Did you mean {close[0]!r}?" if close else "GET /tools lists them.",
+            suggestion=f"Did you mean {close[0]!r}?" if close else "GET /tools lists the tools.",
         )
     metadata = found.manifest.metadata()
     shown = ("description", "idempotent", "latencyBudgetMs", "timeoutMs", "requires", "returns")
