@@ -23,7 +23,7 @@ class ProviderErrorKind(NamedTuple):
 
 PROVIDER_ERRORS: dict[str, ProviderErrorKind] = {
     "network": ProviderErrorKind(
-        "The connection to the assistant was lost.", "reconnect", "Wait a moment while it reconnects."
+        "The connection to the assistant was lost.", "reconnect", "Wait a moment while the host reconnects."
     ),
     "session_expired": ProviderErrorKind(
         "The conversation reached the provider's time limit and continues on a new connection.",
@@ -36,7 +36,9 @@ PROVIDER_ERRORS: dict[str, ProviderErrorKind] = {
         "You can continue.",
     ),
     "rate_limit_exceeded": ProviderErrorKind(
-        "The provider's rate limit is reached.", "wait", "Wait; the request is retried in a few seconds."
+        "The provider's rate limit has been reached.",
+        "wait",
+        "Wait; the request will be retried in a few seconds.",
     ),
     "server_error": ProviderErrorKind(
         "The provider had an internal error.", "reconnect", "Wait a moment while the request is retried."

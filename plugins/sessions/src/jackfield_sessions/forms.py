@@ -114,7 +114,7 @@ class Forms:
             raise FormError(
                 form_id,
                 "unknown_form",
-                "This session has no such form, or it is older than 24 hours.",
+                "This session has no such form, or the form is older than 24 hours.",
                 "Answer only forms that this session has shown.",
             )
         return self.open[form_id]

@@ -38,7 +38,7 @@ OPEN = (CallState.RUNNING, CallState.IN_DOUBT, CallState.UNKNOWN)
 
 UNKNOWN_CONFIRMATION = (
     "unknown_confirmation",
-    "This session has no such confirmation, or it is older than 24 hours.",
+    "This session has no such confirmation, or the confirmation is older than 24 hours.",
     "The session's events show the outcome of the call.",
 )
 """The error for an unknown token: code, message, suggestion."""

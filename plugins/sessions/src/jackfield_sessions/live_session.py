@@ -512,10 +512,14 @@ class LiveSession:
             except FormError as error:
                 self.hub.send_transient(error.to_message())
             except StoreUnavailableError:
-                self._send_error("store_unavailable", "The session store is unavailable.", "Try again soon.")
+                self._send_error(
+                    "store_unavailable", "The session store is unavailable.", "Try again in a moment."
+                )
             except TransportError as error:
                 _log.warning("session %s: %s", self.session.id, error)
-                self._send_error("provider_unavailable", "The model cannot be reached.", "Try again soon.")
+                self._send_error(
+                    "provider_unavailable", "The model cannot be reached.", "Try again in a moment."
+                )
             except Exception:  # noqa: BLE001
                 _log.exception("session %s: a client's request failed", self.session.id)
                 self._send_error("internal", "The host failed with an internal error.", "Try again.")

@@ -183,7 +183,7 @@ class SessionManager:
                 check_access(live.session, secret, identity)
                 self.live.pop(session_id, None)
             if self.draining:
-                raise SessionRefused(RESTARTING, "The host is restarting; resume again in a moment.")
+                raise SessionRefused(RESTARTING, "The host is restarting; try again in a moment.")
             # Before the claim: a client without access must not take the session from its host.
             session = await self.load_session(token, identity)
             transport = transport or self._transport(session.model)
@@ -468,7 +468,7 @@ class SessionManager:
         if session.repinned:
             self._notify_adopted(session, ())
         if pinned != self.runtime.registry.version:
-            text = f"This conversation started with tools that have since changed (registry {pinned})."
+            text = f"This conversation started with registry {pinned}, whose tools have since changed."
             changed = Notification(
                 code="registry_changed", text=text, suggestion="It continues with the current tools."
             )
