@@ -108,7 +108,7 @@ def parse_arguments(text: str | bytes) -> tuple[dict[str, Any], bytes]:
     if is_doubtful:
         value = _loads_strictly(data)
     if not isinstance(value, dict):
-        raise StrictJsonError([JsonFault(JsonFaultKind.SYNTAX, "/", "the arguments are not an object")])
+        raise StrictJsonError([JsonFault(JsonFaultKind.SYNTAX, "/", "expected a JSON object")])
     return value, canonical
 
 

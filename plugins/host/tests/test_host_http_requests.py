@@ -238,7 +238,7 @@ def test_requests_above_the_rate_limit_are_refused(host_folder: HostFolder) -> N
     [
         (b"", "empty"),
         (b"hello", "line 1, column 1"),
-        (b"[]", "not an object"),
+        (b"[]", "expected a JSON object"),
         (b'{"message": "a", "message": "b"}', "message"),
         (b'{"message": NaN}', "/message"),
         (b'{"message": 5}', "message: expected a string"),

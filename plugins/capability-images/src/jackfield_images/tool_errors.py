@@ -190,5 +190,5 @@ def cannot_read() -> ToolError:
         ErrorType.TRANSIENT,
         "The stored images cannot be read at the moment.",
         retryable=True,
-        suggestion="Try again soon.",
+        suggestion="Try again in a moment.",
     )

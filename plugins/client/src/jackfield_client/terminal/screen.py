@@ -213,7 +213,7 @@ _CALL_STATES = {
     "expired": "was not run: the confirmation expired",
     "running": "is still running",
     "in_doubt": "is in doubt: it may or may not have taken effect. It will not be run again automatically",
-    "never_run": "was not run: the host stopped before it took effect",
+    "never_run": "was not run: the host stopped before the call took effect",
     "unknown": "could not be looked up: the host's store is unavailable. Ask again in a few seconds",
 }
 """Descriptions of calls that did not simply fail, by their state."""
