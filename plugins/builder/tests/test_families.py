@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 from jackfield.contract.snapshot import Snapshot
-from jackfield.registry.registry import Deployment, Registry, drift_for
+from jackfield.registry.registry import Deployment, Registry, RegistryError, drift_for
 from jackfield.settings import Settings
 from jackfield_builder.discovery import Selection, discover
 from jackfield_builder.findings import CheckCode
@@ -166,6 +167,23 @@ def test_a_reload_imports_the_shared_code_again(site: SitePackages) -> None:
     tool = registry.get("get_order")
     assert tool is not None
     assert tool.handler.__globals__["ORDERS"] == ["o1", "o2 is new"]
+
+
+def test_a_failed_reload_leaves_the_names_in_a_package_as_they_were(site: SitePackages) -> None:
+    folder = shop(site)
+    # The package has a function with the name of the module that defines it.
+    (folder / "__init__.py").write_text("from fab_shop.find import find\n")
+    (folder / "find.py").write_text("def find():\n    return 'found'\n")
+    site.enforcer()
+    registry = Registry.load(site.frozen("fab-*"), Deployment.DEVELOPMENT)
+    package = sys.modules["fab_shop"]
+    find = vars(package)["find"]
+    (folder / "orders.py").write_text("raise RuntimeError\n")
+    site.frozen("fab-*")
+    with pytest.raises(RegistryError):
+        registry.reload()
+    assert sys.modules["fab_shop"] is package
+    assert vars(package)["find"] is find
 
 
 @pytest.mark.parametrize(

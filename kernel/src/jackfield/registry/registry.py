@@ -12,7 +12,7 @@ from copy import copy
 from enum import StrEnum
 from pathlib import Path
 from types import MappingProxyType, ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -457,29 +457,37 @@ def _changed_modules(before: Snapshot, after: Snapshot) -> set[str]:
     }
 
 
-def _unload(modules: Iterable[str], kept: Collection[str]) -> dict[str, ModuleType]:
+class _Unloaded(NamedTuple):
+    """What `_unload` removed."""
+
+    modules: dict[str, ModuleType]
+    attributes: list[tuple[ModuleType, str, ModuleType]]
+    """Modules that were attributes of a package that stays: the package, the name, the module."""
+
+
+def _unload(modules: Iterable[str], kept: Collection[str]) -> _Unloaded:
     """Remove modules from `sys.modules`, so that the next import reads their current code."""
     # The finders cache the contents of folders, and a module may be new.
     importlib.invalidate_caches()
     prefixes = tuple(f"{module}." for module in modules)
     names = [name for name in sys.modules if f"{name}.".startswith(prefixes) and name not in kept]
-    unloaded = {name: sys.modules.pop(name) for name in names}
-    for name, module in unloaded.items():
+    unloaded = _Unloaded({name: sys.modules.pop(name) for name in names}, [])
+    for name, module in unloaded.modules.items():
         parent, _, child = name.rpartition(".")
         # `from package import module` would find the old module in a package that stays.
         holder = sys.modules.get(parent)
         if holder is not None and vars(holder).get(child) is module:
             delattr(holder, child)
+            unloaded.attributes.append((holder, child, module))
     return unloaded
 
 
-def _restore(unloaded: Mapping[str, ModuleType]) -> None:
+def _restore(unloaded: _Unloaded) -> None:
     """Undo `_unload`."""
-    sys.modules.update(unloaded)
-    for name, module in unloaded.items():
-        parent, _, child = name.rpartition(".")
-        if parent in sys.modules:
-            setattr(sys.modules[parent], child, module)
+    sys.modules.update(unloaded.modules)
+    # Only these: a package may have a function with the name of one of its modules.
+    for holder, child, module in unloaded.attributes:
+        setattr(holder, child, module)
 
 
 def needs_restart(before: Snapshot, after: Snapshot, unchanged: Collection[str] = ()) -> bool:
