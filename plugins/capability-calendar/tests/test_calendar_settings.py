@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import jackfield_calendar
 import pytest
 from calendar_tables import read
 from jackfield.offers import Services
-from jackfield.settings import SettingsError
+from jackfield.settings import Settings, SettingsError
 from jackfield.store import MemoryStore
 from jackfield_calendar.calendars import Calendars
 from jackfield_testkit import ToolTestContext
@@ -41,6 +42,20 @@ def test_importing_the_plugin_loads_nothing_heavy() -> None:
 
 def primary(**said: Any) -> dict[str, Any]:
     return {"calendars": {"primary": said}}
+
+
+def test_paths_in_a_settings_file_are_relative_to_its_folder(tmp_path: Path) -> None:
+    file = tmp_path / "jackfield.toml"
+    file.write_text(
+        "[capabilities.calendar.calendars]\n"
+        'primary = {backend = "google", calendar_id = "primary", service_account_file = "account.json"}\n'
+        'team = {path = "team"}\n'
+        'personal = {path = "~/calendars/{user}"}\n'
+    )
+    calendars = read(Settings.load(file, {}).table("capabilities", "calendar")).calendars
+    assert calendars["primary"].service_account_file == str(tmp_path / "account.json")
+    assert calendars["team"].path == str(tmp_path / "team")
+    assert calendars["personal"].path == "~/calendars/{user}"
 
 
 CALENDAR = "[capabilities.calendar]"

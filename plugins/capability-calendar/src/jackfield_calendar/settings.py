@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 from zoneinfo import ZoneInfo
 
 from jackfield.datetimes import find_zone
-from jackfield.settings import EnvironmentVariable, Format, Help, HttpUrl, NonEmpty, Seconds
+from jackfield.settings import EnvironmentVariable, Format, Help, HttpUrl, NonEmpty, PathText, Seconds
 
 CalendarName = Literal["primary", "team", "personal"]
 _NAMES: tuple[CalendarName, ...] = ("primary", "team", "personal")
@@ -64,7 +64,7 @@ class CalendarSettings:
         Help("Organizer's e-mail address, or `{user}`.", default="the capability's"),
     ] = None
     path: Annotated[
-        NonEmpty | None,
+        Annotated[NonEmpty, PathText()] | None,
         Help(
             "`folder`: the directory. It is created on first use and is readable only by its owner.",
             default="`calendars/NAME`, and `calendars/personal/{user}` for `personal`",
@@ -85,7 +85,7 @@ class CalendarSettings:
         NonEmpty | None, Help("`google`, required: the id of the calendar, `primary` or an address.")
     ] = None
     service_account_file: Annotated[
-        NonEmpty | None,
+        Annotated[NonEmpty, PathText()] | None,
         Help("`google`: the JSON key of a service account that the calendar is shared with."),
     ] = None
     subject: Annotated[
