@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -219,6 +221,32 @@ def test_models_to_choose_from_replace_settings_of_their_transport(tmp_path: Pat
     assert quick == {"transport": "fab", "retries": 1, "text_model": "small"}
     other: Any = components.model_transport("other")
     assert other == {"transport": "fob"}
+
+
+@dataclass(frozen=True)
+class FileSettings:
+    file: Path = Path("default.gguf")
+    name: str = ""
+
+
+@pytest.mark.parametrize(
+    "table", ["", '[transports.fab]\nname = "x"\n', '[transports.fab]\nfile = "other"\n']
+)
+def test_a_path_of_a_model_is_relative_to_the_settings_file_or_else_to_the_working_directory(
+    tmp_path: Path, table: str
+) -> None:
+    config = tmp_path / "jackfield.toml"
+    config.write_text(f'{table}[models.quick]\ntransport = "fab"\nsettings = {{ file = "quick.gguf" }}\n')
+    offer = TransportOffer("fab", lambda settings: settings.file, settings=FileSettings)
+    in_variable = {"quick": {"transport": "fab", "settings": {"file": "quick.gguf"}}}
+    for environ, expected in (
+        ({}, tmp_path / "quick.gguf"),
+        ({"JACKFIELD_MODELS": json.dumps(in_variable)}, Path("quick.gguf")),
+    ):
+        loaded = Settings.load(config, environ)
+        components = _components(offer, tables=loaded.tables, models=loaded.models)
+        file: Any = components.model_transport("quick")
+        assert file == expected
 
 
 def test_a_model_that_cannot_be_used_is_a_fault() -> None:

@@ -34,6 +34,7 @@ from jackfield.settings import (
     merge_tables,
     read_offer,
 )
+from jackfield.settings.relative_paths import resolve_paths
 from jackfield.signatures.requirement import load_snapshot
 from jackfield.store import MemoryStore, Store, StoreUnavailableError
 from jackfield.transport.no_provider import NoProvider
@@ -309,9 +310,7 @@ class PluginComponents:
         """The models that users may choose, by name, with their providers; an unusable one is a fault."""
         choices = {}
         for name, model in self._settings.models.items():
-            choice = ProviderChoice(
-                model.transport, f"[models.{name}] offers it", settings=dict(model.settings)
-            )
+            choice = ProviderChoice(model.transport, f"[models.{name}] offers it", settings=model.settings)
             if model.transport not in self._transports:
                 known = ", ".join(self._transports) or "none"
                 self.faults.add(
@@ -349,7 +348,11 @@ class PluginComponents:
         offer = self._transports[choice.name]
         if not choice.settings:
             return offer, self._valid_settings("transports", offer)
-        table = merge_tables(self._settings.table("transports", choice.name), choice.settings)
+        # Before the merge, because the two may come from different sources.
+        table = merge_tables(
+            resolve_paths(self._settings.table("transports", choice.name), offer.settings),
+            resolve_paths(choice.settings, offer.settings),
+        )
         settings = self._read_offer("transports", offer, table)
         if settings is _INVALID:
             self.faults.check()

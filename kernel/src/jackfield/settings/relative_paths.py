@@ -28,6 +28,14 @@ class FileTable(dict[str, Any]):
         return _resolved_table(declaration, self, self.folder)
 
 
+def resolve_paths(table: Mapping[str, Any], declaration: type | None) -> Mapping[str, Any]:
+    """Return the settings with absolute paths if they come from a file that is not in the working directory.
+
+    Without a declaration, nothing says which of them are paths.
+    """
+    return table.resolved(declaration) if declaration and isinstance(table, FileTable) else table
+
+
 def folder_of(config: Path) -> Path | None:
     """Return the folder of a settings file as an absolute path; None if it is the working directory."""
     # Links are not followed: an orchestrator may mount the file as a link into a folder of its own.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import typing
 from collections.abc import Mapping, MutableMapping
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -197,6 +197,13 @@ class Settings(KernelSettings):
         origins |= {name: f"--{name.replace('_', '-')}" for name in given}
         read = read_settings(KernelSettings, keys | variables | given, str(path), found, origins=origins)
         read = read or KernelSettings()
+        if folder is not None and "models" not in variables | given:
+            # Only their transports know which of these settings are paths.
+            models = {
+                name: replace(model, settings=FileTable(model.settings, folder))
+                for name, model in read.models.items()
+            }
+            read = replace(read, models=models)
         settings = cls(
             **{name: getattr(read, name) for name in KEYS},
             tables={
