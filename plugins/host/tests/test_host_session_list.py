@@ -312,6 +312,30 @@ def test_the_search_for_a_users_sessions_is_bounded(monkeypatch: pytest.MonkeyPa
     asyncio.run(main())
 
 
+@pytest.mark.parametrize("state", [archive.ENDED, archive.EXPIRED])
+def test_a_host_gets_time_to_remove_a_session_that_is_deleted_after_its_end(
+    monkeypatch: pytest.MonkeyPatch, state: str
+) -> None:
+    """The end is saved before the host's last writes; another version may have saved the session."""
+
+    async def main() -> None:
+        store = MemoryStore()
+        monkeypatch.setattr(archive, "DELETE_SECONDS", 0.2)
+        owner = f"{archive.LIVE}/ada/s1/h1"
+        await store.put(owner, b"{}")
+        ended = StoredSession("s1", "ada", "text", state, 0.0, 0.0, None, 1, "hello")
+        deleting = asyncio.create_task(archive.delete_all(store, [ended]))
+        await asyncio.sleep(0.05)
+        assert await archive.deleted(store) == ["s1"]
+        await store.put(f"{archive.SESSION}s1", b"{}")
+        await store.delete(owner)
+        await deleting
+        assert await archive.ids_with_prefix(store, "") == []
+        assert await archive.deleted(store) == []
+
+    asyncio.run(main())
+
+
 @pytest.mark.parametrize(
     ("state", "words"),
     [
