@@ -214,13 +214,14 @@ def changed(**members: Any) -> dict[str, Any]:
     ("written", "path", "message"),
     [
         (changed(party={**parameters(BookTable)["properties"]["party"], "maximum": 50}),
-         ("properties", "party", "maximum"), "the file has 50, the types have 40"),
-        (changed(note={"type": "string"}), ("properties", "note"), "the file has 'note', the types do not"),
+         ("properties", "party", "maximum"), "the file has 50, but the types have 40"),
+        (changed(note={"type": "string"}), ("properties", "note"),
+         "the file has 'note', but the types do not"),
         ({**parameters(BookTable), "required": ["party"]}, ("required",), 'the file has ["party"]'),
         (changed(place={"type": "string", "default": "inside"}), ("properties", "place", "enum"),
          "the file has no `enum`"),
         (changed(tip={"type": ["integer", "null"], "minimum": 0, "default": True}),
-         ("properties", "tip", "default"), "the file has true, the types have 5"),
+         ("properties", "tip", "default"), "the file has true, but the types have 5"),
     ],
 )  # fmt: skip
 def test_every_difference_that_changes_what_is_valid_is_named(

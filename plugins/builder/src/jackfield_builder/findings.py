@@ -247,7 +247,7 @@ class CheckCode(Enum):
     SLOW_RETRIEVAL = _Rule(
         "JF404",
         "a retrieval tool is slow for a conversation",
-        "keep `latencyBudgetMs` under 800 in voice and 2000 in text, if the data sources allow that",
+        "set `latencyBudgetMs` to at most 800 in voice and 2000 in text, if the data sources allow that",
         Severity.NOTE,
     )
     BUDGET_OVER_TIMEOUT = _Rule(

@@ -32,9 +32,9 @@ def disagreements(written: Any, typed: Any, path: Path = ()) -> Iterator[tuple[P
         place = (*path, keyword)
         if keyword not in typed:
             if not _is_annotation(keyword):
-                yield place, f"the file has {_shown(written[keyword])}, the types have no `{keyword}`"
+                yield place, f"the file has {_shown(written[keyword])}, but the types have no `{keyword}`"
         elif keyword not in written:
-            yield place, f"the types have {_shown(typed[keyword])}, the file has no `{keyword}`"
+            yield place, f"the types have {_shown(typed[keyword])}, but the file has no `{keyword}`"
         elif keyword in ("properties", "$defs", "patternProperties"):
             yield from _member_disagreements(written[keyword], typed[keyword], place)
         elif keyword in _UNORDERED:
@@ -90,9 +90,9 @@ def _member_disagreements(written: Any, typed: Any, path: Path) -> Iterator[tupl
     for name in dict.fromkeys([*typed, *written]):
         place = (*path, name)
         if name not in written:
-            yield place, f"the types have {name!r}, the file does not"
+            yield place, f"the types have {name!r}, but the file does not"
         elif name not in typed:
-            yield place, f"the file has {name!r}, the types do not"
+            yield place, f"the file has {name!r}, but the types do not"
         else:
             yield from disagreements(written[name], typed[name], place)
 
@@ -134,7 +134,7 @@ def _key(value: Any) -> str:
 
 
 def _differs(written: Any, typed: Any) -> str:
-    return f"the file has {_shown(written)}, the types have {_shown(typed)}"
+    return f"the file has {_shown(written)}, but the types have {_shown(typed)}"
 
 
 def _shown(value: Any) -> str:

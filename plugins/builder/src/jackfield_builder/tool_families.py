@@ -188,7 +188,7 @@ def _family_problems(
     ]
     stated = document.get("family")
     if isinstance(stated, str) and stated != name and all(each.path != "/family" for each in problems):
-        message = f"family is {stated!r}, the entry point is {name!r}"
+        message = f"family is {stated!r}, but the entry point is {name!r}"
         problems.append(FileProblem(CheckCode.FAMILY_NAME, message, SCHEMA, "/family"))
     if not tools and not folders and not problems:
         message = f"neither schema.json nor a folder in {name!r} defines a tool"

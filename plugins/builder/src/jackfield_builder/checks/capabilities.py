@@ -47,7 +47,7 @@ def check(draft: ToolDraft) -> None:
         message = f"it uses ctx.{use.name}, but `requires` does not list {use.name!r}"
         hint = ""
         if close := get_close_matches(use.name, map(str, required), 1):
-            message += f", which lists {close[0]!r}"
+            message = f"it uses ctx.{use.name}, but `requires` lists {close[0]!r}, not {use.name!r}"
             hint = "write the same name in the handler and in `requires`"
         elif close := get_close_matches(use.name, CONTEXT_MEMBERS, 1):
             message += f"; did you mean ctx.{close[0]}?"

@@ -91,14 +91,14 @@ def _check_effects(draft: ToolDraft, schema: dict[str, object]) -> None:
         if schema.get("idempotent") is False:
             draft.report(
                 CheckCode.RETRIEVAL_NOT_IDEMPOTENT,
-                "category is retrieval, idempotent is false",
+                "category is retrieval, but idempotent is false",
                 file=SCHEMA,
                 path="/idempotent",
             )
         if effects == "writes":
             draft.report(
                 CheckCode.RETRIEVAL_WRITES,
-                "category is retrieval, sideEffects is writes",
+                "category is retrieval, but sideEffects is writes",
                 file=SCHEMA,
                 path="/sideEffects",
             )

@@ -34,7 +34,9 @@ def add_signature(target: Path, envelope: DsseEnvelope, signer: Signer, what: st
     if any(key.verifies(each.value, envelope.signed_bytes) for each in envelope.signatures):
         raise SignatureError(f"{target}: {key.name} has signed {what} already")
     if len(envelope.signatures) >= MAX_SIGNATURES:
-        raise SignatureError(f"{target}: the envelope has {MAX_SIGNATURES} signatures already")
+        raise SignatureError(
+            f"{target}: the envelope already has {MAX_SIGNATURES} signatures, which is the maximum"
+        )
     signed = envelope._replace(signatures=(*envelope.signatures, _signature(signer, envelope)))
     write_atomically(target, signed.dumps())
     # The envelope contains no secret, and the host may run as another user.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 import os
+import shlex
 import stat
 import subprocess
 from collections.abc import Sequence
@@ -101,7 +102,8 @@ def read_signer(path: Path, passphrase: str | None) -> KeySigner:
     mode = stat.S_IMODE(path.stat().st_mode)
     if not is_encrypted and mode & 0o077:
         raise SignatureError(
-            f"{path}: others can access this key (mode {mode:04o}) and it has no passphrase; run `chmod 600`"
+            f"{path}: others can access this key (mode {mode:04o}) and it has no passphrase; "
+            f"run `chmod 600 {shlex.quote(str(path))}`"
         )
     try:
         key = load_pem_private_key(data, passphrase.encode() if is_encrypted and passphrase else None)
