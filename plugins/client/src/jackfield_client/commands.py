@@ -25,7 +25,7 @@ _HOST_OPTIONS = (
     click.option(
         "--insecure", is_flag=True, help="Send the token even if the URL does not begin with https://."
     ),
-    click.option("--yes", is_flag=True, help="Approve every confirmation without asking."),
+    click.option("--yes", is_flag=True, help="Approve every call that needs confirmation, without asking."),
     click.option("--user", metavar="NAME", help="The user's name (only without URL)."),
     click.option(
         "--provider", metavar="NAME", help="The model provider; overrides the setting (only without URL)."

@@ -106,7 +106,7 @@ def check(settings: Settings, no_import: bool, as_json: bool) -> None:
 @click.option(
     "--strict",
     is_flag=True,
-    help="Exit with status 1 if a tool was removed, or has a breaking change without a major version bump.",
+    help="Exit with status 1 if a tool was removed or has a breaking change without a major version bump.",
 )
 @with_registry
 @as_json

@@ -35,7 +35,7 @@ def calls() -> None:
     "--in-doubt",
     is_flag=True,
     default=True,
-    help="List calls that may or may not have taken effect (the default, and the only list).",
+    help="List calls that may or may not have taken effect (the default; there is no other list).",
 )
 @with_registry
 @as_json
@@ -84,7 +84,7 @@ def settle(settings: Settings, key: str, ran: bool | None, data: str | None, as_
     wire = with_observed_store(settings, lambda observed: _settle(observed, key, ran=ran, data=result))
     if wire is None:
         raise click.ClickException(
-            f"no call in doubt has the key {key!r}; `jackfield calls list` lists their keys"
+            f"no call in doubt has the key {key!r}; `jackfield calls list` shows the calls in doubt"
         )
     if as_json:
         print_json(json.loads(wire))

@@ -145,7 +145,7 @@ def describe(settings: Settings, tool: str, as_json: bool) -> None:
         from difflib import get_close_matches
 
         close = get_close_matches(tool, snapshot.implementations, 1)
-        meant = f"; did you mean {close[0]}?" if close else "; `jackfield tools` lists them"
+        meant = f"; did you mean {close[0]}?" if close else "; `jackfield tools` lists the tools"
         raise click.UsageError(f"{settings.registry} has no tool {tool!r}{meant}")
     if as_json:
         entries = (*snapshot.wire["tools"], *snapshot.wire.get("variants", ()))

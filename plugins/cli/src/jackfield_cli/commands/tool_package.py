@@ -22,7 +22,11 @@ _EXAMPLE_ARGUMENTS = '{"text": "one two three"}'
 
 @click.command("new-tool")
 @click.argument("names", metavar="NAME...", nargs=-1, required=True)
-@click.option("--family", metavar="FAMILY", help="Create a family with these tools, or add them to it.")
+@click.option(
+    "--family",
+    metavar="FAMILY",
+    help="Create the family FAMILY with these tools, or add them to it if it exists.",
+)
 @click.option(
     "--repository",
     is_flag=True,
@@ -83,7 +87,7 @@ def new_tool(names: tuple[str, ...], family: str | None, parent: Path, *, reposi
         f"jackfield call {names[0].replace('-', '_')} '{_EXAMPLE_ARGUMENTS}'": "run it, with all policies",
     }
     if repository:
-        steps[f"bash {folder / 'check.sh'}"] = "run all checks in the CI workflow"
+        steps[f"bash {folder / 'check.sh'}"] = "run the same checks as the CI workflow"
     width = max(map(len, steps))
     for command, what in steps.items():
         echo(f"  {command:<{width}}  {what}")

@@ -238,7 +238,9 @@ def describe_error(error: ClientError) -> str:
     if isinstance(error, SessionRejectedError) and error.close_reason.name == "unknown_session":
         return f"{text.removesuffix('.')}. Start a new one without --resume."
     if isinstance(error, HandshakeError) and error.status == 401:
-        return f"{text} Put a token into an environment variable, and pass its name with --token-env."
+        return (
+            f"{text} Put a token into an environment variable, and pass the variable's name with --token-env."
+        )
     if error.retry_after:
         return f"{text} Try again in {format_duration(error.retry_after)}."
     return text
