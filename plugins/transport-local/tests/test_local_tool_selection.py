@@ -54,7 +54,7 @@ def test_a_missing_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None
     assert said is not None
     assert said.endswith("run: jackfield model get")
     assert _lacks(model_path="/no/such.gguf") == (
-        "[transports.local] model_path is '/no/such.gguf', and there is no such file"
+        "[transports.local] model_path is '/no/such.gguf', but there is no such file"
     )
 
 

@@ -171,7 +171,10 @@ class SchemaConverter:
                 properties[key] = {"description": sentence(words(key))}
                 required.append(key)
             if extra not in (None, False):
-                self._note(name, "no longer accepts additional properties, because arguments are closed")
+                self._note(
+                    name,
+                    "no longer accepts additional properties, because a tool accepts only declared arguments",
+                )
             for key in required:
                 properties[key].pop("default", None)
         if required:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger("jackfield.mcp")
 
-HOW_TO_ACCEPT = "to accept this, run `jackfield build` and restart the host"
+HOW_TO_ACCEPT = "to accept the changes, run `jackfield build` and restart the host"
 """How an operator accepts a changed tool after reviewing it."""
 
 

@@ -93,7 +93,7 @@ def unavailable_reason(settings: LocalSettings) -> str:
     path = model_path(settings)
     if not path.is_file():
         if settings.model_path:
-            return f"[transports.local] model_path is {settings.model_path!r}, and there is no such file"
+            return f"[transports.local] model_path is {settings.model_path!r}, but there is no such file"
         return f"the language model is not downloaded yet ({path}); run: jackfield model get"
     try:
         with path.open("rb") as stream:
@@ -147,7 +147,7 @@ def _download_parts(file: ModelFile, folder: Path, progress: Progress) -> list[P
     if free < needed:
         raise DownloadError(
             f"{folder.parent} has too little free space: {needed // 10**6} MB are needed, "
-            f"{free // 10**6} MB are free; free some, or choose another place: "
+            f"but {free // 10**6} MB are free; free some space, or choose another place: "
             "jackfield model get --to FILE"
         )
     progress(done)

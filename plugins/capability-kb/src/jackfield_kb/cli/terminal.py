@@ -144,8 +144,9 @@ def _remarks(summary: LoadSummary) -> Iterator[str]:
     if left:
         yield f"left out: {', '.join(left)}"
     if summary.gone:
-        verb = "exists" if summary.gone == 1 else "exist"
-        yield f"{count(summary.gone, 'file')} loaded earlier no longer {verb}; `--sync` removes the records"
+        verb, whose = ("exists", "its") if summary.gone == 1 else ("exist", "their")
+        gone = count(summary.gone, "file")
+        yield f"{gone} loaded earlier no longer {verb}; `--sync` removes {whose} records"
     if summary.interrupted:
         yield (
             f"Stopped: {summary.done} of {count(summary.files, 'file')} are loaded and saved. "

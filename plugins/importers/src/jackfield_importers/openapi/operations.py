@@ -208,7 +208,7 @@ class OpenApiImport:
         return "\n".join([*lines, "    },", ")", ""])
 
     def _setup(self) -> tuple[str, ...]:
-        default = f"; without it, `{self._base_url}`" if self._base_url else "; required"
+        default = f"; default: `{self._base_url}`" if self._base_url else "; required"
         lines = [f"- `{self._variable}`: the address of the service{default}"]
         kinds = {"basic": "the user name and the password, as `user:password`", "bearer": "the access token"}
         lines += [f"- `{each[1]}`: {kinds.get(each[0], 'the key')}" for each in self._credentials.values()]
