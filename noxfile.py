@@ -188,7 +188,7 @@ def tests(session: nox.Session) -> None:
 
 @nox.session
 def settings_docs(session: nox.Session) -> None:
-    """Write the tables of settings in the documentation from the declarations."""
+    """Generate the tables of settings in the documentation from the settings' declarations."""
     workspace(session)
     session.run("python", "tests/settings_tables.py")
 
@@ -209,7 +209,7 @@ def screenshots(session: nox.Session) -> None:
 
 @nox.session
 def mcp_conformance(session: nox.Session) -> None:
-    """Run the conformance suite of MCP and write its results into docs/mcp-conformance.md."""
+    """Run the MCP conformance suite and write its results into docs/mcp-conformance.md."""
     workspace(session)
     node_packages(session)
     session.run("python", "-m", "mcp_interop", env=TEST_MODULES)
@@ -311,7 +311,7 @@ def live(session: nox.Session) -> None:
 
 @nox.session
 def bench(session: nox.Session) -> None:
-    """Run the benchmarks and compare with peers; `-- --help` lists options; see docs/benchmarks.md."""
+    """Benchmark Jackfield and its peers side by side; `-- --help` lists options; see docs/benchmarks.md."""
     workspace(session)
     session.install("--require-hashes", "-r", str(PEERS))
     # The tests of the plots need matplotlib, which is installed with the peers.
