@@ -95,7 +95,7 @@ def test_a_conversation_is_listed_read_and_downloaded(deployment: Deployment, tm
             dialog = page.get_by_role("dialog")
             lines = dialog.locator(".lines > li")
             await expect(lines.first).to_contain_text("What time is it?")
-            await expect(lines.filter(has_text="called format_datetime")).to_have_count(1)
+            await expect(lines.filter(has_text="format_datetime was called")).to_have_count(1)
             await expect(lines.last).to_contain_text("It is **ten o'clock**.")
             await console.check_accessibility()
 

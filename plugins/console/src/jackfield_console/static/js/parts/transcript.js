@@ -59,7 +59,7 @@ const OUTCOMES = {
 };
 
 const EVENT_TEXTS = {
-  tool_start: ({ tool, arguments: args }) => `called ${tool} ${args}`,
+  tool_start: ({ tool, arguments: args }) => `${tool} was called: ${args}`,
   tool_progress: ({ tool, message }) => `${tool}: ${message}`,
   tool_complete: ({ tool, durationMs }) => `${tool} finished after ${Math.round(durationMs)} ms`,
   tool_error: ({ tool, message, errorType, state, expired, inDoubt }) => {
@@ -69,9 +69,9 @@ const EVENT_TEXTS = {
     return `${tool} ${OUTCOMES[state] ?? `failed: ${message}`}`;
   },
   confirmation_required: ({ preview, expired, inDoubt }) =>
-    `asked for approval: ${preview}${expired ? " (expired)" : inDoubt ? " (in doubt)" : ""}`,
-  confirmation_settled: ({ tool, approved }) => `${approved ? "approved" : "declined"} ${tool}`,
-  form_request: ({ tool }) => `showed the form for ${tool}`,
+    `approval was requested: ${preview}${expired ? " (expired)" : inDoubt ? " (in doubt)" : ""}`,
+  confirmation_settled: ({ tool, approved }) => `the user ${approved ? "approved" : "declined"} ${tool}`,
+  form_request: ({ tool }) => `the form for ${tool} was shown`,
   form_closed: ({ submitted }) => (submitted ? "the form was submitted" : "the form was closed"),
   notification: ({ text }) => text,
 };
