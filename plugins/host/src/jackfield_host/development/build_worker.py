@@ -91,7 +91,8 @@ class BuildWorker:
                 line = b""
             if not line:
                 await self._stop()
-                return WorkerResult(None, problem="the build process ended unexpectedly; its output is above")
+                problem = "the build process ended unexpectedly; see the output of `jackfield dev`"
+                return WorkerResult(None, problem=problem)
             result = WorkerResult(**json.loads(line))
             # Only the first change makes a backup: later builds are compared with the registry before that.
             self.keep_previous = self.keep_previous or result.replaced

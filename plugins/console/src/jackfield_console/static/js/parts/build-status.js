@@ -53,7 +53,7 @@ export class BuildStatus {
       return;
     }
     replace(this.#root, element("section", { class: "banner build-errors", "aria-label": "Build errors", data: { testid: "build" } },
-      element("p", {}, element("strong", {}, "The build failed. "), message),
+      element("p", {}, element("strong", {}, "The changes have not taken effect: "), message),
       findings.length > 0 && element("ul", {}, findings.map(finding))));
   }
 }
