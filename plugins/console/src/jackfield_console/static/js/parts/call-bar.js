@@ -75,7 +75,7 @@ export async function explainMicrophone(provider) {
   }
   return ask([
     element("h2", {}, "Your microphone"),
-    element("p", {}, "To start the call, your browser will ask whether this page may use your microphone."),
+    element("p", {}, "Before the call starts, your browser will ask whether this page may use your microphone."),
     element("p", {}, `During the call, your speech is sent to the model provider${provider ? ` (${provider})` : ""}. `,
       "The host keeps a transcript, but not the audio."),
   ], [["no", "Not now"], ["yes", "Use the microphone"]]);

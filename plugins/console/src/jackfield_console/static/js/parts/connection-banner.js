@@ -9,7 +9,7 @@ export class ConnectionBanner {
 
   /** The socket is reconnecting. */
   showLost(retry) {
-    if (!this.#kind) this.#show("lost", "Connection lost. Reconnecting … Unsent messages will be sent when the connection is restored.", "Try now", retry);
+    if (!this.#kind) this.#show("lost", "Connection lost. Reconnecting… Unsent messages will be sent when the connection is restored.", "Try now", retry);
   }
 
   /** The host has no free session: shown once, however often the socket retries. */

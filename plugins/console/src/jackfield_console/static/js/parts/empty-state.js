@@ -7,7 +7,7 @@ const SUGGESTIONS = {
   kb_search: "How do I book the photo room?",
   format_datetime: "What time is it in Tokyo?",
   calendar_get_availability: "When am I free tomorrow afternoon?",
-  extract_contacts: "Find the contacts in a text I paste.",
+  extract_contacts: "Find the contacts in text that I paste.",
   image_draft_prompt: "Help me describe a picture of a lighthouse.",
   start_voice_session: "I would rather talk than type.",
 };

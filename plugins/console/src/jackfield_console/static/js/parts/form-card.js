@@ -80,13 +80,13 @@ export class FormCard {
     if (values === null) return;
     this.#values = values;
     this.#setState("sent");
-    this.#status.textContent = submit(values) ? "Sending …" : "Waiting for the connection.";
+    this.#status.textContent = submit(values) ? "Sending…" : "Waiting for the connection.";
   }
 
   #dismiss(dismiss) {
     if (this.state !== "open") return;
     // The form stays open until the host confirms: the message may be lost with the connection.
-    this.#status.textContent = dismiss() ? "Closing …" : "The form was not closed because there is no connection. Try again when the connection is restored.";
+    this.#status.textContent = dismiss() ? "Closing…" : "The form was not closed because there is no connection. Try again when the connection is restored.";
   }
 
   #setState(state) {

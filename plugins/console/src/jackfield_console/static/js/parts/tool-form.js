@@ -44,7 +44,7 @@ export class ToolForm {
     const args = this.#form.read();
     if (args === null) return;
     this.#run.disabled = true;
-    replace(this.#outcome, element("p", { class: "hint", role: "status" }, `${this.#tool.toolId} is running …`));
+    replace(this.#outcome, element("p", { class: "hint", role: "status" }, `${this.#tool.toolId} is running…`));
     try {
       this.#show(await this.#execute(args));
     } catch (error) {
