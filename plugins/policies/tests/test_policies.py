@@ -225,6 +225,18 @@ def test_unavailable_tools_are_refused_with_the_reason(availability: Any, facts:
     assert kind(run(work.call(work.session(**facts), "tool"))) == expected
 
 
+@pytest.mark.parametrize(
+    ("capabilities", "expected"),
+    [
+        (["telepathy"], "tool needs telepathy, which is not installed."),
+        (["telepathy", "levitation"], "tool needs levitation, telepathy, which are not installed."),
+    ],
+)
+def test_missing_capabilities_are_named(capabilities: list[str], expected: str) -> None:
+    work = make_runtime(CountingHandler(), availability={"capabilities": capabilities})
+    assert failure(run(work.call(work.session(), "tool")))["message"] == expected
+
+
 def test_a_ban_applies_to_all_sessions_of_a_user_and_says_how_long() -> None:
     now = 1000.0
     store = MemoryStore(clock=lambda: now)

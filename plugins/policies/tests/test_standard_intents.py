@@ -150,7 +150,7 @@ def test_a_closed_session_refuses_intents(mode: Mode, intent: Intent) -> None:
         ("SUPPRESS_TRANSCRIPT", {"value": None}, "value is null, not true or false"),
         ("SUPPRESS_TRANSCRIPT", {"value": True, "message": "x"}, "it has no parameter 'message'"),
         ("SET_PENDING_MESSAGE", {}, "the parameter message is missing"),
-        ("SET_PENDING_MESSAGE", {"message": "x" * 501}, "message has 501 characters, at most 500"),
+        ("SET_PENDING_MESSAGE", {"message": "x" * 501}, "message has 501 characters; at most 500"),
         ("SET_PENDING_MESSAGE", {"message": b"x"}, "message is of type bytes, not text"),
         ("SET_PENDING_MESSAGE", {"message": "\ud83d"}, "message contains an unpaired surrogate"),
         ("SET_PENDING_MESSAGE", {"value": "x"}, "it has no parameter 'value'; its only parameter is message"),

@@ -217,9 +217,9 @@ class AvailabilityPolicy(SyncPolicy):
             return fail(ErrorType.MODE_RESTRICTED, message)
         missing = set(wanted.get("capabilities", ())) - self._capabilities
         if missing:
-            return fail(
-                ErrorType.NOT_FOUND, f"{tool.id} needs {', '.join(sorted(missing))}, which is not installed."
-            )
+            verb = "is" if len(missing) == 1 else "are"
+            message = f"{tool.id} needs {', '.join(sorted(missing))}, which {verb} not installed."
+            return fail(ErrorType.NOT_FOUND, message)
         return _user_refusal(tool, session, wanted.get("user", {}))
 
 

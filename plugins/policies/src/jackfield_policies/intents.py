@@ -58,7 +58,7 @@ def text(longest: int) -> Fault:
         if not isinstance(value, str):
             return f"is {_kind(value)}, not text"
         if len(value) > longest:
-            return f"has {len(value)} characters, at most {longest} are allowed"
+            return f"has {len(value)} characters; at most {longest} are allowed"
         # A session with an unpaired surrogate could not be saved.
         if any("\ud800" <= character <= "\udfff" for character in value):
             return "contains an unpaired surrogate"

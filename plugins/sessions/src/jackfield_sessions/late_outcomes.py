@@ -39,7 +39,7 @@ OPEN = (CallState.RUNNING, CallState.IN_DOUBT, CallState.UNKNOWN)
 UNKNOWN_CONFIRMATION = (
     "unknown_confirmation",
     "This session has no such confirmation, or the confirmation is older than 24 hours.",
-    "The session's events show the outcome of the call.",
+    "Check the outcome of the call in the conversation or in the session's events.",
 )
 """The error for an unknown token: code, message, suggestion."""
 
