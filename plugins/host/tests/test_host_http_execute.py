@@ -162,7 +162,13 @@ def test_a_call_notices_that_another_host_has_taken_over_and_ended_the_session(
                 await client.say("end")
                 await client.until_closed()
             ended = await call(ada, "hst_facts", token=token)
-            assert (ended.status_code, ended.json()["error"]["code"]) == (410, "ended")
+            error = ended.json()["error"]
+            assert (ended.status_code, error["code"]) == (410, "ended")
+            # The advice of the close reason is for the developer of a client and repeats the message.
+            assert (error["message"], error.get("suggestion")) == (
+                "This session has ended; start a new one.",
+                None,
+            )
 
     asyncio.run(main())
 

@@ -146,6 +146,7 @@ def test_sessions_are_limited_per_user_and_in_total(host_folder: HostFolder) -> 
                 await turned_away(third, "You have too many")
                 await start(fourth)
                 await turned_away(fifth, "too many sessions at the moment")
+                assert fifth.of("error")[0]["suggestion"] == "Try again later."
                 await first.say("end")
                 await first.until_closed()
                 async with host.connected("text", **bob) as sixth:

@@ -375,17 +375,27 @@ def test_tools_see_their_session_and_the_audit_log_has_the_versions(
     assert (line["session"], line["mode"]) == (session["session"], mode)
 
 
-def test_an_unreachable_provider_is_reported_in_plain_words(host_folder: HostFolder) -> None:
+@pytest.mark.parametrize(
+    ("status", "code", "message", "advice"),
+    [
+        (401, "invalid_api_key", "rejected this deployment's API key", "operator should check"),
+        (500, "server_error", "had an internal error", "Try again in a moment."),
+    ],
+)
+def test_an_unreachable_provider_is_reported_in_plain_words(
+    host_folder: HostFolder, status: int, code: str, message: str, advice: str
+) -> None:
     from jackfield_scripted import Refusal
 
     async def main() -> None:
-        refusals = [Refusal(401, "invalid_api_key", "no")] * 3
+        refusals = [Refusal(status, code, "no")] * 10
         async with scripted_provider(refusals=refusals) as served, running_host(host_folder, served) as host:
             async with host.connected("voice") as ada:
                 await ada.say("start")
                 assert (await ada.until_closed())[0] == 4009
                 (error,) = ada.of("error")
-                assert "rejected this deployment's API key" in error["message"]
+                assert message in error["message"]
+                assert advice in error["message"]
             assert not host.sessions.live
 
     asyncio.run(main())

@@ -128,7 +128,7 @@ def _session_refused(refused: SessionRefused) -> HttpError:
         _STATUSES.get(closing.name, 503),
         closing.name,
         refused.message,
-        suggestion=closing.advice if refused.retry_after is None else None,
+        suggestion=refused.suggestion,
         retry_after=refused.retry_after,
     )
 

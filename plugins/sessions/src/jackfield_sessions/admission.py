@@ -15,7 +15,6 @@ from jackfield.contract.context import Mode
 from jackfield.protocol.close_codes import (
     ABANDONED,
     BANNED,
-    CONVERSATIONS_OFF,
     ENDED,
     RESTARTING,
     TOO_MANY_SESSIONS,
@@ -66,19 +65,26 @@ class Identity(NamedTuple):
 class SessionRefused(Exception):  # noqa: N818 - a decision, not a fault
     """A client may not use the session that it requested."""
 
-    def __init__(self, closing: CloseReason, message: str, retry_after: float | None = None) -> None:
+    def __init__(
+        self,
+        closing: CloseReason,
+        message: str,
+        retry_after: float | None = None,
+        suggestion: str | None = None,
+    ) -> None:
         super().__init__(message)
         self.closing = closing
         self.message = message
         self.retry_after = retry_after
+        self.suggestion = suggestion
+        """What the user can do; the close reason's own advice is for developers of clients."""
 
     def to_message(self) -> ErrorMessage:
         """Return the error that the host sends to a client before it closes the connection."""
-        closing = self.closing
         return ErrorMessage(
-            code=closing.name,
+            code=self.closing.name,
             message=self.message,
-            suggestion=closing.advice if closing is CONVERSATIONS_OFF else None,
+            suggestion=self.suggestion,
             retry_after=None if self.retry_after is None else round(self.retry_after, 3),
         )
 
@@ -92,7 +98,11 @@ def banned(seconds: float) -> SessionRefused:
 
 def unknown_session() -> SessionRefused:
     """Return the refusal for a session that does not exist or belongs to another user."""
-    return SessionRefused(UNKNOWN_SESSION, "There is no such session; sessions can be resumed for 24 hours.")
+    return SessionRefused(
+        UNKNOWN_SESSION,
+        "There is no such session; sessions can be resumed for 24 hours.",
+        suggestion="Start a new session.",
+    )
 
 
 def session_ended() -> SessionRefused:
@@ -150,7 +160,9 @@ class Admission:
         live = sum(not each.ended for each in self._live_sessions.values())
         if live + self.opening >= self._options.max_sessions:
             raise SessionRefused(
-                TOO_MANY_SESSIONS, "There are too many sessions at the moment; try again later."
+                TOO_MANY_SESSIONS,
+                "There are too many sessions at the moment.",
+                suggestion="Try again later.",
             )
         if identity.session is not None:
             raise SessionRefused(

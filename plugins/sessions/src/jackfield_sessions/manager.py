@@ -461,8 +461,10 @@ class SessionManager:
             self.model_reachable = error.code == "invalid_request_error"
             _log.error("session %s: the model cannot be reached: %s", session.id, error)
             kind = PROVIDER_ERRORS[error.code]
+            # In a session that is already open, the host would retry; this one will not be opened.
+            advice = "Try again in a moment." if kind.recoverable else kind.suggestion
             raise SessionRefused(
-                PROVIDER_UNAVAILABLE, f"{kind.message} {kind.suggestion}", error.retry_after
+                PROVIDER_UNAVAILABLE, f"{kind.message} {advice}", error.retry_after
             ) from None
         pinned = session.registry_version
         if session.repinned:

@@ -100,7 +100,7 @@ class SessionFactory:
             return
         if self.provider == NO_PROVIDER:
             off = "Conversations are off: this host has no model provider. Tools can still be called."
-            raise SessionRefused(CONVERSATIONS_OFF, off)
+            raise SessionRefused(CONVERSATIONS_OFF, off, suggestion=CONVERSATIONS_OFF.advice)
         raise SessionRefused(
             PROVIDER_UNAVAILABLE, f"The provider {self.provider} does not support {mode} sessions."
         )
