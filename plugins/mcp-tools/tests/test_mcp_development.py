@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import socket
-import subprocess
 import sys
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import httpx
 from jackfield_host.security.api_keys import digest, new_key
+from jackfield_testkit.command_server import StartedCommand, start_command
 from shop_deployment import ALLOW, SERVER, Shop
 
 HOST = "jackfield-host"
@@ -35,39 +35,41 @@ def settings(folder: Path, port: int) -> str:
     return "\n".join(lines)
 
 
-@contextmanager
-def developing(folder: Path) -> Iterator[httpx.Client]:
+@asynccontextmanager
+async def developing(folder: Path) -> AsyncIterator[httpx.Client]:
     """Run `jackfield dev`; yield a client of the operator."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     (folder / "jackfield.toml").write_text(settings(folder, port))
     with (folder / "host.log").open("wb") as log:
-        command = [sys.executable, "-m", "jackfield_cli", "dev"]
-        host = subprocess.Popen(command, cwd=folder, stdout=log, stderr=log)
+        host = await start_command(["dev"], cwd=folder, stdout=log, stderr=log)
     try:
         bearer = {"Authorization": f"Bearer {KEYS['ops']}"}
         with httpx.Client(base_url=f"http://127.0.0.1:{port}", headers=bearer, timeout=40) as http:
-            until(lambda: answers(http, host), folder / "host.log")
+            await until(lambda: answers(http, host), folder)
             yield http
     finally:
-        host.terminate()
-        host.wait()
+        if host.returncode is None:
+            host.terminate()
+        await host.wait()
 
 
-def answers(http: httpx.Client, host: subprocess.Popen[bytes]) -> bool:
-    assert host.poll() is None, "the host ended; see host.log"
+def answers(http: httpx.Client, host: StartedCommand) -> bool:
+    assert host.returncode is None, "the host ended; see host.log"
     try:
         return http.get("/health").status_code == 200
     except httpx.TransportError:
         return False
 
 
-def until(condition: Any, log: Path) -> None:
-    deadline = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < deadline, log.read_text()
-        time.sleep(0.05)
+async def until(condition: Any, folder: Path) -> None:
+    try:
+        async with asyncio.timeout(60):
+            while not condition():  # noqa: ASYNC110 - the condition is in another process
+                await asyncio.sleep(0.05)
+    except TimeoutError:
+        raise AssertionError((folder / "host.log").read_text()) from None
 
 
 def withheld(http: httpx.Client) -> str | None:
@@ -76,11 +78,11 @@ def withheld(http: httpx.Client) -> str | None:
     return reason
 
 
-def test_only_an_operator_accepts_a_change_on_a_development_host(tmp_path: Path) -> None:
-    with developing(tmp_path) as http:
+async def test_only_an_operator_accepts_a_change_on_a_development_host(tmp_path: Path) -> None:
+    async with developing(tmp_path) as http:
         assert withheld(http) is None
         Shop(tmp_path).redefine(get_price={"description": "Changed."})
-        until(lambda: withheld(http), tmp_path / "host.log")
+        await until(lambda: withheld(http), tmp_path)
         before = http.get("/registry").json()
         assert "shop__get_price" in before["withheld"]
 

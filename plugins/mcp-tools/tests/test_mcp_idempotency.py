@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 from jackfield_testkit import ToolTestContext
+from jackfield_testkit.command_server import run_command
 from jackfield_testkit.site_packages import SitePackages
 from shop_deployment import Shop
 
@@ -64,9 +64,10 @@ def jackfield_server(tmp_path: Path) -> Shop:
         'store = "memory"\nallow = ["mcp-pay", "jackfield-mcp-server", "jackfield-policies"]\n'
     )
     environment = {"PYTHONPATH": str(site.folder)}
-    program = (sys.executable, "-m", "jackfield_cli")
-    subprocess.run([*program, "build"], cwd=upstream, env={**os.environ, **environment}, check=True)
-    shop = Shop(tmp_path, command=(*program, "mcp"), environment=environment, tools={})
+    built = run_command(["build"], cwd=upstream, env={**os.environ, **environment})
+    assert built.returncode == 0, built.stderr
+    program = (sys.executable, "-m", "jackfield_cli", "mcp")
+    shop = Shop(tmp_path, command=program, environment=environment, tools={})
     shop.server["folder"] = str(upstream)
     shop.freeze()
     return shop
