@@ -9,7 +9,8 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Iterator, Mapping
+import time
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any, Literal
@@ -20,8 +21,8 @@ from jackfield.session.session import Session
 from jackfield.settings import Settings
 from jackfield_builder.pipeline import BuildResult, build
 from jackfield_builder.snapshot import write_snapshot
+from shop_forks import SERVER, ForkedShop, forked_command
 
-SERVER = Path(__file__).with_name("shop_server.py")
 READS = {"category": "retrieval"}
 READING = ("get_price", "report", "picture", "pictures", "change", "read_meta", "survey", "compose", "sound")
 ALLOW = ("jackfield-mcp-tools", "jackfield-policies")
@@ -34,11 +35,16 @@ class Shop:
         self.folder = folder
         self.allow: tuple[str, ...] = ALLOW
         self.deployment: Literal["development", "production"] = "development"
+        self._era = era
         self.server: dict[str, Any] = {
-            "command": (sys.executable, str(SERVER), str(folder), era),
+            "command": forked_command(folder, era),
             "tools": dict.fromkeys(READING, READS),
             **server,
         }
+
+    def use_new_python(self) -> None:
+        """Start the server as a new Python, as users do, and not as a fork."""
+        self.server["command"] = (sys.executable, str(SERVER), str(self.folder), self._era)
 
     @property
     def settings(self) -> Settings:
@@ -139,12 +145,14 @@ async def until(condition: Any) -> None:
 
 
 @contextmanager
-def http_shop(folder: Path, era: str = "new", **environment: str) -> Iterator[HttpShop]:
-    """Serve the shop over HTTP."""
+def http_shop(
+    folder: Path, era: str = "new", *, new_python: bool = False, **environment: str
+) -> Iterator[HttpShop]:
+    """Serve the shop over HTTP, in a fork or in a new Python."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    shop = HttpShop(folder, era, port, environment)
+    shop = HttpShop(folder, era, port, environment, new_python=new_python)
     shop.start()
     try:
         yield shop
@@ -155,24 +163,44 @@ def http_shop(folder: Path, era: str = "new", **environment: str) -> Iterator[Ht
 class HttpShop:
     """The shop's server over HTTP, which can be stopped and started again."""
 
-    def __init__(self, folder: Path, era: str, port: int, environment: dict[str, str]) -> None:
+    def __init__(
+        self, folder: Path, era: str, port: int, environment: dict[str, str], *, new_python: bool
+    ) -> None:
         self.url = f"http://127.0.0.1:{port}/mcp"
         self._port = port
-        self._command = [sys.executable, str(SERVER), str(folder), era, str(port)]
+        self._arguments = [str(folder), era, str(port)]
         self._environment = {**os.environ, **environment}
-        self._process: subprocess.Popen[bytes] | None = None
+        self._start = NewPythonShop if new_python else ForkedShop
+        self._process: NewPythonShop | ForkedShop | None = None
 
     def start(self) -> None:
         """Start it, and wait until it accepts connections."""
-        self._process = subprocess.Popen(self._command, env=self._environment)
-        while self._process.poll() is None:
+        self._process = self._start(self._arguments, self._environment)
+        while not self._process.has_ended():
             with socket.socket() as probe:
                 if probe.connect_ex(("127.0.0.1", self._port)) == 0:
                     return
+            time.sleep(0.01)
         raise RuntimeError("the server ended")
 
     def stop(self) -> None:
         """Kill it."""
         if self._process is not None:
             self._process.kill()
-            self._process.wait()
+            self._process = None
+
+
+class NewPythonShop:
+    """A shop in a new Python, with the interface of `ForkedShop`."""
+
+    def __init__(self, arguments: Sequence[str], environment: Mapping[str, str]) -> None:
+        self._process = subprocess.Popen([sys.executable, str(SERVER), *arguments], env=environment)
+
+    def has_ended(self) -> bool:
+        """Return whether the shop has ended."""
+        return self._process.poll() is not None
+
+    def kill(self) -> None:
+        """Kill the shop, and wait until it has ended."""
+        self._process.kill()
+        self._process.wait()

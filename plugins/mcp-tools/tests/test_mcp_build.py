@@ -93,6 +93,7 @@ def test_a_server_that_ends_is_an_error_with_its_last_words_and_no_secret(
 ) -> None:
     monkeypatch.setenv("SHOP_KEY", "very-secret")
     shop = Shop(tmp_path, pass_env=["SHOP_KEY"], environment={"SHOP_BROKEN": "1"}, tools={})
+    shop.use_new_python()
 
     built = shop.build()
 

@@ -39,6 +39,7 @@ def shop(frozen: Path, era: str, tmp_path: Path) -> Shop:
 
 @ERAS
 async def test_tools_are_called_by_their_original_names_with_every_kind_of_result(shop: Shop) -> None:
+    shop.use_new_python()
     async with shop.host() as host:
         assert (await host.call("get_price", item="tea")).data == {"cents": 300}
         assert (await host.call("place_order", item="tea")).data == {"text": "ordered tea"}
@@ -93,6 +94,7 @@ async def test_a_program_gets_only_the_named_variables(
 ) -> None:
     monkeypatch.setenv("SHOP_KEY", "very-secret")
     monkeypatch.setenv("HOST_SECRET", "must-not-leak")
+    shop.use_new_python()
     shop.server["pass_env"] = ["SHOP_KEY"]
     caplog.set_level(logging.DEBUG, "jackfield")
     async with shop.host() as host:
@@ -121,6 +123,7 @@ async def test_a_server_killed_in_a_write_leaves_its_outcome_unknown_and_is_not_
 
 
 async def test_a_server_killed_while_idle_is_started_again_before_the_next_call(shop: Shop) -> None:
+    shop.use_new_python()
     async with shop.host() as host:
         assert (await host.call("get_price", item="tea")).ok
         shop.kill()
@@ -146,6 +149,7 @@ def is_running(process: int) -> bool:
 
 
 async def test_programs_end_with_the_host(shop: Shop) -> None:
+    shop.use_new_python()
     async with shop.host() as host:
         await host.call("get_price", item="tea")
         (process,) = shop.processes()
@@ -184,7 +188,7 @@ async def _until_called(host: Host) -> Any:
 
 
 async def test_an_http_server_killed_in_a_write_leaves_its_outcome_unknown(tmp_path: Path) -> None:
-    with http_shop(tmp_path) as http:
+    with http_shop(tmp_path, new_python=True) as http:
         shop = Shop(tmp_path, command=None, url=http.url)
         shop.freeze()
         async with shop.host() as host:

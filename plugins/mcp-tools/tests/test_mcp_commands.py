@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import subprocess
-import sys
 import tomllib
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,7 +12,8 @@ from typing import Any
 
 import pytest
 from jackfield_testkit.command_server import start_command
-from shop_deployment import ALLOW, SERVER, Shop
+from shop_deployment import ALLOW, Shop
+from shop_forks import forked_command
 
 IMPORTED = ("jackfield_mcp_tools.connection", "mcp.client.stdio", "mcp.client.streamable_http")
 """What the commands import to connect to a server."""
@@ -39,7 +39,7 @@ async def run_jackfield(folder: Path, arguments: Sequence[str], status: int, std
 
 
 def command(folder: Path) -> tuple[str, ...]:
-    return ("--", sys.executable, str(SERVER), str(folder), "new")
+    return ("--", *forked_command(folder, "new"))
 
 
 def test_a_server_is_added_inspected_built_and_its_change_reported(tmp_path: Path) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import socket
-import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -14,14 +13,15 @@ from typing import Any
 import httpx
 from jackfield_host.security.api_keys import digest, new_key
 from jackfield_testkit.command_server import StartedCommand, start_command
-from shop_deployment import ALLOW, SERVER, Shop
+from shop_deployment import ALLOW, Shop
+from shop_forks import forked_command
 
 HOST = "jackfield-host"
 KEYS = {name: new_key(name, name).key for name in ("ada", "ops")}
 
 
 def settings(folder: Path, port: int) -> str:
-    command = json.dumps([sys.executable, str(SERVER), str(folder), "new"])
+    command = json.dumps(forked_command(folder, "new"))
     keys = [
         f'[host.keys.{name}]\ndigest = "{digest(key)}"\nuser = "{name}"\nroles = {roles}'
         for (name, key), roles in zip(KEYS.items(), ("[]", '["operator"]'), strict=True)
