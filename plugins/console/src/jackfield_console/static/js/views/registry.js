@@ -225,8 +225,8 @@ function tags(tool) {
     element("span", { class: "tag" }, tool.idempotent ? "idempotent" : "not idempotent"),
     element("span", { class: "tag" }, `latency budget ${formatDuration(tool.latencyBudgetMs)}, timeout ${formatDuration(tool.timeoutMs)}`),
     tool.requires.map((name) => element("span", { class: "tag" }, `requires ${name}`)),
-    tool.tokens ? element("span", { class: "hint" }, cost(tool.tokens)) : null,
-    element("span", { class: "hint" }, `${tool.version}, from ${origin(tool)}`));
+    element("span", { class: "hint" },
+      [`version ${tool.version}, from ${origin(tool)}`, tool.tokens ? cost(tool.tokens) : null].filter(Boolean).join(" · ")));
 }
 
 function origin(tool) {
