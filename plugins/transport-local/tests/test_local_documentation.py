@@ -97,3 +97,25 @@ def test_the_tool_shown_to_authors_is_found_among_others_and_its_values_are_fill
         )
 
     talk_over(tools, steps, writers=frozenset(("book_table",)), forms=True)
+
+
+@pytest.mark.parametrize(
+    ("said", "text"),
+    [
+        ('How many words are in "one two three"?', "one two three"),
+        ("Count the words: one two three", "one two three"),
+        ("How long is this text?\nDoors close in five minutes.", "Doors close in five minutes."),
+        ("Who looks after the printers?", None),
+    ],
+)
+def test_a_new_tool_gets_the_text_to_count_and_no_other_question(said: str, text: str | None) -> None:
+    async def steps(talk: Session) -> None:
+        await talk.says(said)
+        assert [json.loads(each.arguments) for each in talk.calls] == ([{"text": text}] if text else [])
+
+    template = ROOT / "tool-packages" / "_template" / "tool" / "src" / "jackfield_tool___tool_id__"
+    schema = json.loads((template / "schema.json").read_text("utf-8"))
+    parameters = {"type": "object", "additionalProperties": False, **schema["parameters"]}
+    guide = (template / "guide.md").read_text("utf-8").replace("__tool_id__", "count_words")
+    summary = guide.splitlines()[2]
+    talk_over({"count_words": (summary, parameters, guide)}, steps)
