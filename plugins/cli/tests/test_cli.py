@@ -295,6 +295,30 @@ def test_validate_says_how_to_correct_the_metadata(
     assert text in f"{finding['message']} {finding['hint']}"
 
 
+@pytest.mark.parametrize(
+    ("schema", "codes"),
+    [
+        ({"variant": "quick"}, []),
+        ({}, ["JF002"]),
+        ({"variant": "quick", "category": "action", "sideEffects": "writes"}, ["JF022"]),
+    ],
+    ids=["variant", "duplicate", "incompatible"],
+)
+def test_validate_checks_a_variant_together_with_its_tool(
+    project: Callable[..., Path], site: Any, schema: dict[str, Any], codes: list[str]
+) -> None:
+    tool = project("echo")
+    metadata = (
+        '[project]\nname = "fab-quick"\nversion = "1.0.0"\n'
+        '[project.entry-points."jackfield.tools"]\necho = "fab_quick"\n'
+    )
+    variant = project("quick", pyproject=metadata, schema={"toolId": "echo", **schema})
+    report = site.run_json("validate", str(tool), str(variant))
+    assert [each["code"] for each in report["findings"] if each["severity"] == "error"] == codes
+    if not codes:
+        assert report["tools"] == ["echo", "echo:quick"]
+
+
 def test_validate_of_a_folder_without_a_project_says_what_is_missing(site: Any, tmp_path: Path) -> None:
     for path, reason in ((tmp_path, "pyproject.toml"), (tmp_path / "gone", "no such folder")):
         done = site.run("validate", str(path))

@@ -14,6 +14,7 @@ from jackfield_cli.terminal import echo, pip, print_findings, print_json
 if TYPE_CHECKING:
     from jackfield.settings import Settings
     from jackfield_builder.findings import Finding
+    from jackfield_builder.tool_draft import ToolDraft
     from jackfield_builder.tool_sources import ToolSource
 
 _EXAMPLE_ARGUMENTS = '{"text": "one two three"}'
@@ -153,19 +154,30 @@ def _fix(projects: list[Path], *, dry_run: bool) -> None:
             fixed.path.chmod(mode)
 
 
-def _duplicate_ids(sources: list[ToolSource]) -> list[Finding]:
+def _name(draft: ToolDraft) -> str:
+    from jackfield.contract.snapshot import implementation_name
+
+    return implementation_name(draft.source.tool_id, _variant(draft))
+
+
+def _variant(draft: ToolDraft) -> str | None:
+    return (draft.schema or {}).get("variant")
+
+
+def _duplicate_names(drafts: list[ToolDraft]) -> list[Finding]:
+    """Report tools and variants that are declared twice; a variant may have the id of its tool."""
     from jackfield_builder.findings import CheckCode, Finding
 
     owners: dict[str, ToolSource] = {}
     return [
         Finding(
             CheckCode.TOOL_ID_TAKEN,
-            f"{source.tool_id!r} is declared in both {first.folder} and {source.folder}",
-            source.distribution,
-            source.tool_id,
+            f"{name!r} is declared in both {first.folder} and {draft.source.folder}",
+            draft.source.distribution,
+            draft.source.tool_id,
         )
-        for source in sources
-        if (first := owners.setdefault(source.tool_id, source)) is not source
+        for draft in drafts
+        if (first := owners.setdefault(name := _name(draft), draft.source)) is not draft.source
     ]
 
 
@@ -177,6 +189,7 @@ def _check(
     from jackfield_builder.findings import sort_findings
     from jackfield_builder.pipeline import check_tools
     from jackfield_builder.tool_sources import locate_offered_tools, locate_project
+    from jackfield_builder.tool_variants import check_variants
 
     selection = Selection(settings.allow, settings.deny) if settings else Selection()
     located = [locate_project(project) for project in projects]
@@ -190,7 +203,9 @@ def _check(
     findings = list(plugin_findings(plugins))
     findings += [finding for project in located for finding in project.findings]
     sources = [source for project in located for source in project.tools]
-    findings += _duplicate_ids(sources)
-    checked = check_tools(sources, plugins, import_handlers=not no_import)
-    findings += [finding for each in checked for finding in each.draft.findings]
-    return sort_findings(findings), [source.tool_id for source in sources]
+    drafts = [each.draft for each in check_tools(sources, plugins, import_handlers=not no_import)]
+    findings += _duplicate_names(drafts)
+    tools = [draft for draft in drafts if not _variant(draft)]
+    check_variants(tools, [draft for draft in drafts if _variant(draft)])
+    findings += [finding for draft in drafts for finding in draft.findings]
+    return sort_findings(findings), [_name(draft) for draft in drafts]
