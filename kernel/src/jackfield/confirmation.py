@@ -194,7 +194,7 @@ def confirmation_pending(pending: PendingConfirmation) -> ToolResponse:
     """Return the response to a call that the user has not decided on yet."""
     failure = Failure(
         ErrorType.CONFIRMATION_REQUIRED,
-        "Not run yet: the user was asked to confirm the call and has not answered.",
+        "Not run yet: the call waits for the user's approval.",
         suggestion="Tell the user what needs their approval. Nothing has been done; do not call again.",
         confirmation_request=pending.request,
     )

@@ -194,6 +194,9 @@ def test_over_stdio_a_waiting_call_says_how_a_person_can_approve_it(folder: McpF
     async def run(**settings: str) -> str:
         async with Client(stdio(folder, **settings)) as client:
             waiting = await client.call_tool("mct_book", {"text": "x"})
+        # Over stdio, nothing shows the call to the user, so the failure must not claim that it was shown.
+        failure = waiting.structured_content["error"]
+        assert failure["message"] == "Not run yet: the call waits for the user's approval."
         return str(waiting.content[-1])
 
     assert "set `public_url` in [endpoints.mcp]" in asyncio.run(run())
