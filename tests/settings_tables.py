@@ -77,7 +77,9 @@ def table(name: str) -> str:
         rows = [(f"`{each.name}`", f"`JACKFIELD_{each.name.upper()}`", *_cells(each)) for each in settings]
     else:
         is_json = name.partition(".")[0] == EXPERIMENTS
-        place = f"member of `{name.rpartition('.')[2]}`" if is_json else f"setting in `[{name}]`"
+        # The tables of the kernel are at the top of the settings file.
+        in_file = name.removeprefix(f"{KERNEL}.")
+        place = f"member of `{name.rpartition('.')[2]}`" if is_json else f"setting in `[{in_file}]`"
         head = (place, "default", "value", "meaning")
         rows = [(f"`{each.name}`", *_cells(each)) for each in settings]
     lines = [f"| {' | '.join(cells)} |\n" for cells in (head, *rows)]

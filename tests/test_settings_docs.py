@@ -32,6 +32,11 @@ def test_a_table_shows_default_value_and_meaning() -> None:
     )
 
 
+@pytest.mark.parametrize(("name", "written"), [("kernel.toolsets.NAME", "toolsets.NAME"), ("host", "host")])
+def test_a_table_names_the_section_of_the_settings_file(name: str, written: str) -> None:
+    assert table(name).startswith(f"| setting in `[{written}]` |")
+
+
 def test_a_page_that_differs_from_the_declarations_is_stale() -> None:
     begin, end = "<!-- settings policies.clamping: begin -->\n", "<!-- settings policies.clamping: end -->\n"
     assert generated(f"{begin}| old |\n{end}") == f"{begin}{table('policies.clamping')}{end}"
