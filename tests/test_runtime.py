@@ -317,6 +317,19 @@ def test_faults_found_earlier_are_reported_too(site: Any) -> None:
     ]
 
 
+def test_a_plugin_that_was_installed_after_the_build_is_named_with_the_fix(site: Any) -> None:
+    site.tool("fab_words")
+    settings = frozen(store="cloud", tables={"capabilities": {"cloud": {}, "vault": {}}})
+    site.plugin("fab-cloud", "")
+    with pytest.raises(SettingsError) as caught:
+        asyncio.run(Runtime.start(settings))
+    fix = "; if fab-cloud does, run `jackfield build`; "
+    cloud, vault, store = str(caught.value).splitlines()
+    assert cloud.startswith(f"[capabilities.cloud]: no plugin in the registry offers this{fix}")
+    assert vault.startswith("[capabilities.vault]: no installed plugin offers this; ")
+    assert store.startswith(f"store: no plugin in the registry offers 'cloud'{fix}")
+
+
 @pytest.mark.parametrize(
     ("tables", "reason"),
     [

@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple, TypeVar
 
 from jackfield.contract.snapshot import FrozenTool, Snapshot, SnapshotError
-from jackfield.distributions import PLUGINS, Distribution, EntryPoint
+from jackfield.distributions import PLUGINS, Distribution, EntryPoint, normalised
 from jackfield.drift import Drift
 from jackfield.governance import SyncPolicy
 from jackfield.invocation import is_external_cancellation
@@ -261,9 +261,7 @@ class PluginComponents:
         offer = offers.get(self.store_name)
         if not isinstance(offer, StoreOffer):
             known = ", ".join(["memory", *offers])
-            raise SettingsError(
-                f"store: no installed plugin offers {self.store_name!r}; choose one of {known}"
-            )
+            raise SettingsError(f"store: {self._nobody_offers(self.store_name)}; choose one of {known}")
         return offer, self._valid_settings("stores", offer)
 
     def _valid_settings(self, kind: str, offer: Any) -> Any:
@@ -314,7 +312,7 @@ class PluginComponents:
             if model.transport not in self._transports:
                 known = ", ".join(self._transports) or "none"
                 self.faults.add(
-                    f"[models.{name}] transport: no installed plugin offers {model.transport!r}; "
+                    f"[models.{name}] transport: {self._nobody_offers(model.transport)}; "
                     f"choose one of {known}"
                 )
                 continue
@@ -370,7 +368,7 @@ class PluginComponents:
             return ProviderChoice(name, "the `provider` setting is `none`", hints=(fix,))
         if name not in self._transports:
             problem = self._withheld_offer("jackfield_transports", name)
-            problem = problem or f"no installed plugin offers {name!r}"
+            problem = problem or self._nobody_offers(name)
             known = ", ".join(self._transports)
             fix = f"choose one of {known}" if known else INSTALL_PROVIDER
             raise SettingsError(f"provider: {problem}; {fix}")
@@ -426,6 +424,29 @@ class PluginComponents:
         return next(
             (f"{name}: {each}" for each in self.withheld_plugins if name in each.offers.get(hook, ())), ""
         )
+
+    def _nobody_offers(self, name: str, what: str | None = None) -> str:
+        """Return that no plugin offers something; name installed plugins that the next build would add."""
+        what = what or repr(name)
+        if new := [each for each in self._not_built if normalised(name) in each]:
+            return (
+                f"no plugin in the registry offers {what}; if {' or '.join(new)} does, run `jackfield build`"
+            )
+        return f"no installed plugin offers {what}"
+
+    @cached_property
+    def _not_built(self) -> Sequence[str]:
+        """The installed distributions with plugins, none of which are in the registry."""
+        # Imported here, because only a fault needs it.
+        from importlib.metadata import entry_points
+
+        built = {entry.distribution.name for entry in self.plugins.loaded}
+        built.update(each.distribution for each in self.withheld_plugins)
+        try:
+            found = {normalised(each.dist.name) for each in entry_points(group=PLUGINS) if each.dist}
+        except Exception:  # noqa: BLE001 - broken metadata of another distribution must not hide the fault
+            return ()
+        return sorted(found - built)
 
     @cached_property
     def unavailable(self) -> Mapping[str, str]:
@@ -512,7 +533,7 @@ class PluginComponents:
                 close = get_close_matches(name, known, 1)
                 offered = f"known tables: {', '.join(f'[{kind}.{each}]' for each in known) or 'none'}"
                 fix = f"did you mean [{kind}.{close[0]}]?" if close else offered
-                self.faults.add(f"[{kind}.{name}]: no installed plugin offers this; {fix}")
+                self.faults.add(f"[{kind}.{name}]: {self._nobody_offers(name, 'this')}; {fix}")
 
 
 def add_table_faults(settings: Settings, faults: SettingsFaults) -> None:
