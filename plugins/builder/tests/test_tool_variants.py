@@ -83,6 +83,21 @@ def test_two_variants_need_different_names(site: Any) -> None:
     assert message == "the variant 'quick' of 'look' is claimed by fab-one 1.0.0 and by fab-two 1.0.0"
 
 
+def test_a_second_distribution_without_its_package_is_not_a_second_owner(site: Any) -> None:
+    install(site, "fab-look")
+    site.distribution("fab-quick", "1.0.0", {"jackfield.tools": {"look": "fab_gone"}})
+    ((code, message),) = errors(site)
+    assert code is CheckCode.PACKAGE_NOT_FOUND
+    assert "'fab_gone'" in message
+
+
+def test_every_distribution_without_its_package_is_reported(site: Any) -> None:
+    for number in range(2):
+        entry_points = {"jackfield.tools": {"look": f"fab_gone_{number}"}}
+        site.distribution(f"fab-{number}", "1.0.0", entry_points)
+    assert [code for code, _ in errors(site)] == [CheckCode.PACKAGE_NOT_FOUND] * 2
+
+
 @pytest.mark.parametrize("count", [1, 2])
 def test_variants_need_the_tool_that_they_are_variants_of(site: Any, count: int) -> None:
     for number in range(count):

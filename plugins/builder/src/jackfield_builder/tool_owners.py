@@ -11,7 +11,7 @@ from jackfield.distributions import EntryPoint
 from jackfield_builder.findings import CheckCode, Finding
 from jackfield_builder.tool_families import Family
 from jackfield_builder.tool_files import MAX_BYTES, SCHEMA, parse_object, read_text
-from jackfield_builder.tool_sources import locate_tools
+from jackfield_builder.tool_sources import ToolSource, locate_tools
 
 
 class Owners(NamedTuple):
@@ -34,7 +34,12 @@ def resolve_owners(tools: Iterable[EntryPoint], families: Sequence[Family]) -> O
         if len(claimants) == 1:
             owners.tools.append(listed[0])
             continue
-        declared = {tool: _declared_variant(tool, families) for tool in claimants}
+        declared: dict[EntryPoint, str | None] = {}
+        for tool in claimants:
+            sources, unlocated = locate_tools([tool], (), families)
+            # Without its files, nobody knows whether it is a variant; what is missing is the error to fix.
+            owners.findings.extend(unlocated)
+            declared.update((tool, _declared_variant(source)) for source in sources)
         owning = [tool for tool, variant in declared.items() if variant is None]
         variants = [tool for tool, variant in declared.items() if variant is not None]
         conflicts = list(_conflicts(tool_id, owning, {tool: str(declared[tool]) for tool in variants}))
@@ -48,7 +53,7 @@ def resolve_owners(tools: Iterable[EntryPoint], families: Sequence[Family]) -> O
 def _conflicts(tool_id: str, owning: list[EntryPoint], variants: dict[EntryPoint, str]) -> Iterator[Finding]:
     if len(owning) > 1:
         yield _taken(repr(tool_id), owning)
-    elif not owning:
+    elif variants and not owning:
         listed = " and ".join(f"{name!r} of {_owner(tool)}" for tool, name in variants.items())
         message = f"{tool_id!r} has only variants: {listed}"
         yield Finding(CheckCode.VARIANT_ALONE, message, next(iter(variants)).distribution, tool_id)
@@ -67,14 +72,10 @@ def _owner(tool: EntryPoint) -> str:
     return f"{tool.distribution}, family {tool.family}" if tool.family else str(tool.distribution)
 
 
-def _declared_variant(tool: EntryPoint, families: Sequence[Family]) -> str | None:
-    located, _ = locate_tools([tool], (), families)
-    if not located:
-        return None
-    source = located[0]
-    written: Any = source.family.tools.get(tool.name) if source.family else None
+def _declared_variant(source: ToolSource) -> str | None:
+    written: Any = source.family.tools.get(source.tool_id) if source.family else None
     if written is None:
-        folder = source.folder / tool.name if source.family else source.folder
+        folder = source.folder / source.tool_id if source.family else source.folder
         text = read_text(folder, SCHEMA, source.package, MAX_BYTES[SCHEMA])
         written = parse_object(text) if isinstance(text, str) else None
     variant = written.get("variant") if isinstance(written, dict) else None
