@@ -30,6 +30,13 @@ TIMES = [
     ("next week", "2026-11-23T00:00", "2026-11-29T23:59"),
     ("this week", "2026-11-16T00:00", "2026-11-22T23:59"),
     ("March 3rd 10:00-11:30", "2027-03-03T10:00", "2027-03-03T11:30"),
+    ("on Friday, 27 November at 12:30", "2026-11-27T12:30", None),
+    ("Friday the 27th of November 2026 at noon", "2026-11-27T12:00", None),
+    ("Wednesday, March 3rd 10:00-11:30", "2027-03-03T10:00", "2027-03-03T11:30"),
+    ("on Friday 2026-11-27 at noon", "2026-11-27T12:00", None),
+    ("on 24.11.2026 at 9.30", "2026-11-24T09:30", None),
+    ("Friday, 11/27/2026, 9am", "2026-11-27T09:00", None),
+    ("Friday the 27th at 9", "2026-11-27T09:00", None),
     ("the 24th at noon", "2026-11-24T12:00", None),
     ("in two weeks", "2026-11-30T00:00", "2026-11-30T23:59"),
     ("in 3 hours", "2026-11-16T13:00", None),
@@ -54,6 +61,11 @@ def test_times_are_understood(said: str, begin: str, end: str | None) -> None:
 @pytest.mark.parametrize("said", ["give me five links", "the second one", "page 12 of 30", "version 2.1.0"])
 def test_other_numbers_are_no_times(said: str) -> None:
     assert read_time(said, NOW) is None
+
+
+@pytest.mark.parametrize("day", ["Monday, 27 November", "Monday November 27", "Monday the 27th"])
+def test_a_date_on_another_weekday_is_not_read(day: str) -> None:
+    assert read_time(f"{day} at 9", NOW) is None
 
 
 @given(st.dates(date(1950, 1, 1), date(2150, 12, 31)), st.integers(0, 23), st.integers(0, 59))

@@ -27,6 +27,7 @@ _MONTH = (
 _DAY = r"(?P<day>0?[1-9]|[12]\d|3[01])"
 _TH = r"(?:st|nd|rd|th)"
 _YEAR = r"(?:,? (?P<year>\d{4}))?"
+_ON = rf"(?:(?P<on>{_WEEKDAY}),? )?"
 _NEAR = {"the day after tomorrow": 2, "tomorrow": 1, "tmrw": 1, "yesterday": -1}
 _NEAR |= dict.fromkeys(("today", "tonight", "this"), 0)
 _STEPS = {"next": 1, "coming": 1, "last": -1}
@@ -35,21 +36,22 @@ _COUNT = rf"(?P<number>an?|{NUMBER})"
 _PATTERNS = [
     re.compile(rf"\b{pattern}\b", re.IGNORECASE)
     for pattern in (
-        r"(?P<year>\d{4})-(?P<month>\d{2})-(?P<day>\d{2})(?![T\d])",
+        rf"{_ON}(?P<year>\d{{4}})-(?P<month>\d{{2}})-(?P<day>\d{{2}})(?![T\d])",
+        rf"{_ON}{_DAY}\.(?P<month>0?[1-9]|1[0-2])\.(?P<year>\d{{4}})",
+        rf"{_ON}(?P<month>\d{{1,2}})/(?P<day>\d{{1,2}})/(?P<year>\d{{4}}|\d{{2}})",
         r"(?P<near>the day after tomorrow|tomorrow|tmrw|yesterday|today|tonight)(?:'s)?",
         r"(?P<near>this)(?= (?:morning|afternoon|evening))",
-        rf"(?:{_WEEKDAY}),? (?:the )?{_DAY}{_TH}",
+        rf"{_ON}(?:the )?{_DAY}{_TH}?(?: of)? {_MONTH}\.?{_YEAR}",
+        rf"{_ON}{_MONTH}\.? (?:the )?{_DAY}{_TH}?{_YEAR}(?!:|\d)",
+        rf"(?P<on>{_WEEKDAY}),? (?:the )?{_DAY}{_TH}",
         rf"(?:from |between )?(?P<which>(?:next|this|coming|last) )?(?P<weekday>{_WEEKDAY})s?"
         rf"(?:\s*(?:to|until|till|through|and|-|\u2013)\s*(?P<until>{_WEEKDAY})s?)?",
         r"(?P<end>(?:the )?end of )?(?P<which>this|next|coming|last) (?P<period>week|weekend|month)",
         r"(?:the )?(?:(?P<end>end)|rest) of the (?P<period>week|month)",
         r"(?:the )?(?P<period>weekend)",
         rf"(?:the )?end of {_MONTH}",
-        rf"(?:the )?{_DAY}{_TH}?(?: of)? {_MONTH}\.?{_YEAR}",
-        rf"{_MONTH}\.? (?:the )?{_DAY}{_TH}?{_YEAR}(?!:|\d)",
         rf"in {_COUNT} {_UNIT}(?: time)?",
         rf"{_COUNT} {_UNIT} (?P<direction>ago|from now)",
-        r"(?P<month>\d{1,2})/(?P<day>\d{1,2})/(?P<year>\d{4}|\d{2})",
         rf"the {_DAY}{_TH}",
     )
 ]
@@ -67,7 +69,8 @@ class DayRange(NamedTuple):
 def find_days(text: str, today: date) -> list[tuple[Span, DayRange]]:
     """Return the days that a text names, in order.
 
-    Raises ValueError or OverflowError for a day that does not exist, such as 30 February.
+    Raises ValueError or OverflowError for a day that does not exist, such as 30 February, or a date that is
+    not on the weekday named with it.
     """
     found: list[tuple[Span, DayRange]] = []
     for pattern in _PATTERNS:
@@ -79,6 +82,8 @@ def find_days(text: str, today: date) -> list[tuple[Span, DayRange]]:
             days = _read_days(groups, today)
             if days.last.year == date.max.year:
                 raise OverflowError("the day is too close to the end of the calendar")
+            if (weekday := groups.get("on")) and days.first.weekday() != _WEEKDAYS.index(weekday):
+                raise ValueError(f"{days.first} is not a {weekday}")
             weekly = "weekday" in groups and not groups["until"] and groups["which"] not in ("next", "last")
             found.append((span, days._replace(weekly=weekly)))
     return sorted(found)
