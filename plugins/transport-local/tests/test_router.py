@@ -24,6 +24,7 @@ from local_session import Session, session, talk_over
 WRITERS = frozenset(
     ("book_table", "create_ticket", "log_workout", "send_invoice", "set_reminder", "set_thermostat")
 )
+WAITS = {"type": "CONFIRMATION_REQUIRED", "message": "The user has to confirm."}
 Steps = Callable[[Session], Awaitable[None]]
 
 
@@ -327,11 +328,42 @@ def test_an_hour_later_changes_the_card_that_waits() -> None:
     async def steps(talk: Session) -> None:
         await talk.says("create an event called Retro on Friday at 4 pm")
         assert talk.args["start_time"] == "2026-11-20T16:00:00+01:00"
-        await talk.gets(error={"type": "CONFIRMATION_REQUIRED", "message": "The user has to confirm."})
+        await talk.gets(error=WAITS)
         await talk.says("make it an hour later")
         assert talk.args["title"] == "Retro"
         assert talk.args["start_time"] == "2026-11-20T17:00:00+01:00"
         assert talk.args["end_time"] == "2026-11-20T18:00:00+01:00"
+
+    _own(steps)
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ("yes", "I cannot decide for you: please approve or decline the card."),
+        ("no", "All right. The card is still waiting for your decision."),
+        ("never mind, forget it", "All right. The card is still waiting for your decision."),
+    ],
+)
+@pytest.mark.parametrize("meanwhile", ["", "Who looks after the printers?"])
+def test_words_do_not_decide_about_a_card_and_the_reply_says_so(said: str, told: str, meanwhile: str) -> None:
+    async def steps(talk: Session) -> None:
+        await talk.says("create an event called Retro on Friday at 4 pm")
+        await talk.gets(error=WAITS)
+        if meanwhile:
+            await talk.says(meanwhile)
+            await talk.gets({"results": []})
+        assert await talk.says(said) == told
+
+    _own(steps)
+
+
+def test_a_completed_action_is_not_said_to_be_undone() -> None:
+    async def steps(talk: Session) -> None:
+        await talk.says("create an event called Retro on Friday at 4 pm")
+        await talk.gets({"event_id": "event-1"})
+        assert await talk.says("undo that") == "All right. The last action was not undone."
+        assert await talk.says("be quiet") == "All right."
 
     _own(steps)
 

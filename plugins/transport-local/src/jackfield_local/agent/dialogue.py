@@ -20,6 +20,7 @@ from jackfield_language.questions import (
     is_question,
     refers_to_person,
     refuses,
+    removes,
     rules_out,
 )
 from jackfield_language.words import stem, stems, words
@@ -29,7 +30,7 @@ from jackfield_local.agent.grounding import ground
 from jackfield_local.agent.help import help_text
 from jackfield_local.agent.message import UserMessage
 from jackfield_local.agent.prompt import Decision, written_call, written_words
-from jackfield_local.agent.router import STOP, texts_of
+from jackfield_local.agent.router import NO, STOP, YES, texts_of
 from jackfield_local.agent.state import (
     DECLINED,
     DialogueState,
@@ -51,6 +52,9 @@ _STRAY = 1
 """How many words unknown to all tools may be in a change to a card, which the user has to approve anyway."""
 
 _SAID_REPLIES = (ExpectedReply.VALUE, ExpectedReply.CONSENT)
+_WAITS = " The card is still waiting for your decision."
+_UNDECIDED = "I cannot decide for you: please approve or decline the card."
+_KEPT = " The last action was not undone."
 _TEXT_ONLY = "I can do that only in a text conversation."
 
 
@@ -161,16 +165,21 @@ class AgentDialogue:
         if question is not None and (parts := self._replied(question, text, stops=stops)):
             return parts
         if stops:
-            # This answer must not suggest that anything was done before.
-            waiting = self.state.last is not None and self.state.last.waiting
-            told = f"{STOP.reply}{' The card is still waiting for your decision.' if waiting else ''}"
-            return [TextDelta("" if self._context.style.spoken else told)]
+            return [TextDelta("" if self._context.style.spoken else f"{STOP.reply}{self._unchanged(text)}")]
         if question is not None and (part := self._reply(question, text)) is not None:
             return [part]
         if self._context.router.is_text_only(self._calls.message(text)):
             self.state.note(text, written_words(_TEXT_ONLY))
             return [TextDelta(_TEXT_ONLY)]
         return []
+
+    def _unchanged(self, text: str) -> str:
+        """Return what "stop" leaves as it is: the reply must not suggest that anything was done or undone."""
+        if self.state.card is not None:
+            return _WAITS
+        last = self.state.last
+        is_written = last is not None and last.tool.writes and last.done
+        return _KEPT if is_written and removes(text) else ""
 
     def _replied(self, question: PendingQuestion, text: str, *, stops: bool) -> list[AnswerPart]:
         """Handle the choice of an offered tool, values for a form, and "no"."""
@@ -301,6 +310,9 @@ class AgentDialogue:
             return TextDelta(help_text(context.tools, context.router, self._calls.message, spoken=spoken))
         if decision.refused:
             return TextDelta(f"I cannot {decision.text.rstrip('.')}: I have no tool for that.")
+        if self.state.card is not None and (act := self._context.router.act(text)) in (YES, NO):
+            # Only the card decides about its call, whatever the user writes.
+            return TextDelta(_UNDECIDED if act is YES else f"{act.reply}{_WAITS}")
         if not decision.text:
             return self._calls.offer(text)
         numbers = set(re.findall(r"\d+", decision.text)) - set(re.findall(r"\d+", text))

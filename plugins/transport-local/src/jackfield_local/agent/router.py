@@ -42,6 +42,11 @@ class DialogueAct(NamedTuple):
 
 STOP = DialogueAct("All right.", ("stop", "stop talking", "be quiet", "never mind, forget it", "cancel that"))
 HELP = DialogueAct("", ("help", "what can you do?", "what can I ask you?"))
+YES = DialogueAct(
+    "There is nothing to decide at the moment. What can I do for you?",
+    ("yes", "y", "yes please, do that", "correct"),
+)
+NO = DialogueAct("All right.", ("no", "n", "no thanks", "no, don't do that", "that is wrong"))
 _ACTS = (
     DialogueAct("Hello! What can I do for you?", ("hello", "hi there, how are you?")),
     DialogueAct("You're welcome.", ("thank you", "thanks, that helped")),
@@ -51,11 +56,8 @@ _ACTS = (
         "I am Jackfield's agent on this machine. I choose tools for what you ask; I am not a language model.",
         ("who are you?", "what is your name?", "who made you?", "are you a robot?"),
     ),
-    DialogueAct(
-        "There is nothing to decide at the moment. What can I do for you?",
-        ("yes", "y", "yes please, do that", "correct"),
-    ),
-    DialogueAct("All right.", ("no", "n", "no thanks", "no, don't do that", "that is wrong")),
+    YES,
+    NO,
 )
 
 
