@@ -15,7 +15,10 @@ LINE = 120
 """Maximum length of a fact that is spoken in one sentence, in characters."""
 
 _LINK = re.compile(r"!?\[([^\]\n]*)\]\([^()\n]*\)")
-_MARKS = re.compile(r"</?[a-z][^<>]*>|`{2,}|~{2,}|[|*\[\]]+|-{2,}|={2,}|#{1,6}\s", re.IGNORECASE)
+_DASHES = r"(?<=[^\s`])-{2,}|-{2,}(?![a-z])"
+"""Dashes that are not the beginning of a command's option, such as `--sample`."""
+
+_MARKS = re.compile(rf"</?[a-z][^<>]*>|`{{2,}}|~{{2,}}|[|*\[\]]+|{_DASHES}|={{2,}}|#{{1,6}}\s", re.IGNORECASE)
 
 
 def plain(text: str) -> str:
