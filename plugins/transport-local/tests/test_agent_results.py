@@ -114,6 +114,11 @@ def test_an_empty_result_is_reported_as_nothing_found() -> None:
 
 def test_an_error_says_what_happened_and_what_to_do() -> None:
     error = {"message": "The calendar refused", "suggestion": "Sign in again.", "partialSideEffects": True}
-    assert describe_failure(error) == (
+    assert describe_failure(error, READ) == (
         "The calendar refused. It is not known whether it took effect. Sign in again."
     )
+
+
+def test_an_error_has_its_times_in_words() -> None:
+    error = {"message": "The calendar is busy until 2026-11-20T11:00:00+00:00."}
+    assert describe_failure(error, READ) == "The calendar is busy until Fri 20 Nov 2026, 12:00."

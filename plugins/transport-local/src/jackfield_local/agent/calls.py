@@ -254,7 +254,7 @@ class CallPlanner:
                 f"This is waiting for your approval; nothing has been done yet.{before if replaces else ''}"
             )
         if isinstance(error, Mapping):
-            return results.describe_failure(error)
+            return results.describe_failure(error, self._context.style)
         args = state.last.args if state.last is not None else None
         told = results.describe_result(envelope.get("data"), state.request, self._context.style, args)
         state.answers.append((state.request, told))

@@ -69,9 +69,9 @@ def describe_result(
     return told.strip() or "Done."
 
 
-def describe_failure(error: Mapping[str, Any]) -> str:
+def describe_failure(error: Mapping[str, Any], style: ResponseStyle) -> str:
     """Describe an error: what happened and what to do."""
-    text = str(error.get("message") or "The call failed.").strip()
+    text = readable(str(error.get("message") or "The call failed.").strip(), style.zone)
     told = text if text.endswith((".", "!", "?")) else f"{text}."
     if error.get("partialSideEffects"):
         told += " It is not known whether it took effect."
