@@ -177,6 +177,9 @@ def test_a_city_or_a_country_with_one_time_has_a_time_zone(said: str, zone: str 
         ("from Lisbon to Denver", "Europe/Lisbon", "America/Denver"),
         ("9:30 Lisbon time in Denver", "Europe/Lisbon", "America/Denver"),
         ("9:30 in Lisbon to Denver time", "Europe/Lisbon", "America/Denver"),
+        ("when it is 9:30 in Lisbon, what time is it in Denver", "Europe/Lisbon", "America/Denver"),
+        ("what time is it in Denver at half past 9 p.m. in Lisbon", "Europe/Lisbon", "America/Denver"),
+        ("noon in Lisbon", "Europe/Lisbon", "Europe/Lisbon"),
         ("9:30 to Denver time", None, "America/Denver"),
     ],
 )

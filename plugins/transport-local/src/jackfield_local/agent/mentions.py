@@ -26,6 +26,9 @@ _SEASONS = (datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 7, 1, tzinfo=UTC))
 _PLACED = re.compile(r"(?=\b(?:(in|to|from)\s+)?(?:the\s+)?(\w+(?:\s+\w+){0,3}))")
 """The words after a preposition, or before "time", which may be the name of a place."""
 
+_TIMED = re.compile(r"(?:\d|[ap]\.?m\.?|o\W?clock|noon|midday|midnight)\s+$")
+"""A clock time directly before a place: the time there is known, so it can only be converted from there."""
+
 _LETTERS = re.compile(r"[^\W\d_]+")
 _PREFIX = 5  # Letters that a country's name shares with its adjective, such as Sweden and Swedish.
 _CODE = re.compile(r"(?<![A-Z])[A-Z]{3}(?![A-Z])")
@@ -48,15 +51,19 @@ def mentions(value_type: ValueType, text: str) -> list[Mention]:
 def zone_of_place(text: str, *, source: bool = False) -> str | None:
     """Return the zone of a place in a text; of two, the one to convert a time to, or from if `source`."""
     found: dict[str, str] = {}
-    for match in _PLACED.finditer(_plain(text)):
+    plain = _plain(text)
+    for match in _PLACED.finditer(plain):
+        relation = match.group(1) or ""
+        if relation == "in" and _TIMED.search(plain[: match.start()]):
+            relation = "at"
         # The longest name that begins here: "new york city" before "new york".
         following = match.group(2).split()
         for end in range(len(following), 0, -1):
             zone, after = _places().get(" ".join(following[:end])), following[end : end + 1]
-            if zone and zone not in found.values() and (match.group(1) or after == ["time"]):
-                found.setdefault(match.group(1) or "", zone)
+            if zone and zone not in found.values() and (relation or after == ["time"]):
+                found.setdefault(relation, zone)
                 break
-    order = ("from", "", "in") if source else ("to", "in", "", "from")
+    order = ("from", "at", "", "in") if source else ("to", "in", "", "from", "at")
     return next((found[each] for each in order if each in found), None)
 
 
