@@ -136,6 +136,15 @@ def test_words_complete_and_correct_the_form_that_was_just_shown() -> None:
     _own(steps, forms=True)
 
 
+def test_courtesies_leave_the_form_as_it_is() -> None:
+    async def steps(talk: Session) -> None:
+        await talk.says("book a meeting on Friday at 4 pm")
+        assert await talk.says("thanks") == "You're welcome."
+        assert len(talk.forms) == 1
+
+    _own(steps, forms=True)
+
+
 def test_another_request_leaves_the_form_as_it_is() -> None:
     async def steps(talk: Session) -> None:
         await talk.says("book a meeting on Friday at 4 pm")

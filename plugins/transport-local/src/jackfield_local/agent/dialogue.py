@@ -198,8 +198,9 @@ class AgentDialogue:
         if is_question(text) or rules_out(text) or len(text.split()) > CHANGE:
             return False
         lacking = [each.type for each in form.tool.required if each.name not in form.args]
-        new = self._context.router.decide(self._calls.message(said)).tool
-        completed = lacking == [ValueType.TEXT] and new is None
+        new = self._context.router.decide(self._calls.message(said))
+        # A greeting or thanks has a reply, and is not the missing text.
+        completed = lacking == [ValueType.TEXT] and new == Decision()
         return time_change(text) is not None or completed or self._has_values(form, said, _STRAY)
 
     def _reply(self, question: PendingQuestion, text: str) -> AnswerPart | None:

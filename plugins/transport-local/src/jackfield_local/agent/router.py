@@ -43,7 +43,7 @@ class DialogueAct(NamedTuple):
 STOP = DialogueAct("All right.", ("stop", "stop talking", "be quiet", "never mind, forget it", "cancel that"))
 HELP = DialogueAct("", ("help", "what can you do?", "what can I ask you?"))
 YES = DialogueAct(
-    "There is nothing to decide at the moment. What can I do for you?",
+    "I have no open question. What can I do for you?",
     ("yes", "y", "yes please, do that", "correct"),
 )
 NO = DialogueAct("All right.", ("no", "n", "no thanks", "no, don't do that", "that is wrong"))
