@@ -247,7 +247,7 @@ def test_a_session_of_another_registry_is_fatal_in_development_and_resumes_in_pr
     site.tool("fab_more")
     frozen(store="sqlite")
     if deployment == "development":
-        with pytest.raises(RegistryError, match="pinned to registry"):
+        with pytest.raises(RegistryError, match="in development, a session does not continue"):
             asyncio.run(resume())
     else:
         assert asyncio.run(resume())["ok"] is True

@@ -222,7 +222,10 @@ class Runtime:
         if session is not None and not self.repin(session) and not self._is_pinned_here(session):
             message = f"session {session_id} is pinned to registry {session.registry_version}"
             if self.registry.deployment is Deployment.DEVELOPMENT:
-                raise RegistryError(f"{message}, but this host serves {self.registry.version}")
+                raise RegistryError(
+                    f"{message}, but this host serves {self.registry.version}; "
+                    "in development, a session does not continue with another registry"
+                )
             _log.warning("%s; the session continues with the tools of %s", message, self.registry.version)
         return session
 
