@@ -367,6 +367,28 @@ def test_a_second_empty_result_of_a_tool_is_a_loop(data: Any, empty: bool) -> No
     assert run(main()) == ["ok", "LOOP_DETECTED" if empty else "ok"]
 
 
+def test_empty_results_of_calls_made_at_the_same_time_count_once() -> None:
+    gate = asyncio.Event()
+
+    async def search(args: Any, ctx: Any) -> ToolResponse:
+        if args["q"] == "last":
+            await gate.wait()
+        return ok([])
+
+    work = make_runtime(search)
+    session = work.session()
+
+    async def main() -> tuple[list[str], str]:
+        last = asyncio.ensure_future(work.call(session, "tool", '{"q": "last"}', "call_000001"))
+        await asyncio.sleep(0)
+        first = await work.call(session, "tool", '{"q": "first"}', "call_000002")
+        gate.set()
+        together = [kind(first), kind(await last)]
+        return together, kind(await work.call(session, "tool", '{"q": "later"}', "call_000003"))
+
+    assert run(main()) == (["ok", "ok"], "LOOP_DETECTED")
+
+
 @pytest.mark.parametrize("does", ["writes", "asks for a change"])
 def test_an_action_with_an_empty_result_is_not_a_loop(does: str) -> None:
     effects = "writes" if does == "writes" else "none"

@@ -88,7 +88,9 @@ class Turn:
     repeated_calls: dict[bytes, int] = field(default_factory=dict)
     """How often each call was made, by fingerprint."""
     empty_results: dict[str, int] = field(default_factory=dict)
-    """How many results of each tool were empty in a row."""
+    """How many results of each tool were empty; calls that ran at the same time count once."""
+    empty_at: dict[str, float] = field(default_factory=dict, init=False)
+    """When the last counted empty result of each tool arrived, by this process's performance counter."""
 
     def to_wire(self) -> dict[str, Any]:
         """Return the turn's saved form."""

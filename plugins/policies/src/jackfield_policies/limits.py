@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Coroutine
+from time import perf_counter
 from typing import Any
 
 from jackfield import ErrorType, Failure, ToolResponse, fail
@@ -181,8 +182,12 @@ class LoopPolicy(SyncPolicy):
         # A tool that changed something need not return data.
         if failure or intents or call.confirmed or not call.tool.reads or not is_empty(data):
             return response
-        tool_id, empty_results = call.tool.id, call.turn.empty_results
-        found_nothing = empty_results[tool_id] = empty_results.get(tool_id, 0) + 1
+        tool_id, turn = call.tool.id, call.turn
+        found_nothing = turn.empty_results.get(tool_id, 0)
+        # A call that began before an empty result arrived is not a repetition: it was made at the same time.
+        if call.started_at >= turn.empty_at.get(tool_id, 0.0):
+            found_nothing += 1
+            turn.empty_results[tool_id], turn.empty_at[tool_id] = found_nothing, perf_counter()
         if found_nothing < self._empty:
             return response
         call.decide("loops", "found nothing again")
