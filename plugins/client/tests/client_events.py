@@ -16,7 +16,7 @@ def tool_error(
         duration_ms=1.0,
         error_type=error,
         message="It broke.",
-        suggestion=None,
+        suggestion="Ask the user for another date.",
         recoverable=False,
         state=state,
     )

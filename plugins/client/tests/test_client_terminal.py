@@ -84,6 +84,10 @@ def test_only_a_failed_call_is_described_as_failed(event: ToolErrorEvent, words:
     assert describe_tool_error(event).startswith(words)
 
 
+def test_the_advice_for_the_model_is_not_shown_to_the_user() -> None:
+    assert describe_tool_error(tool_error()) == "· book failed after 0.0 s: It broke."
+
+
 @given(st.text())
 def test_safe_text_contains_no_control_characters(text: str) -> None:
     safe = strip_control(text)

@@ -224,8 +224,9 @@ def describe_tool_error(event: ToolErrorEvent) -> str:
     state = "waiting" if event.error_type == "CONFIRMATION_REQUIRED" else event.state
     if state in _CALL_STATES:
         return f"· {one_line(event.tool)} {_CALL_STATES[state]}"
-    error = " ".join(one_line(part) for part in (event.message, event.suggestion) if part)
-    return f"· {one_line(event.tool)} failed after {format_duration(event.duration_ms / 1000)}: {error}"
+    # The error's suggestion is advice for the model, such as "Tell the user that nothing was found."
+    after = format_duration(event.duration_ms / 1000)
+    return f"· {one_line(event.tool)} failed after {after}: {one_line(event.message)}"
 
 
 def describe_error(error: ClientError) -> str:
