@@ -119,11 +119,13 @@ export class ConversationView {
       else if (partial) this.#answer(socket, partial.answer).write(0, partial.text);
     },
     caught_up: (_, socket) => this.#caughtUp.add(socket),
-    reset: ({ reason }) => {
+    reset: ({ reason }, socket) => {
       if (this.empty) return;
+      // A call ends; only a text session is followed by a new one.
+      const lost = socket.mode === "voice" ? "The host no longer has this session."
+        : "The host no longer has this session, so a new one starts here.";
       this.add(notice(reason === "expired"
-        ? "Some events have expired, so the conversation may look incomplete."
-        : "The host no longer has this session, so a new one starts here."));
+        ? "Some events have expired, so the conversation may look incomplete." : lost));
     },
     text_delta: (message, socket) => this.#answer(socket, message.answer).write(message.offset, message.text),
     message: (message, socket) => this.#finishMessage(message, socket),

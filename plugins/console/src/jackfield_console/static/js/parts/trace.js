@@ -114,7 +114,7 @@ function row({ kind, label, from, to, decisions, failed }, begin, until) {
     element("div", { class: "row spread nowrap" },
       element(kind === "tool" ? "code" : "span", {}, label),
       element("span", { class: "hint" }, to === null ? "for " : "", `${formatDuration(1000 * ((to ?? until) - from))}`,
-        element("span", { class: "visually-hidden" }, `, ${formatDuration(1000 * (from - begin))} after the message`))),
+        element("span", { class: "visually-hidden" }, `, started ${formatDuration(1000 * (from - begin))} after the message`))),
     bar, decisions && policies(decisions));
 }
 

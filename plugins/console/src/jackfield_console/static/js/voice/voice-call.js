@@ -42,7 +42,7 @@ export class VoiceCall extends EventTarget {
       this.socket.open({ handover, model });
       return;
     }
-    this.#peer = new WebRtcPeer(this.#api, () => this.#end("The call was cut off. Call again to continue."));
+    this.#peer = new WebRtcPeer(this.#api, () => this.#end("The connection was lost. Call again to continue."));
     this.socket.open({ token: await this.#peer.call(this.#audio.stream) });
   }
 
@@ -84,7 +84,7 @@ export class VoiceCall extends EventTarget {
 
   #onSession() {
     // After a reconnect, the page cannot know whether the host is still attached to the call at the provider.
-    if (this.wasConnected && this.#peer) this.#end("The call was cut off. Call again to continue.");
+    if (this.wasConnected && this.#peer) this.#end("The connection was lost. Call again to continue.");
     this.wasConnected = true;
   }
 
