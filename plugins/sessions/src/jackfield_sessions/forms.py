@@ -115,7 +115,7 @@ class Forms:
                 form_id,
                 "unknown_form",
                 "This session has no such form, or the form is older than 24 hours.",
-                "Answer only forms that this session has shown.",
+                "Ask for it again if you need it.",
             )
         return self.open[form_id]
 
