@@ -272,7 +272,7 @@ class CheckCode(Enum):
     )
     CAPABILITY_SETTINGS = _warning(
         "JF409",
-        "a required capability lacks settings",
+        "the settings of a required capability are incomplete or invalid",
         "correct its table in jackfield.toml; a host with these settings does not start",
     )
 
