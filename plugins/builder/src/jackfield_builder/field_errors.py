@@ -93,7 +93,7 @@ def _message(error: Any) -> str:
         case "pattern":
             return _pattern_message(shown, error.validator_value)
         case "maxLength":
-            return f"{len(error.instance)} characters, at most {error.validator_value}"
+            return f"it has {len(error.instance)} characters; the maximum is {error.validator_value}"
         case _:
             return str(error.message)
 
