@@ -233,7 +233,7 @@ def _print_replaced(old: Snapshot, new: Snapshot) -> None:
     parts = [f"{_names(added)} added"] if added else []
     parts += [click.style(f"{_names(removed)} removed", fg="yellow")] if removed else []
     parts += [f"{_names(changed)} changed"] if changed else []
-    what = "; ".join(parts) or "the same tools"
+    what = "; ".join(parts) or "tools unchanged"
     echo(f"replaces {old.version}: {what}; `jackfield diff` shows the differences")
 
 
