@@ -106,6 +106,6 @@ def test_a_true_difference_is_found_and_a_null_one_is_not(settings: Settings) ->
     }
     assert "result size" in real["brief"], compared["brief"]
     assert not real["copy"], compared["copy"]
-    assert compared["copy"]["sentence"].startswith("No difference between copy and control")
+    assert compared["copy"]["sentence"].startswith("So far, every difference between copy and control")
     size = next(each for each in compared["brief"]["differences"] if each["measure"] == "result size")
     assert size["high"] < 0

@@ -95,7 +95,7 @@ class ArmComparison(NamedTuple):
             return f"It is too early to compare {self.arm} with control: {self.missing}."
         real = [each.measure for each in self.differences if each.is_real]
         if not real:
-            return f"No difference between {self.arm} and control is more than chance so far."
+            return f"So far, every difference between {self.arm} and control may be chance."
         return f"{self.arm} differs from control by more than chance in: {', '.join(real)}."
 
 
