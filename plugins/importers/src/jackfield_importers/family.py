@@ -132,7 +132,7 @@ class ImportedFamily:
             effect = "writes" if tool.effects.writes else "reads"
             lines += [
                 "",
-                f"# Guessed, confirm it in schema.json: this {effect}, because {tool.effects.reason}.",
+                f"# Guessed; confirm it in schema.json: this {effect}, because {tool.effects.reason}.",
                 f"async def {tool.tool_id}(args, ctx):",
                 f"    return await {tool.call}",
                 "",

@@ -59,7 +59,7 @@ class SchemaConverter:
         self._depth += 1
         try:
             if self._depth > _MAX_DEPTH:
-                self._note(name, "is nested too deeply and accepts JSON text")
+                self._note(name, "accepts JSON text, because it is nested too deeply")
                 return self._json_text(schema)
             converted = self._converted(schema, name)
         except UnmergeableError as error:
@@ -190,7 +190,7 @@ class SchemaConverter:
         if extra is False:
             return {"type": "object", "properties": {}}
         if not isinstance(extra, dict) or not extra:
-            self._note(name, "has no known properties and accepts JSON text")
+            self._note(name, "accepts JSON text, because its properties are not known")
             return self._json_text(schema)
         entry = {
             "name": {"type": "string", "description": "The key of the entry."},

@@ -192,7 +192,7 @@ class OpenApiImport:
         if not named or any(self._security(operation)):
             return []
         unsupported = dict.fromkeys(name for name in named if name not in self._credentials)
-        schemes = " and ".join(repr(prose(name, 60)) for name in unsupported)
+        schemes = " or ".join(repr(prose(name, 60)) for name in unsupported)
         return [f"requests are sent without credentials, because the import does not support {schemes}"]
 
     def _api_module(self) -> str:
