@@ -50,7 +50,7 @@ MEMBERS = [
 
 
 def workspace(session: nox.Session) -> None:
-    """Install the pinned requirements and every member as editable: only what changed since the last time."""
+    """Install what has changed since the last run: pinned requirements, and workspace members as editable."""
     done = Path(session.virtualenv.location) / "jackfield-workspace.json"
     before, wanted = _installed_state(done), _wanted_state()
     if before == wanted:
@@ -71,13 +71,13 @@ def workspace(session: nox.Session) -> None:
 
 
 def _wanted_state() -> dict[str, Any]:
-    """Return hashes of what determines the installation; of an editable member, that is its metadata."""
+    """Return hashes of the files that determine the installation: the lock and each pyproject.toml."""
     members = {str(member): _sha256(member / "pyproject.toml") for member in MEMBERS}
     return {"lock": _sha256(LOCK), "members": members}
 
 
 def _installed_state(done: Path) -> dict[str, Any]:
-    """Return the state that was installed last; without hashes if it is not known."""
+    """Return the state of the last installation; its hashes are empty or missing if it is not known."""
     try:
         state: dict[str, Any] = json.loads(done.read_text("utf-8"))
     except (OSError, ValueError):
@@ -134,7 +134,7 @@ def system_packages(session: nox.Session) -> None:
         options = ("-y", "-qq", "--no-install-recommends", "-o", "Dpkg::Options::=--force-confold")
         session.run("apt-get", "install", *options, *wanted, **may_fail)
     if lacking := [package for program, package in SYSTEM.items() if shutil.which(program) is None]:
-        session.warn(f"the tests that need these missing packages are skipped: {', '.join(lacking)}")
+        session.warn(f"missing packages, whose tests are skipped: {', '.join(lacking)}")
 
 
 def _is_offered(session: nox.Session, package: str) -> bool:
@@ -345,7 +345,7 @@ def cluster(session: nox.Session) -> None:
 
 @nox.session
 def dists(session: nox.Session) -> None:
-    """Build every distribution into dist/ and check it; test each one alone, or those named after `--`."""
+    """Build every distribution into dist/, check it, and test it alone; names after `--` limit the tests."""
     workspace(session)
     session.install("--require-hashes", "-r", str(CHECKERS))
     session.run("python", "-m", "releases", *session.posargs, env=TEST_MODULES)
