@@ -104,7 +104,7 @@ def test_without_disk_space_nothing_is_downloaded(
     sample: ModelFile, target: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=len(WHOLE)))
-    with pytest.raises(DownloadError, match="has too little free space: 1 MB are needed, 1 MB are free"):
+    with pytest.raises(DownloadError, match="has too little free space: 1 MB are needed, but 1 MB are free"):
         download(sample, target, _nothing)
     assert list(target.parent.iterdir()) == []
 
