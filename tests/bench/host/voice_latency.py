@@ -1,4 +1,4 @@
-"""Time until the local agent speaks after a spoken question, over a WebSocket."""
+"""Time until the local agent's router speaks after a spoken question, over a WebSocket."""
 
 from __future__ import annotations
 
@@ -41,10 +41,14 @@ def run(report: Report, _: RunOptions) -> None:
     if lacking := missing_packages():
         report.note(SPOKEN.section, f"Spoken questions left out; not installed: {', '.join(lacking)}.")
         return
-    with tempfile.TemporaryDirectory() as folder, running("bench.host.jackfield_host", Path(folder)) as host:
+    # Whether or not a language model has been downloaded.
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        running("bench.host.jackfield_host", Path(folder), {"JACKFIELD_LOCAL_MODEL": "none"}) as host,
+    ):
         waits, stopped = asyncio.run(_measured(f"http://127.0.0.1:{host.port}"))
     caption = (
-        f"{len(waits)} spoken questions to the agent over a WebSocket; the silence that ends a turn lasts "
+        f"{len(waits)} spoken questions to the router over a WebSocket; the silence that ends a turn lasts "
         "224 (after a question) to 500 ms."
     )
     rows = {"the last audible sound": _row(waits), "the end of the turn": _row(stopped)}
