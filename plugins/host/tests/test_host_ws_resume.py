@@ -83,6 +83,8 @@ def test_old_unknown_and_foreign_positions_are_handled(host_folder: HostFolder) 
                 async with host.connected("text") as thief:
                     await thief.say("resume", token=token)
                     assert (await thief.until_closed())[0] == 4007
+                    # The terminal says how to start a new session, so the host does not repeat it.
+                    assert thief.of("error")[0].get("suggestion") is None
                     assert not thief.events
 
     asyncio.run(main())

@@ -98,11 +98,7 @@ def banned(seconds: float) -> SessionRefused:
 
 def unknown_session() -> SessionRefused:
     """Return the refusal for a session that does not exist or belongs to another user."""
-    return SessionRefused(
-        UNKNOWN_SESSION,
-        "There is no such session; sessions can be resumed for 24 hours.",
-        suggestion="Start a new session.",
-    )
+    return SessionRefused(UNKNOWN_SESSION, "There is no such session; sessions can be resumed for 24 hours.")
 
 
 def session_ended() -> SessionRefused:
