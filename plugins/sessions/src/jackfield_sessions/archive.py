@@ -265,9 +265,9 @@ async def delete_if_empty(store: Store, session_id: str) -> None:
 async def delete_all(store: Store, sessions: Iterable[StoredSession]) -> None:
     """Delete sessions; hosts that own one get time to close it first."""
     chosen = list(sessions)
-    owners = await store.keys(f"{LIVE}/")
     # A host may write to its session until it has removed it, which is a moment after the end was saved.
-    written = [each for each in chosen if each.active or any(f"/{each.id}/" in key for key in owners)]
+    owned = {key.split("/")[2] for key in await store.keys(f"{LIVE}/")}
+    written = [each for each in chosen if each.active or each.id in owned]
     for each in written:
         await store.put(DELETED + each.id, b"", ttl=60.0)
     if written:
