@@ -37,7 +37,7 @@ def resolve_owners(tools: Iterable[EntryPoint], families: Sequence[Family]) -> O
         declared: dict[EntryPoint, str | None] = {}
         for tool in claimants:
             sources, unlocated = locate_tools([tool], (), families)
-            # Without its files, nobody knows whether it is a variant; what is missing is the error to fix.
+            # Only its files say whether a tool is a variant. If they are missing, report only that.
             owners.findings.extend(unlocated)
             declared.update((tool, _declared_variant(source)) for source in sources)
         owning = [tool for tool, variant in declared.items() if variant is None]
