@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -148,6 +149,50 @@ def test_operations_of_one_iteration_share_a_transaction(path: Path) -> None:
         assert done == [None] * 40 + [RUN] * 40
         # One more if the lease had to be renewed in between.
         assert store._writer.transactions - before <= 2
+        await store.close()
+
+    asyncio.run(use())
+
+
+def work() -> None:
+    """Take the time of a short request."""
+    time.sleep(0.0002)
+
+
+def test_operations_of_a_busy_event_loop_share_a_transaction(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Long enough for a slow machine.
+    monkeypatch.setattr(writer, "_GATHER_SECONDS", 5.0)
+
+    async def put_later(store: SqliteStore, iterations: int) -> None:
+        for _ in range(iterations):
+            work()
+            await asyncio.sleep(0)
+        await store.put(f"k{iterations}", b"v")
+
+    async def use() -> None:
+        store = await SqliteStore.open(path)
+        before = store._writer.transactions
+        await asyncio.gather(*(put_later(store, number) for number in range(8)))
+        # One more if the lease had to be renewed in between.
+        assert store._writer.transactions - before <= 2
+        await store.close()
+
+    asyncio.run(use())
+
+
+def test_operations_do_not_wait_until_the_event_loop_is_idle(path: Path) -> None:
+    async def keep_busy() -> None:
+        while True:
+            work()
+            await asyncio.sleep(0)
+
+    async def use() -> None:
+        store = await SqliteStore.open(path)
+        busy = asyncio.create_task(keep_busy())
+        await asyncio.wait_for(store.put("k", b"v"), 10)
+        busy.cancel()
         await store.close()
 
     asyncio.run(use())

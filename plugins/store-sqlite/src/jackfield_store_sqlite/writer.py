@@ -1,8 +1,9 @@
 """The writer thread: commits all waiting operations in one transaction and resolves them once it is on disk.
 
 A transaction costs one disk flush whether it holds one operation or hundreds; operations queue up during a
-flush. All operations from one iteration of an event loop are handed over together. If an operation fails, the
-others in its transaction are retried, each in its own transaction.
+flush. An event loop hands over all operations of an iteration together, and while it is busy, those of the
+next iterations too. If an operation fails, the others in its transaction are retried, each in its own
+transaction.
 
 The thread also runs the checkpoints, which move the pages of the write-ahead log into the database. SQLite
 would run them as part of a write, which would then wait for two more flushes.
@@ -13,6 +14,7 @@ from __future__ import annotations
 import asyncio
 import queue
 import threading
+import time
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable
 from contextlib import suppress
@@ -35,6 +37,11 @@ Work = Callable[..., Result]
 _MAX_JOBS = 512
 """Operations per transaction; more would make the first ones wait for the last."""
 
+_GATHER_SECONDS = 0.002
+"""How long operations wait for others on an event loop that is busy; a flush costs as much as a request."""
+
+_IDLE_SECONDS = 0.00005
+"""An iteration of an event loop that takes longer has run other work."""
 
 LOG_PAGES = 2000
 """The length of the write-ahead log at which a checkpoint is due.
@@ -82,7 +89,7 @@ class StoreWriter:
         self._owner = owner
         self._notifier = notifier
         self._gathered: dict[asyncio.AbstractEventLoop, list[Job[Any]]] = {}
-        """The operations from each event loop's current iteration."""
+        """The operations that each event loop has not handed over yet."""
         self._waiting: queue.SimpleQueue[list[Job[Any]] | None] = queue.SimpleQueue()
         """Jobs that the thread has not received yet; None tells it to stop."""
         self._pending: deque[Job[Any]] = deque()
@@ -109,15 +116,26 @@ class StoreWriter:
             gathered = self._gathered.get(loop)
             if gathered is None:
                 self._gathered[loop] = [job]
-                # Callers that are ready in the same iteration share the transaction, and the thread is
-                # woken once for all of them.
-                loop.call_soon(self._hand_over, loop)
+                now = time.monotonic()
+                loop.call_soon(self._gather, loop, now, now)
             else:
                 gathered.append(job)
         return job
 
+    def _gather(self, loop: asyncio.AbstractEventLoop, began: float, last: float) -> None:
+        """Hand operations over once the loop is idle, or has been busy for long.
+
+        A busy loop is running requests that are about to write too. They share the transaction, and the
+        thread is woken once for all of them.
+        """
+        now = time.monotonic()
+        if now - last > _IDLE_SECONDS and now - began < _GATHER_SECONDS:
+            loop.call_soon(self._gather, loop, began, now)
+        else:
+            self._hand_over(loop)
+
     def _hand_over(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Hand an iteration's operations over to the thread."""
+        """Hand a loop's operations over to the thread."""
         with self._handing_over:
             # `close` has handed them over if the store was closed in between.
             if jobs := self._gathered.pop(loop, None):
