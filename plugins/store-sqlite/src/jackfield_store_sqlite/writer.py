@@ -38,10 +38,10 @@ _MAX_JOBS = 512
 """Operations per transaction; more would make the first ones wait for the last."""
 
 _GATHER_SECONDS = 0.002
-"""How long operations wait for others on an event loop that is busy; a flush costs as much as a request."""
+"""How long operations on a busy event loop wait for others that can share their transaction."""
 
 _IDLE_SECONDS = 0.00005
-"""An iteration of an event loop that takes longer has run other work."""
+"""An event loop is busy if an iteration takes longer."""
 
 LOG_PAGES = 2000
 """The length of the write-ahead log at which a checkpoint is due.
