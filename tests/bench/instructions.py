@@ -1,6 +1,6 @@
 """Instructions of one call, counted by valgrind: unlike times, they are the same on a busy machine.
 
-A program runs twice, with few and with many calls. The difference is what the calls need, without the start.
+Valgrind counts only while the calls run: a program that is counted from the start takes minutes to import.
 """
 
 from __future__ import annotations
@@ -11,8 +11,10 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Mapping
 from pathlib import Path
+from typing import IO
 
 from bench import kb_tools
 from bench.governed import CONTESTANTS, GOVERNED, PEER, PLAIN, SECTION, SIZES
@@ -35,8 +37,8 @@ INSTRUCTIONS = Table(
 )
 TABLES = (INSTRUCTIONS,)
 
-FEW, MANY = 200, 1200
-PATIENCE = 3600
+CALLS = 1000
+PATIENCE = 1200
 
 
 def run(report: Report, _: RunOptions) -> None:
@@ -52,27 +54,46 @@ def run(report: Report, _: RunOptions) -> None:
             counted = {each.module: per_call(each.module, Path(name), sized) for each in present}
             for each in present:
                 rows[each.name] += [counted[each.module] / 1000, counted[each.module] / counted[PLAIN]]
-    report.table(INSTRUCTIONS, f"Counted by valgrind, means of {MANY - FEW:,} calls.", rows)
+    report.table(INSTRUCTIONS, f"Counted by valgrind, means of {CALLS:,} calls.", rows)
 
 
 def per_call(module: str, folder: Path, environment: Mapping[str, str]) -> float:
     """Return how many instructions the process executes for a call."""
-    few, many = (_executed(module, folder, environment, calls) for calls in (FEW, MANY))
-    return (many - few) / (MANY - FEW)
+    with tempfile.TemporaryFile("w+") as errors, _started(module, folder, environment, errors) as program:
+        too_late = threading.Timer(PATIENCE, program.kill)
+        too_late.start()
+        try:
+            # The program prints a line before and after the calls, and waits for one each time.
+            for counting in ("on", "off"):
+                if not program.stdout.readline():  # type: ignore[union-attr]
+                    break
+                subprocess.run(
+                    ["callgrind_control", "--instr=" + counting, str(program.pid)],
+                    check=True,
+                    capture_output=True,
+                )
+                print(file=program.stdin, flush=True)
+            ended = program.wait()
+        finally:
+            too_late.cancel()
+        errors.seek(0)
+        printed = errors.read()
+    counted = re.search(r"Collected : (\d+)", printed)
+    if ended or counted is None:
+        raise ProgramError(f"bench.implementations.{module} failed under valgrind: {printed[-2000:]}")
+    return int(counted[1]) / CALLS
 
 
-def _executed(module: str, folder: Path, environment: Mapping[str, str], calls: int) -> int:
-    # Without random hashes, dictionaries are laid out the same way in both runs.
-    fixed = {"PYTHONHASHSEED": "0", "BENCH_CALLS": str(calls)}
-    ran = subprocess.run(
+def _started(
+    module: str, folder: Path, environment: Mapping[str, str], errors: IO[str]
+) -> subprocess.Popen[str]:
+    # Without random hashes, dictionaries are laid out the same way in every run.
+    fixed = {"PYTHONHASHSEED": "0", "BENCH_CALLS": str(CALLS)}
+    return subprocess.Popen(
         [
-            "valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null",
+            "valgrind", "--tool=callgrind", "--instr-atstart=no", "--callgrind-out-file=/dev/null",
             sys.executable, "-m", f"bench.implementations.{module}",
         ],
-        cwd=folder, env={**os.environ, **environment, **fixed}, check=False,
-        stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=PATIENCE,
+        cwd=folder, env={**os.environ, **environment, **fixed}, text=True,
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors,
     )  # fmt: skip
-    counted = re.search(r"Collected : (\d+)", ran.stderr)
-    if ran.returncode or counted is None:
-        raise ProgramError(f"bench.implementations.{module} failed under valgrind: {ran.stderr[-2000:]}")
-    return int(counted[1])

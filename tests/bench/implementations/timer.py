@@ -67,8 +67,10 @@ async def measure(answer: Answer, flush_observers: Callable[[], object] = _nothi
         raise SystemExit("the result does not hold what was found")
     warm = await cost(answer, 0, WARM_UP, flush_observers)
     if counted := os.environ.get("BENCH_CALLS"):
-        # Instructions are counted from outside.
+        # Instructions are counted from outside, from one line of input to the next.
+        _wait_for_line()
         await cost(answer, WARM_UP, int(counted), flush_observers)
+        _wait_for_line()
         return
     calls = max(20, int(TURN_SECONDS * 1e6 / warm.wall_us) // 2 * 2)
     first = WARM_UP
@@ -82,6 +84,12 @@ async def measure(answer: Answer, flush_observers: Callable[[], object] = _nothi
         taken = await cost(answer, first + few, calls, flush_observers)
         first += few + calls
         print(json.dumps(taken._asdict()), flush=True)
+
+
+def _wait_for_line() -> None:
+    """Print a line, and wait for one in return."""
+    print(flush=True)
+    sys.stdin.readline()
 
 
 async def _refused(answer: Answer) -> int:
