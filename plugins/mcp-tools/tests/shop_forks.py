@@ -31,7 +31,9 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from functools import cache, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
+
+from jackfield_testkit.command_server import run_to_the_end
 
 SERVER = Path(__file__).with_name("shop_server.py")
 SHIM = Path(__file__).with_name("shop_shim.py")
@@ -140,7 +142,6 @@ class _Forks:
             client.close()
             self._leave()
             _run(json.loads(data), streams)
-            sys.exit()
         for each in streams:
             os.close(each)
         ended = os.pidfd_open(process)
@@ -188,8 +189,8 @@ def _tell(client: socket.socket, number: int) -> None:
         client.send(str(number).encode())
 
 
-def _run(given: Mapping[str, Any], streams: Sequence[int]) -> None:
-    """Run the shop in this process."""
+def _run(given: Mapping[str, Any], streams: Sequence[int]) -> NoReturn:
+    """Run the shop in this process, and end it."""
     for number, stream in enumerate(streams):
         os.dup2(stream, number)
         os.close(stream)
@@ -199,7 +200,7 @@ def _run(given: Mapping[str, Any], streams: Sequence[int]) -> None:
     os.environ.clear()
     os.environ.update(given["env"])
     sys.argv[1:] = given["arguments"]
-    runpy.run_path(str(SERVER), run_name="__main__")
+    run_to_the_end(partial(runpy.run_path, str(SERVER), run_name="__main__"))
 
 
 def _preload() -> None:
