@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import uuid
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import importlib_metadata
 from jackfield.contract.snapshot import Snapshot
@@ -34,7 +34,12 @@ def create_sbom(snapshot: Snapshot) -> dict[str, Any]:
 
     found = installed()
     contributed = _contributions(snapshot)
-    components = {name: _component(name, found[name], contributed[name]) for name in sorted(found)}
+    # One search and one reading for each distribution, which take most of the time.
+    described = {name: _DistributionMetadata.read(found[name].folder) for name in sorted(found)}
+    components = {
+        name: _component(name, found[name], each.license, contributed[name])
+        for name, each in described.items()
+    }
     digest = snapshot.content_hash.removeprefix("sha256:")
     root = Component(
         name="jackfield-registry",
@@ -44,7 +49,7 @@ def create_sbom(snapshot: Snapshot) -> dict[str, Any]:
         hashes=[HashType(alg=HashAlgorithm.SHA_256, content=digest)],
     )
     versions = "\n".join(f"{name} {found[name].version}" for name in components)
-    needed = {name: _needed(name, components) for name in components}
+    needed = {name: _needed(name, each.requires, components) for name, each in described.items()}
     # `register_dependency` is not used, because it searches all dependencies for each of them.
     leaves = {name: Dependency(component.bom_ref) for name, component in components.items()}
     bom = Bom(
@@ -91,7 +96,28 @@ def _contributions(snapshot: Snapshot) -> defaultdict[str, list[tuple[str, str]]
     return listed
 
 
-def _component(name: str, metadata: Metadata, contributed: list[tuple[str, str]]) -> Component:
+class _DistributionMetadata(NamedTuple):
+    """What the metadata of a distribution says about its license and what it requires."""
+
+    license: str | None = None
+    requires: tuple[str, ...] = ()
+
+    @classmethod
+    def read(cls, folder: str) -> _DistributionMetadata:
+        """Read the metadata in a folder; without a file there, nothing is known."""
+        distribution = importlib_metadata.Distribution.at(folder)
+        try:
+            metadata = distribution.metadata
+        except FileNotFoundError:
+            return cls()
+        # Old egg-info folders have their requirements in another file.
+        requires = metadata.get_all("Requires-Dist") or distribution.requires or ()
+        return cls(metadata.get("License-Expression"), tuple(requires))
+
+
+def _component(
+    name: str, metadata: Metadata, license_text: str | None, contributed: list[tuple[str, str]]
+) -> Component:
     from cyclonedx.model import Property
     from cyclonedx.model.component import Component, ComponentType
     from packageurl import PackageURL
@@ -106,35 +132,30 @@ def _component(name: str, metadata: Metadata, contributed: list[tuple[str, str]]
         type=ComponentType.LIBRARY,
         bom_ref=f"{name}@{version}",
         purl=purl,
-        licenses=list(_licenses(name)),
+        licenses=list(_licenses(license_text)),
         properties=[
             Property(name=key, value=value) for key, value in (*contributed, ("jackfield:source", source))
         ],
     )
 
 
-def _licenses(name: str) -> Iterator[LicenseExpression]:
-    """Yield the SPDX expression of a distribution, if its metadata has a valid one."""
+def _licenses(text: str | None) -> Iterator[LicenseExpression]:
+    """Yield the SPDX expression of a license, if it is valid."""
     from cyclonedx.model.license import LicenseExpression
     from cyclonedx.spdx import is_expression
 
-    try:
-        text = importlib_metadata.metadata(name).get("License-Expression")
-    except importlib_metadata.PackageNotFoundError:
-        return
     if text and is_expression(text):
         yield LicenseExpression(text)
 
 
-def _needed(name: str, components: Mapping[str, Component]) -> list[str]:
+def _needed(name: str, requires: Iterable[str], components: Mapping[str, Component]) -> list[str]:
     """Return the installed distributions that a distribution requires here, without its extras."""
     needed = []
-    with suppress(importlib_metadata.PackageNotFoundError):
-        for text in importlib_metadata.requires(name) or ():
-            with suppress(InvalidRequirement):
-                requirement = Requirement(text)
-                other = normalised(requirement.name)
-                applies = requirement.marker is None or requirement.marker.evaluate({"extra": ""})
-                if applies and other in components and other != name:
-                    needed.append(other)
+    for text in requires:
+        with suppress(InvalidRequirement):
+            requirement = Requirement(text)
+            other = normalised(requirement.name)
+            applies = requirement.marker is None or requirement.marker.evaluate({"extra": ""})
+            if applies and other in components and other != name:
+                needed.append(other)
     return sorted(set(needed))
