@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from jackfield.invocation import as_handler
 from jackfield_testkit import ToolTestContext
+from jackfield_testkit.command_server import run_command
 
 DOCS = Path(__file__).parents[1] / "docs"
 BLOCK = re.compile(r"^```python\n# (\w+\.py)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -25,10 +26,7 @@ def modules(page: str) -> dict[str, str]:
 
 
 def jackfield(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "jackfield_cli", *arguments],
-        cwd=folder, capture_output=True, text=True, timeout=120, check=False,
-    )  # fmt: skip
+    return run_command(arguments, cwd=folder, env=os.environ, timeout=120)
 
 
 def test_the_capability_shown_to_authors_passes_its_tests(tmp_path: Path) -> None:

@@ -28,6 +28,7 @@ from jackfield.settings import Settings, SettingsError, SettingsFaults
 from jackfield_builder.pipeline import build
 from jackfield_builder.snapshot import write_snapshot
 from jackfield_store_sqlite.creation import initialise
+from jackfield_testkit.command_server import run_command
 
 PLUGINS = ("fab-*", "jackfield-policies", "jackfield-store-sqlite")
 TEXT = '{"text": "one two three"}'
@@ -433,14 +434,8 @@ def test_every_state_transition_is_allowed_or_rejected_as_documented(site: Any) 
 
 
 def jackfield(*arguments: str, stdin: str | None = None, **environ: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "jackfield_cli", *arguments],
-        input=stdin,
-        env={**os.environ, "JACKFIELD_STORE": "sqlite", **environ},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    environment = {**os.environ, "JACKFIELD_STORE": "sqlite", **environ}
+    return run_command(arguments, cwd=Path.cwd(), env=environment, stdin=stdin)
 
 
 def test_call_shows_the_answer_the_policy_trace_and_the_duration(site: Any) -> None:

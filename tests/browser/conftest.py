@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,6 +10,8 @@ import pytest
 
 pytest.importorskip("playwright", reason="these tests need playwright")
 pytest.importorskip("axe_playwright_python", reason="these tests need axe-playwright-python")
+
+from jackfield_testkit.command_server import run_command
 
 from browser.harness import Deployment, chromium, create_site, shared_chromium
 
@@ -29,10 +29,8 @@ def console_site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The tools of these tests with their registry, and the sample knowledge base."""
     chromium()
     site = create_site(tmp_path_factory.mktemp("site")).folder
-    subprocess.run(
-        [sys.executable, "-m", "jackfield_cli", "kb", "add", "--sample"],
-        cwd=site, env=Deployment(site, site).environ, check=True, capture_output=True, timeout=120,
-    )  # fmt: skip
+    environ = Deployment(site, site).environ
+    run_command(["kb", "add", "--sample"], cwd=site, env=environ, timeout=120).check_returncode()
     return site
 
 

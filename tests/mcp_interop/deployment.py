@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import shutil
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from faults.deployment import Deployment, Host
+from jackfield_testkit.command_server import run_command
 from jackfield_testkit.site_packages import SitePackages
 
 FAMILY = Path(__file__).parent / "conformance_tools" / "src" / "conformance_tools"
@@ -59,8 +59,7 @@ class BuiltDeployment(Deployment):
     def freeze(self) -> Path:
         self.registry = self.folder / "tool_registry.json"
         config = self.write_settings("build", lease=None)
-        build = [sys.executable, "-m", "jackfield_cli", "build", "--config", str(config)]
-        done = subprocess.run(build, cwd=self.folder, capture_output=True, text=True, check=False)
+        done = run_command(["build", "--config", str(config)], cwd=self.folder, env=os.environ)
         assert done.returncode == 0, done.stdout + done.stderr
         self.warnings = done.stdout + done.stderr
         return self.registry

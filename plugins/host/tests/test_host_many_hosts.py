@@ -7,8 +7,6 @@ import json
 import math
 import os
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -26,6 +24,7 @@ from jackfield_host import heartbeat, startup
 from jackfield_host.security.limits import UserTokenBuckets
 from jackfield_host.security.shared_limits import SharedTokenBuckets
 from jackfield_sessions import admission, manager
+from jackfield_testkit.command_server import run_command
 from session_views import echo
 
 Hosts = tuple[RunningHost, RunningHost]
@@ -296,11 +295,12 @@ def test_a_session_is_listed_with_its_host_on_every_host(host_folder: HostFolder
 
 
 def jackfield(config: Path, folder: HostFolder, *arguments: str) -> Any:
-    done = subprocess.run(
-        [sys.executable, "-m", "jackfield_cli", *arguments, "--config", str(config), "--json"],
-        cwd=folder.path, env={**os.environ, "PYTHONPATH": str(folder.site)},
-        capture_output=True, text=True, check=False, timeout=60,
-    )  # fmt: skip
+    done = run_command(
+        [*arguments, "--config", str(config), "--json"],
+        cwd=folder.path,
+        env={**os.environ, "PYTHONPATH": str(folder.site)},
+        timeout=60,
+    )
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 

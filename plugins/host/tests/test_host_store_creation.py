@@ -14,6 +14,7 @@ from pathlib import Path
 import apsw
 import pytest
 from host_harness import HostFolder
+from jackfield_testkit.command_server import run_command
 from jackfield_testkit.postgres import PostgresServer
 
 PATIENCE = 120
@@ -42,10 +43,12 @@ def started(host_folder: HostFolder, *arguments: str) -> subprocess.Popen[str]:
 
 def refusal(host_folder: HostFolder, *arguments: str) -> str:
     """Run a command that fails; return its error."""
-    with started(host_folder, *(arguments or ("serve",))) as process:
-        said, _ = process.communicate(timeout=PATIENCE)
-    assert process.returncode == 1, said
-    return said
+    environ = {**os.environ, "PYTHONPATH": str(host_folder.site)}
+    done = run_command(
+        arguments or ["serve"], cwd=host_folder.path, env=environ, stderr=subprocess.STDOUT, timeout=PATIENCE
+    )
+    assert done.returncode == 1, done.stdout
+    return done.stdout
 
 
 @contextmanager

@@ -118,6 +118,38 @@ def test_commands_change_nothing_for_the_next_one(site: Any) -> None:
         assert "AssertionError" not in by_server(site, "plugins").stdout
 
 
+def test_a_command_reads_its_input(site: Any) -> None:
+    site.plugin("fab-reader", "import sys\nraise RuntimeError(f'it read {sys.stdin.read()!r}')\n")
+    done = run_command(["plugins", "--json"], cwd=site.folder.parent, env=environ(site), stdin="one, two")
+    assert "it read 'one, two'" in done.stdout
+
+
+@pytest.mark.parametrize("variables", [{}, {"PYTHONSAFEPATH": "1"}], ids=["forked", "new Python"])
+def test_a_command_is_killed_after_its_timeout(site: Any, variables: dict[str, str]) -> None:
+    site.plugin("fab-endless", "import os, pathlib, time\npathlib.Path('pid').write_text(str(os.getpid()))\n"
+                "time.sleep(600)\n")  # fmt: skip
+    with pytest.raises(subprocess.TimeoutExpired):
+        run_command(["plugins"], cwd=site.folder.parent, env=environ(site, **variables), timeout=3)
+    with pytest.raises(ProcessLookupError):
+        os.kill(int((site.folder.parent / "pid").read_text()), 0)
+
+
+def test_a_command_ends_as_with_python(site: Any) -> None:
+    """Its exit handlers run, it waits for its threads, and it reports what it did not close."""
+    site.plugin(
+        "fab-end",
+        "import atexit, gc, sys, threading, time, warnings\n"
+        "gc.disable()\n"
+        "warnings.simplefilter('always')\n"
+        "atexit.register(lambda: print('exit handler', file=sys.stderr))\n"
+        "threading.Thread(target=lambda: (time.sleep(0.2), print('thread', file=sys.stderr))).start()\n"
+        "cycle = [open(__file__)]\ncycle.append(cycle)\ndel cycle\n",
+    )
+    for done in by_python(site, "plugins"), by_server(site, "plugins"):
+        assert done.stderr.startswith("thread\nexit handler\n")
+        assert "ResourceWarning: unclosed file" in done.stderr
+
+
 def test_commands_run_at_the_same_time(site: Any, tmp_path: Path) -> None:
     gate = tmp_path / "gate"
     os.mkfifo(gate)

@@ -69,14 +69,24 @@ _READ_AT_START = ("PYTHON", "LANG", "LC_", "LD_", "MALLOC_")
 
 
 def run_command(
-    arguments: Sequence[str], *, cwd: Path, env: Mapping[str, str], stderr: int = subprocess.PIPE
+    arguments: Sequence[str],
+    *,
+    cwd: Path,
+    env: Mapping[str, str],
+    stdin: str | None = None,
+    stderr: int = subprocess.PIPE,
+    timeout: float | None = None,
 ) -> subprocess.CompletedProcess[str]:
-    """Run `jackfield` until it ends, and return its output."""
+    """Run `jackfield` until it ends, and return its output; the parameters are those of `subprocess.run`.
+
+    `stdin` is the text that the command can read, if any.
+    """
     if _needs_new_python(env):
         command = [sys.executable, "-m", PROGRAM, *arguments]
         return subprocess.run(  # noqa: S603 - trusted command with a test's arguments
-            command, cwd=cwd, env=env, stdout=subprocess.PIPE, stderr=stderr, text=True, check=False
-        )
+            command, cwd=cwd, env=env, input=stdin, stdout=subprocess.PIPE, stderr=stderr, text=True,
+            timeout=timeout, check=False,
+        )  # fmt: skip
     output, theirs = os.pipe()
     pipes, given = {output: b""}, [0, theirs, stderr]
     if stderr == subprocess.PIPE:
@@ -84,15 +94,20 @@ def run_command(
         pipes[errors] = b""
     elif stderr == subprocess.STDOUT:
         given[2] = theirs
+    if stdin is not None:
+        given[0] = os.memfd_create("stdin")
+        os.write(given[0], stdin.encode())
+        os.lseek(given[0], 0, os.SEEK_SET)
     try:
-        _, status = _server().start(
+        pid, status = _server().start(
             {"arguments": list(arguments), "cwd": str(cwd), "env": dict(env), "preload": []}, given
         )
     finally:
-        for descriptor in {theirs, *([given[2]] if stderr == subprocess.PIPE else [])}:
+        for descriptor in {theirs, *given} - {0, stderr}:
             os.close(descriptor)
     pipes[status] = b""
-    _read_to_the_end(pipes)
+    if not _read_to_the_end(pipes, pid, timeout):
+        raise subprocess.TimeoutExpired([PROGRAM, *arguments], timeout or 0)
     returncode = int(pipes.pop(status))
     texts = [each.decode().replace("\r\n", "\n") for each in pipes.values()]
     return subprocess.CompletedProcess([PROGRAM, *arguments], returncode, *texts)
@@ -104,17 +119,26 @@ def _needs_new_python(env: Mapping[str, str]) -> bool:
     return any(env.get(name) != os.environ.get(name) for name in names - {"PYTHONPATH"})
 
 
-def _read_to_the_end(pipes: dict[int, bytes]) -> None:
+def _read_to_the_end(pipes: dict[int, bytes], process: int, timeout: float | None) -> bool:
+    """Read the pipes to their ends; kill the process after the timeout, and return whether it was in time."""
+    until = None if timeout is None else time.monotonic() + timeout
+    in_time = True
     with selectors.DefaultSelector() as selector:
         for pipe in pipes:
             selector.register(pipe, selectors.EVENT_READ)
         while selector.get_map():
-            for key, _ in selector.select():
+            remaining = until and until - time.monotonic()
+            if remaining is not None and remaining <= 0:
+                until, in_time = None, False
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(process, signal.SIGKILL)
+            for key, _ in selector.select(until and remaining):
                 part = os.read(key.fd, _CHUNK)
                 pipes[key.fd] += part
                 if not part:
                     selector.unregister(key.fd)
                     os.close(key.fd)
+    return in_time
 
 
 async def start_command(
