@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection, Iterator, Mapping
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import importlib_metadata
@@ -25,7 +27,7 @@ class InstalledDistributions:
 
     def __init__(self) -> None:
         self._found: dict[str, Metadata] = installed()
-        self._requirements: dict[str, list[Requirement]] = {}
+        self._requirements: dict[str, tuple[Requirement, ...]] = {}
 
     def version(self, name: str, otherwise: str = "") -> str:
         """Return the version of a distribution; in hashes it represents the compiled code."""
@@ -81,11 +83,27 @@ class InstalledDistributions:
                 needed = normalised(requirement.name)
                 yield from ((needed, each) for each in ("", *requirement.extras))
 
-    def _declared_requirements(self, name: str) -> list[Requirement]:
+    def _declared_requirements(self, name: str) -> tuple[Requirement, ...]:
         if name not in self._requirements:
-            texts = importlib_metadata.Distribution.at(self._found[name].folder).requires or ()
-            self._requirements[name] = [each for text in texts if (each := _parse_requirement(text))]
+            folder = self._found[name].folder
+            try:
+                status = os.stat(f"{folder}/METADATA")  # noqa: PTH116 - runs for every distribution
+            except OSError:
+                self._requirements[name] = _read_requirements(folder)
+            else:
+                self._requirements[name] = _unchanged_requirements(folder, status.st_mtime_ns, status.st_size)
         return self._requirements[name]
+
+
+@lru_cache(maxsize=2048)
+def _unchanged_requirements(folder: str, _changed_at: int, _size: int) -> tuple[Requirement, ...]:
+    """Return the requirements of a file that has not changed: `jackfield dev` builds many times."""
+    return _read_requirements(folder)
+
+
+def _read_requirements(folder: str) -> tuple[Requirement, ...]:
+    texts = importlib_metadata.Distribution.at(folder).requires or ()
+    return tuple(each for text in texts if (each := _parse_requirement(text)))
 
 
 def _parse_requirement(text: str) -> Requirement | None:
