@@ -16,11 +16,12 @@ import asyncio
 import atexit
 import contextlib
 import gc
-import importlib
+import importlib.util
 import json
 import os
 import pkgutil
 import runpy
+import select
 import selectors
 import signal
 import socket
@@ -29,6 +30,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache, partial
 from pathlib import Path
 from typing import IO, Any, NoReturn, TypeAlias
@@ -111,6 +113,51 @@ def run_command(
     returncode = int(pipes.pop(status))
     texts = [each.decode().replace("\r\n", "\n") for each in pipes.values()]
     return subprocess.CompletedProcess([PROGRAM, *arguments], returncode, *texts)
+
+
+class ForkedProgram:
+    """A Python program that the server forks, with pipes; for tests that start many processes of one kind.
+
+    It has the members of `subprocess.Popen` that such tests use. `preload` names modules of the program that
+    the server imports before it forks.
+    """
+
+    def __init__(
+        self, program: Path, arguments: Sequence[str], *, env: Mapping[str, str], preload: Sequence[str]
+    ) -> None:
+        pipes = [os.pipe() for _ in range(3)]
+        theirs = [pipes[0][0], pipes[1][1], pipes[2][1]]
+        request = {"arguments": list(arguments), "cwd": str(Path.cwd()), "env": dict(env)}
+        try:
+            self.pid, self._status = _server().start(
+                {**request, "program": str(program), "preload": list(preload)}, theirs
+            )
+        finally:
+            for each in theirs:
+                os.close(each)
+        self.stdin = os.fdopen(pipes[0][1], "wb")
+        self.stdout = os.fdopen(pipes[1][0], "rb")
+        self.stderr = os.fdopen(pipes[2][0], "rb")
+        self.returncode: int | None = None
+
+    def send_signal(self, number: int) -> None:
+        """Send a signal, if the process has not ended."""
+        # Its status can be read as soon as it has ended, when another process may get its id.
+        if not select.select([self._status], [], [], 0)[0]:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self.pid, number)
+
+    def communicate(self) -> tuple[bytes, bytes]:
+        """Close the input, read the remaining output, and wait for the end."""
+        with contextlib.suppress(BrokenPipeError):
+            self.stdin.close()
+        with ThreadPoolExecutor(1) as reader:
+            errors = reader.submit(self.stderr.read)
+            with self.stdout, self.stderr:
+                output, said = self.stdout.read(), errors.result()
+        self.returncode = int(os.read(self._status, _CHUNK))
+        os.close(self._status)
+        return output, said
 
 
 def _needs_new_python(env: Mapping[str, str]) -> bool:
@@ -406,6 +453,8 @@ def _preload(names: Sequence[str]) -> None:
 
 
 def _command_modules() -> list[str]:
+    if importlib.util.find_spec(PROGRAM) is None:
+        return []  # for programs other than `jackfield`
     packages = importlib.import_module(f"{PROGRAM}.commands")
     return [each.name for each in pkgutil.iter_modules(packages.__path__, f"{packages.__name__}.")]
 
@@ -434,9 +483,11 @@ def _run(given: Mapping[str, Any], streams: Sequence[int]) -> NoReturn:
         *filter(None, own.split(os.pathsep)),
     ]
     sys.argv[1:] = given["arguments"]
-    sys.orig_argv[:] = [sys.executable, "-m", PROGRAM, *given["arguments"]]
     if os.isatty(1):
         sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]
+    if program := given.get("program"):
+        run_to_the_end(partial(runpy.run_path, program, run_name="__main__"))
+    sys.orig_argv[:] = [sys.executable, "-m", PROGRAM, *given["arguments"]]
     run_to_the_end(partial(runpy.run_module, PROGRAM, run_name="__main__", alter_sys=True))
 
 

@@ -19,8 +19,12 @@ from typing import Any, NamedTuple, NoReturn, cast
 
 from jackfield.store import Store, StreamEntry
 
+from jackfield_testkit.command_server import ForkedProgram
 from jackfield_testkit.store import worker
 from jackfield_testkit.suite import async_test_for, expect, fail_test
+
+_PRELOADED = ("jackfield_store_postgres.store", "jackfield_store_sqlite.store")
+"""The stores that are known to start no thread when they are imported."""
 
 async_test = async_test_for("the store", 60)
 
@@ -100,14 +104,9 @@ class WorkerProcess:
 
     def __init__(self, harness: StoreHarness, action: str, arguments: list[str]) -> None:
         self._action = action
-        program = inspect.getsourcefile(worker) or ""
         search = os.pathsep.join(str(Path(entry or ".").absolute()) for entry in sys.path)
-        self._process = subprocess.Popen(  # noqa: S603 - trusted program
-            [sys.executable, program, harness.opener, harness.place, action, *arguments],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            env={**os.environ, "PYTHONPATH": search},
+        self._process = _start(
+            [harness.opener, harness.place, action, *arguments], {**os.environ, "PYTHONPATH": search}
         )
 
     def proceed(self) -> None:
@@ -153,9 +152,19 @@ class WorkerProcess:
         return reports
 
     def _fail(self, problem: str) -> NoReturn:
-        self._process.kill()
+        self._process.send_signal(signal.SIGKILL)
         _, errors = self._process.communicate()
         fail_test(f"the process that runs {self._action} {problem}:\n{errors.decode(errors='replace')}")
+
+
+def _start(arguments: list[str], environ: dict[str, str]) -> subprocess.Popen[bytes] | ForkedProgram:
+    program = inspect.getsourcefile(worker) or ""
+    if sys.platform == "linux":
+        return ForkedProgram(Path(program), arguments, env=environ, preload=_PRELOADED)
+    pipe = subprocess.PIPE
+    return subprocess.Popen(  # noqa: S603 - trusted program
+        [sys.executable, program, *arguments], stdin=pipe, stdout=pipe, stderr=pipe, env=environ
+    )
 
 
 async def follow(

@@ -1,6 +1,7 @@
 """A separate process that uses a store, reports every acknowledgement, and may be killed at any moment.
 
-It runs as a script and imports nothing but the store, so that many processes start quickly. It reports
+It runs as a script and imports nothing but the store, and on Linux the command server forks it, so that many
+processes start quickly. It reports
 `ready` once the store is open, starts at a line on its input, and writes one line of JSON per report.
 """
 
