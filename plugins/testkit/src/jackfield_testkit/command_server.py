@@ -27,6 +27,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -97,9 +98,11 @@ def run_command(
     elif stderr == subprocess.STDOUT:
         given[2] = theirs
     if stdin is not None:
-        given[0] = os.memfd_create("stdin")
-        os.write(given[0], stdin.encode())
-        os.lseek(given[0], 0, os.SEEK_SET)
+        # A file, because the command may end without reading all of it.
+        with tempfile.TemporaryFile() as text:
+            text.write(stdin.encode())
+            text.seek(0)
+            given[0] = os.dup(text.fileno())
     try:
         pid, status = _server().start(
             {"arguments": list(arguments), "cwd": str(cwd), "env": dict(env), "preload": []}, given
