@@ -1,4 +1,4 @@
-"""Filters stay exact however the index changes, and the best records move the query towards themselves."""
+"""Filters stay exact while the index grows, when it is replaced, and when words are looked up first."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ import pytest
 from jackfield_capability_types.knowledge import Filters, Record
 from jackfield_kb import search
 from jackfield_kb.library import Access, Library
-from jackfield_kb.vectors.candidates import Candidates
 from jackfield_kb.vectors.search import widened
 from kb_fixtures import EVERYTHING, WordModel, filled, ids, opened
 
@@ -145,29 +144,3 @@ def test_integers_are_widened_without_loss() -> None:
     halves = bits.view(np.float16)[np.isfinite(bits.view(np.float16))]
     assert np.array_equal(widened(halves), halves.astype(np.float32))
     assert np.array_equal(np.signbit(widened(halves)), np.signbit(halves))
-
-
-def test_the_best_records_pull_the_query_and_the_first_one_most() -> None:
-    query = np.eye(8, dtype=np.float32)[0]
-    vectors = np.zeros((5, 8), np.float32)
-    best, second, near_query, near_best, near_second = range(5)
-    for record, cosine, axis in (
-        (best, 0.9, 1),
-        (second, 0.8, 2),
-        (near_query, 0.35, 3),
-        (near_best, 0.3, 1),
-        (near_second, 0.3, 2),
-    ):
-        vectors[record, 0], vectors[record, axis] = cosine, np.sqrt(1 - cosine**2)
-    candidates = Candidates(
-        query,
-        np.arange(5, dtype=np.uint64) << np.uint64(16),
-        # All share the same words with the query, so that none is left out as noise.
-        np.ones(5, np.float32),
-        vectors=vectors,
-        known=np.ones(5, np.bool_),
-        sample=np.eye(8, dtype=np.float32)[4:],
-    )
-    assert [number for number, _, _ in candidates.ranked()][:3] == [best, second, near_query]
-    candidates.pull()
-    assert [number for number, _, _ in candidates.ranked()][:3] == [best, second, near_best]

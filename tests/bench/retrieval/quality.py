@@ -50,8 +50,8 @@ HELD_OUT = Table(
 WORTH = Table("worth", SECTION, "score from", {"right": ".2f", "results": ".0f"})
 
 Search = Callable[[str], list[str]]
-GRID = tuple(product((0.01, 0.0125, 0.015, 0.0175, 0.02), (0.0, 0.3, 0.4, 0.5)))
-"""Weight of the words, and weight with which the best record pulls the query."""
+GRID = tuple(product((0.01, 0.0125, 0.015, 0.0175, 0.02), ((0, 0.0), (2, 0.2), (2, 0.3), (3, 0.2))))
+"""Weight of the words; number of records that move the query, and the weight of each."""
 
 EVERYTHING = Access.everything()
 CORES = len(os.sched_getaffinity(0))
@@ -61,7 +61,7 @@ _DEPTH, _RANK = 100, 60
 _RESAMPLES = 2_000
 _FOREIGN = 60
 
-Point = tuple[float, float]
+Point = tuple[float, tuple[int, float]]
 
 
 class Measured(NamedTuple):
@@ -216,12 +216,12 @@ def _alone_and_together(report: Report, measured: list[Measured]) -> None:
 
 @contextmanager
 def _with(point: Point) -> Iterator[None]:
-    kept = score_fusion.WEIGHT, score_fusion.PULL
-    score_fusion.WEIGHT, score_fusion.PULL = point
+    kept = score_fusion.WEIGHT, score_fusion.PULLING, score_fusion.PULL
+    score_fusion.WEIGHT, (score_fusion.PULLING, score_fusion.PULL) = point
     try:
         yield
     finally:
-        score_fusion.WEIGHT, score_fusion.PULL = kept
+        score_fusion.WEIGHT, score_fusion.PULLING, score_fusion.PULL = kept
 
 
 def _held_out(report: Report, measured: list[Measured]) -> None:
@@ -234,16 +234,16 @@ def _held_out(report: Report, measured: list[Measured]) -> None:
         for way in ("words", "meaning", "ranks"):
             means[way] = statistics.mean(each.values[way])
         best = each.values[max(means, key=lambda way: means[way])]
-        weight, pull = point
-        rows[f"{each.title}: {weight:g}, {pull:g}"] = [
+        weight, (pulling, pull) = point
+        rows[f"{each.title}: {weight:g}, {pulling}, {pull:g}"] = [
             *means.values(),
             statistics.mean(values),
             *gain(np.array(values) - np.array(best)),
         ]
-    inuse = f"{score_fusion.WEIGHT:g}, {score_fusion.PULL:g}"
+    inuse = f"{score_fusion.WEIGHT:g}, {score_fusion.PULLING}, {score_fusion.PULL:g}"
     caption = (
-        "nDCG@10 for each collection, ranked with the weight of the words and the pull that are best on the "
-        f"others (in use: {inuse}). The gain is over the best of the first three columns, with the 95 % "
+        "nDCG@10 for each collection, ranked with the weight, number of records and pull that are best on "
+        f"the others (in use: {inuse}). The gain is over the best of the first three columns, with the 95 % "
         "interval of a paired bootstrap over the questions."
     )
     report.table(HELD_OUT, caption, rows)

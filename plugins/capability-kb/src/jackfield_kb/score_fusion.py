@@ -8,10 +8,10 @@ Every candidate gets both figures, whichever search found it:
 - *similarity* of vectors: the cosine, shifted so that 0 is the average chunk of this library and 1 is the
   same meaning. Models differ in the cosine of two random texts; the shift removes that difference.
 
-The weighted sum ranks the candidates. The best records then pull the query vector towards themselves
+The weighted sum ranks the candidates. The two best records then pull the query vector towards themselves
 (pseudo-relevance feedback), and the sum is computed again. A logistic curve turns it into a probability.
 
-`WEIGHT` and `PULL` are the only tuned parameters of the ranking. Decision 0046 reports how they do on
+`WEIGHT`, `PULLING` and `PULL` are the only parameters of the ranking. Decision 0046 reports how they do on
 seven collections of judged questions, each ranked with the values chosen on the other six; `nox -s bench --
 retrieval` repeats the measurement.
 """
@@ -30,14 +30,11 @@ if TYPE_CHECKING:
 WEIGHT = 0.015
 """The weight of a point of BM25 relative to similarity; a rare shared word is worth about 5 points."""
 
-PULL = 0.4
-"""The weight with which the best record pulls the query vector, relative to a weight of 1 for the query.
+PULLING = 2
+"""The number of best records that pull the query vector towards themselves."""
 
-It halves from one record to the next, because later records are less likely to be relevant.
-"""
-
-PULLING = 5
-"""The number of records that pull; the weights of all others would add up to 0.025."""
+PULL = 0.3
+"""The weight of each of these records, relative to a weight of 1 for the query."""
 
 NOISE = 0.03
 """The lowest score at which a record that shares no word with the query is returned."""

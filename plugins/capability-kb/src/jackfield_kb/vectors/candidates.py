@@ -84,12 +84,11 @@ class Candidates:
     def pull(self) -> None:
         """Move the query towards the best records."""
         sums = self._sums()
-        moved, weight = self._query.copy(), score_fusion.PULL
+        moved = self._query.copy()
         for record in np.argsort(-sums, kind="stable")[: score_fusion.PULLING]:
             place = self._best(self._likes, record)
             if self._known[place]:
-                moved += weight * self._vectors[place]
-            weight /= 2
+                moved += score_fusion.PULL * self._vectors[place]
         self._query = moved / np.linalg.norm(moved)
         self._likes = self._liked()
 
