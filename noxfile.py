@@ -31,7 +31,7 @@ SYSTEM = {
 """Programs that tests use, with the Debian packages that provide them."""
 CACHE_BYTECODE = {"PYTHONDONTWRITEBYTECODE": ""}
 """Whatever the shell sets: without cached bytecode, every process that a test starts compiles its imports."""
-WORKERS = 3 * len(os.sched_getaffinity(0)) // 2 if hasattr(os, "sched_getaffinity") else "auto"
+WORKERS = 5 * len(os.sched_getaffinity(0)) // 2 if hasattr(os, "sched_getaffinity") else "auto"
 """How many processes run tests: more than processors, because tests wait for timers, disks and starts."""
 MEMORY_FOLDER = Path("/dev/shm")
 MIN_MEMORY_BYTES = 8 * 1024**3
