@@ -10,14 +10,16 @@ import sys
 import threading
 import time
 from collections.abc import AsyncIterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 
+import apsw
 import pytest
 from jackfield.store import Claim, ClaimState, StoreUnavailableError, StreamEntry
 from jackfield_store_sqlite import SqliteStore, notifier
 from jackfield_store_sqlite import store as module
-from jackfield_store_sqlite.process_identity import Machine
+from jackfield_store_sqlite.process_identity import ClaimOwner, Machine
 from jackfield_testkit.store import worker
 from jackfield_testkit.store.harness import StoreHarness
 from jackfield_testkit.store.processes import check_deliveries
@@ -120,6 +122,33 @@ def test_ten_thousand_deliveries_over_four_processes_run_a_thousand_times(path: 
         check_deliveries(harness.run_workers(deliveries), 1000, 10_000)
     finally:
         harness.close()
+
+
+@pytest.mark.parametrize("ask", ["claim", "outcome"])
+def test_a_claim_is_not_in_doubt_if_its_owner_completes_it_and_ends_while_it_is_read(
+    ask: str, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def use() -> None:
+        first, second = await SqliteStore.open(path), await SqliteStore.open(path)
+        await first.claim("k", b"f", ttl=60)
+        is_expired = ClaimOwner.is_expired
+
+        async def complete_and_end() -> None:
+            await first.complete("k", b"result")
+            await first.close()
+
+        def end_first(owner: ClaimOwner, db: apsw.Connection, now: float, holder: str) -> bool:
+            monkeypatch.undo()
+            with ThreadPoolExecutor(1) as thread:
+                thread.submit(asyncio.run, complete_and_end()).result()
+            return is_expired(owner, db, now, holder)
+
+        monkeypatch.setattr(ClaimOwner, "is_expired", end_first)
+        found = await (second.claim("k", b"f", ttl=60) if ask == "claim" else second.outcome("k", within=0))
+        assert found == Claim(ClaimState.DONE, b"result")
+        await second.close()
+
+    asyncio.run(use())
 
 
 def test_a_locked_file_fails_closed_without_blocking_the_loop_and_recovers(path: Path) -> None:

@@ -131,8 +131,13 @@ def find_claim(
     row = db.execute(_FIND, (fingerprint, key, now)).get
     if row is None:
         return None
-    same, holder, result = row
-    return _to_claim(db, now, holder, result, owner) if same else CONFLICT
+    same, _, result = row
+    if not same:
+        return CONFLICT
+    if result is not None:
+        return Claim(ClaimState.DONE, result)
+    state = claim_state(db, now, key, owner)
+    return None if state is FREE else state
 
 
 def make_claim(  # noqa: PLR0917 - the writer passes arguments by position
@@ -166,8 +171,18 @@ def make_claim(  # noqa: PLR0917 - the writer passes arguments by position
 
 def claim_state(db: apsw.Connection, now: float, key: str, owner: ClaimOwner) -> Claim:
     """Return the state of a claim."""
-    row = db.execute(_STATE, (key, now)).get
-    return FREE if row is None else _to_claim(db, now, row[0], row[1], owner)
+    while True:
+        row = db.execute(_STATE, (key, now)).get
+        if row is None:
+            return FREE
+        holder, result = row
+        if result is not None:
+            return Claim(ClaimState.DONE, result)
+        if not owner.is_expired(db, now, holder):
+            return RUNNING
+        # Without a transaction, the owner may have recorded the result and ended since the first query.
+        if db.execute(_STATE, (key, now)).get == row:
+            return IN_DOUBT
 
 
 def holds_claim(db: apsw.Connection, now: float, key: str, owner: ClaimOwner) -> bool:
@@ -183,12 +198,6 @@ def claims_in_doubt(db: apsw.Connection, now: float, prefix: str, owner: ClaimOw
         (prefix, prefix_end(prefix)),
     ).fetchall()
     return [DoubtfulClaim(key, note) for key, holder, note in rows if owner.is_expired(db, now, holder)]
-
-
-def _to_claim(db: apsw.Connection, now: float, holder: str, result: bytes | None, owner: ClaimOwner) -> Claim:
-    if result is not None:
-        return Claim(ClaimState.DONE, result)
-    return IN_DOUBT if owner.is_expired(db, now, holder) else RUNNING
 
 
 def take_over_claim(db: apsw.Connection, now: float, key: str, owner: ClaimOwner) -> bool:
