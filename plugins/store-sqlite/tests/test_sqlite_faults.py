@@ -124,13 +124,13 @@ def test_ten_thousand_deliveries_over_four_processes_run_a_thousand_times(path: 
         harness.close()
 
 
-@pytest.mark.parametrize("ask", ["claim", "outcome"])
+@pytest.mark.parametrize("ask", ["claim", "outcome", "in_doubt"])
 def test_a_claim_is_not_in_doubt_if_its_owner_completes_it_and_ends_while_it_is_read(
     ask: str, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def use() -> None:
         first, second = await SqliteStore.open(path), await SqliteStore.open(path)
-        await first.claim("k", b"f", ttl=60)
+        await first.claim("k", b"f", ttl=60, note=b"{}")
         is_expired = ClaimOwner.is_expired
 
         async def complete_and_end() -> None:
@@ -144,8 +144,11 @@ def test_a_claim_is_not_in_doubt_if_its_owner_completes_it_and_ends_while_it_is_
             return is_expired(owner, db, now, holder)
 
         monkeypatch.setattr(ClaimOwner, "is_expired", end_first)
-        found = await (second.claim("k", b"f", ttl=60) if ask == "claim" else second.outcome("k", within=0))
-        assert found == Claim(ClaimState.DONE, b"result")
+        if ask == "in_doubt":
+            assert await second.in_doubt("k") == []
+        else:
+            asked = second.claim("k", b"f", ttl=60) if ask == "claim" else second.outcome("k", within=0)
+            assert await asked == Claim(ClaimState.DONE, b"result")
         await second.close()
 
     asyncio.run(use())

@@ -193,11 +193,11 @@ def holds_claim(db: apsw.Connection, now: float, key: str, owner: ClaimOwner) ->
 def claims_in_doubt(db: apsw.Connection, now: float, prefix: str, owner: ClaimOwner) -> list[DoubtfulClaim]:
     """Return the claims with a note whose owners are expired."""
     rows: list[Any] = db.execute(
-        "SELECT key, owner, note FROM claims WHERE note IS NOT NULL AND result IS NULL "
+        "SELECT key, note FROM claims WHERE note IS NOT NULL AND result IS NULL "
         "AND key >= ? AND key < ? ORDER BY key",
         (prefix, prefix_end(prefix)),
     ).fetchall()
-    return [DoubtfulClaim(key, note) for key, holder, note in rows if owner.is_expired(db, now, holder)]
+    return [DoubtfulClaim(key, note) for key, note in rows if claim_state(db, now, key, owner) is IN_DOUBT]
 
 
 def take_over_claim(db: apsw.Connection, now: float, key: str, owner: ClaimOwner) -> bool:
