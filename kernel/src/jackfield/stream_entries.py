@@ -51,14 +51,13 @@ class _Block:
 class StreamEntries:
     """Entries with consecutive ids; all blocks except the last one are full."""
 
-    __slots__ = ("_blocks", "_first", "_last_block", "bytes", "count", "next_expiry")
+    __slots__ = ("_blocks", "_first", "bytes", "count", "next_expiry")
 
     def __init__(self, last: int) -> None:
         """`last` is the highest id that the stream has already used."""
         self._first = last + 1
         """The id of the first entry of the first block."""
-        self._last_block = _Block()
-        self._blocks = [self._last_block]
+        self._blocks = [_Block()]
         self.next_expiry = _NEVER
         """The time at which the next entry expires."""
         self.count = self.bytes = 0
@@ -67,7 +66,7 @@ class StreamEntries:
     @property
     def last(self) -> int:
         """The highest id that the stream has used."""
-        return self._first + (len(self._blocks) - 1) * BLOCK_ENTRIES + len(self._last_block.values) - 1
+        return self._first + (len(self._blocks) - 1) * BLOCK_ENTRIES + len(self._blocks[-1].values) - 1
 
     @property
     def is_empty(self) -> bool:
@@ -76,9 +75,9 @@ class StreamEntries:
 
     def append(self, value: bytes, expires: float) -> int:
         """Append an entry and return its id."""
-        block = self._last_block
+        block = self._blocks[-1]
         if len(block.values) == BLOCK_ENTRIES:
-            block = self._last_block = _Block()
+            block = _Block()
             self._blocks.append(block)
         block.values.append(value)
         block.expiries.append(expires)
