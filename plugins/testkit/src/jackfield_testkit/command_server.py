@@ -7,6 +7,8 @@ and streams, and with the import path that Python would have there.
     done = run_command(["build"], cwd=folder, env=environment)
     host = await start_command(["serve"], cwd=folder, env=environment)
 
+`ForkedProgram` starts other Python programs in the same way, for tests that start many processes.
+
 A test of what Python does before the command runs, such as imports or memory, needs a new Python instead.
 """
 
