@@ -117,25 +117,21 @@ class StoreWriter:
             if gathered is None:
                 self._gathered[loop] = [job]
                 now = time.monotonic()
-                loop.call_soon(self._gather, loop, now, now)
+                loop.call_soon(self._hand_over, loop, now, now)
             else:
                 gathered.append(job)
         return job
 
-    def _gather(self, loop: asyncio.AbstractEventLoop, began: float, last: float) -> None:
-        """Hand operations over once the loop is idle, or has been busy for long.
+    def _hand_over(self, loop: asyncio.AbstractEventLoop, began: float, last: float) -> None:
+        """Hand a loop's operations over to the thread once the loop is idle, or has been busy for long.
 
         A busy loop is running requests that are about to write too. They share the transaction, and the
         thread is woken once for all of them.
         """
         now = time.monotonic()
         if now - last > _IDLE_SECONDS and now - began < _GATHER_SECONDS:
-            loop.call_soon(self._gather, loop, began, now)
-        else:
-            self._hand_over(loop)
-
-    def _hand_over(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Hand a loop's operations over to the thread."""
+            loop.call_soon(self._hand_over, loop, began, now)
+            return
         with self._handing_over:
             # `close` has handed them over if the store was closed in between.
             if jobs := self._gathered.pop(loop, None):
